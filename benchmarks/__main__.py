@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.cases import CASES
 from benchmarks.floor import measure_floor, measure_scheduler_cost
 from benchmarks.measure import measure
-from sigdask.execution.tasks import compute_task_seconds
+from sigdask.execution.run import compute_task_seconds
 
 HERE = Path(__file__).parent
 SCHEDULER_PAGE = HERE / "results-scheduler.md"

@@ -108,7 +108,7 @@ def prepare_yeh():
 def _prepare_all_pairs(n_threads):
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.jobs import Job
+    from sigdask.randomization.slabs import Job
 
     panel = _build_panel(data.load_trec()[0])
 
@@ -125,8 +125,8 @@ def _prepare_family(method, n_threads):
     from sigdask.execution.run import count_jobs
     from sigdask.randomization.families.max_t import MaxTFamily
     from sigdask.randomization.families.tukey import Relabelling
-    from sigdask.randomization.jobs import Job
-    from sigdask.randomization.panels.families import FamilyMember
+    from sigdask.randomization.panels.build import FamilyMember
+    from sigdask.randomization.slabs import Job
 
     panel = _build_panel(data.load_trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
@@ -201,7 +201,7 @@ def prepare_bleu_sacrebleu(n_timed=10**4):
 def prepare_wmt(n_trials=2**20):
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.jobs import Job
+    from sigdask.randomization.slabs import Job
 
     panel = _build_bleu_panel(data.load_wmt24()[0], ["BLEU", "chrF"])
 
@@ -217,7 +217,7 @@ def _prepare_on_cluster(kind, workers, n_trials=2**29):
     """Prepare some 30 s of single-thread work for a cluster that is already started."""
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.jobs import Job
+    from sigdask.randomization.slabs import Job
 
     panel = _build_panel(data.draw_scores(1000))
     started = connect(kind, workers=workers)

@@ -100,7 +100,7 @@ def prepare_responses(n):
 
 
 def prepare_real():
-    from sigdask.counts.lattice import ScoreScale, choose_lattice
+    from sigdask.counts.precision import ScoreScale, choose_lattice
     from sigdask.statistics.exact import SumProblem
 
     a, b = data.draw_scores(50).T

@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
-from sigdask.randomization.kernels.exceedances import count_linear
+from sigdask.randomization.kernels.scored import count_linear
 from sigdask.randomization.kernels.sums import add_planes, add_tables
-from sigdask.randomization.stream.swaps import fill_swap_words
+from sigdask.randomization.stream import fill_swap_words
 
 N_TRIALS = 4096
 

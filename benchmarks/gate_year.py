@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR
-from sigdask.statistics import online_fdr
+from sigdask.statistics import multiplicity
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results-gate-year.json"
@@ -61,13 +61,13 @@ def build_level_rule(level: float) -> Rule:
     return lambda wins, losses: compute_p_values(wins, losses) <= level
 
 
-def build_online_rule(rule: online_fdr.OnlineRule, alpha: float) -> Rule:
+def build_online_rule(rule: multiplicity.OnlineRule, alpha: float) -> Rule:
     """Return the LORD++ or LOND rule, computed for all years at once."""
 
     def alarms(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
         p = compute_p_values(wins, losses)
-        weights = np.array([online_fdr.compute_weight(j) for j in range(1, p.shape[1] + 1)])
-        share = online_fdr.FIRST_SHARE
+        weights = np.array([multiplicity.compute_weight(j) for j in range(1, p.shape[1] + 1)])
+        share = multiplicity.FIRST_SHARE
         is_alarm, first_alarm = np.zeros(p.shape), np.full(len(p), -1)
         for t in range(p.shape[1]):
             if rule == "lond":

@@ -11,9 +11,9 @@ MEAN_RESAMPLES = 10**4
 
 
 def _prepare_intervals(counts, metric, n_resamples):
-    from sigdask.analysis.comparison.intervals.plan import IntervalJobs
+    from sigdask.analysis.comparison.intervals import IntervalJobs
     from sigdask.analysis.comparison.jobs import ComparisonJobs
-    from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
+    from sigdask.analysis.comparison.pairs import CompareSpec, IntervalSpec
     from sigdask.execution.run import count_jobs
 
     spec = CompareSpec(metrics=[metric]).bind_metrics(counts)  # extraction is not timed

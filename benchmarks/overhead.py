@@ -18,7 +18,7 @@ from benchmarks.cases import _build_panel
 from benchmarks.measure import _measure_cpu
 from sigdask.execution.clusters import connect
 from sigdask.execution.run import count_jobs
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.slabs import Job
 
 SETUPS = ("1 thread", "2 threads", "2 processes", "2 workers")
 

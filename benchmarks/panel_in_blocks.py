@@ -48,7 +48,7 @@ def measure_usage():
 def main():
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.jobs import Job
+    from sigdask.randomization.slabs import Job
 
     n_systems, n_items, n_workers, n_trials = [int(a) for a in sys.argv[1:]] or PARAMETERS
     panel = build_panel(n_systems, n_items)

@@ -19,9 +19,8 @@ import psutil
 from benchmarks.simulated import SimulatedPanel
 from sigdask.execution.clusters import connect
 from sigdask.execution.clusters.settings import environment
-from sigdask.execution.run import run_tasks
-from sigdask.execution.tasks import split_jobs
-from sigdask.randomization.jobs import Job
+from sigdask.execution.run import run_tasks, split_jobs
+from sigdask.randomization.slabs import Job
 
 N_WORKER_PROCESSES = 2
 CASES = [(10.0, 10, 0.0), (10.0, 10, 0.1), (0.1, 10, 0.0), (0.1, 10, 0.1)]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.formats import Options, parse_map, read

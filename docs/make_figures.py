@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sigdask.report.plots.histogram import Histogram
+from sigdask.report.plots.distributions import Histogram
 
 HERE = Path(__file__).parent
 FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics.md"

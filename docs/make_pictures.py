@@ -20,7 +20,7 @@ import sigdask
 from sigdask.examples.yeh2000 import COUNTS
 from sigdask.formats import Options
 from sigdask.report import plots
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline
 
 HERE = Path(__file__).parent
 FOREST, CHANCE = HERE / "figures" / "forest.svg", HERE / "figures" / "chance.svg"
@@ -61,7 +61,7 @@ def compare_translations() -> sigdask.Results:
 
 def answer() -> str:
     """Return the headline of the comparison."""
-    return verdict.build_verdict(compare_translations()).headline
+    return headline.build_verdict(compare_translations()).headline
 
 
 @cache

@@ -49,30 +49,23 @@ __all__ = [
 ]
 
 _PUBLIC_HOMES = {
-    "Counts": "counts",
-    "InputError": "errors",
-    "Plan": "nightly.plan",
-    "Result": "results.record",
-    "Results": "report.presentable",
-    "SigdaskError": "errors",
-    "UnfinishedError": "errors",
-    "as_counts": "formats.frames",
-    "black_box": "metrics",
-    "compare": "api",
-    "compare_all": "api",
-    "compare_sets": "api",
-    "independence": "api",
-    "independence_all": "api",
-    "load_plan": "nightly.plan",
-    "metric": "metrics",
-    "power": "api",
-    "read": "formats",
-    "run_plan": "nightly.run",
+    name: home
+    for home, names in {
+        "api": ("compare", "compare_all", "compare_sets", "independence", "independence_all", "power"),
+        "counts": ("Counts",),
+        "errors": ("InputError", "SigdaskError", "UnfinishedError"),
+        "formats": ("read",),
+        "formats.frames": ("as_counts",),
+        "metrics": ("black_box", "metric"),
+        "nightly.plan": ("Plan", "load_plan"),
+        "nightly.run": ("run_plan",),
+        "report.presentable": ("Results",),
+        "results.record": ("Result",),
+    }.items()
+    for name in names
 }
 
-_NAMES_OPTIONS = frozenset({
-    "as_counts", "compare", "compare_all", "compare_sets", "independence", "independence_all", "power", "read",
-})  # fmt: skip
+_NAMES_OPTIONS = {"as_counts", "read"} | {name for name, home in _PUBLIC_HOMES.items() if home == "api"}
 """Functions whose errors name options as Python does, and not as the command line."""
 
 

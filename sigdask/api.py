@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import NDArray
 
 from sigdask.analysis import candidate_rankings
-from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
-from sigdask.analysis.comparison.spec import AnyMetric, CompareSpec, IntervalSpec
-from sigdask.analysis.comparison.stopping.compatibility import check_compatibility, default_adjustment
-from sigdask.analysis.comparison.stopping.counted import MonitoredResults
-from sigdask.analysis.comparison.stopping.early import EarlyStopping
-from sigdask.analysis.comparison.stopping.rounds import RoundCounts, count_rounds
+from sigdask.analysis import independence as independence_tests
+from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
+from sigdask.analysis.comparison.pairs import AnyMetric, CompareSpec
+from sigdask.analysis.comparison.stopping import (
+    EarlyStopping,
+    MonitoredResults,
+    RoundCounts,
+    check_compatibility,
+    count_rounds,
+    default_adjustment,
+)
 from sigdask.analysis.comparison.study import Study, prepare_study
-from sigdask.analysis.details.details import compute_details
-from sigdask.analysis.details.select import select_rows
-from sigdask.analysis.independence import test
-from sigdask.analysis.power.find import PowerSettings, estimate_powers
-from sigdask.analysis.power.search import PowerQuestion
+from sigdask.analysis.details import compute_details, select_rows
+from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import describe_foreign_labels
@@ -29,27 +31,27 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts
-from sigdask.metrics.extraction import NO_CACHE, ExtractionLog, StatisticsSource, extract_statistics, get_user_cache
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics
+from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
+from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.options import (
     OPTIONS,
-    POWER_OPTIONS,
     Adjust,
-    Alternative,
     ComparisonOptions,
+    PowerOptions,
     SelectionOptions,
     fill_options,
 )
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import Result
-from sigdask.statistics.classical.names import parse_tests as classical_tests
 from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
-    from sigdask.analysis.details.details import ComparisonDetails
+    from sigdask.analysis.details import ComparisonDetails
 
 __all__ = [
     "Candidates",
@@ -66,8 +68,8 @@ __all__ = [
     "validate",
 ]
 
-independence = test.independence
-independence_all = wrap_analysis(test.independence_all, Independences)
+independence = independence_tests.independence
+independence_all = wrap_analysis(independence_tests.independence_all, Independences)
 evaluate = wrap_analysis(candidate_rankings.evaluate, Evaluation)
 
 RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
@@ -277,7 +279,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     Results
         In the order of test sets, subsets, pairs and metrics.
     """
-    all_options = fill_options(options)
+    all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)
     return _compute_results(_build_study(test_sets, all_options, rule), all_options, rule)
 
@@ -290,54 +292,39 @@ def compare_opened(
     All comparisons have details if they are few, else the borderline ones. Details are the null distribution, the
     convergence of p, and the units that decide.
     """
-    all_options = fill_options(options)
+    all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)
     study = _build_study(test_sets, all_options, rule)
     results = _compute_results(study, all_options, rule)
     return results, compute_details(
-        study, results.table, select_rows(len(results), verdict.build_verdict(results).close)
+        study, results.table, select_rows(len(results), headline.build_verdict(results).close)
     )
 
 
 def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
     """Return the study of some test sets with the given options."""
-    unit, value = options["unit"], options["metrics"]
-    metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
-    if value is not None and not metrics:
-        raise InputError("no metric given; `sigdask metrics` lists them")
-    spec = CompareSpec(
-        metrics=metrics,
-        pairs=options["pairs"],
-        baseline=options["baseline"],
-        levels=(unit,) if isinstance(unit, str) else tuple(unit or ()),
-        by=options["by"],
-        method=options["method"],
-        exact_limit=options["exact_limit"],
-        trials=options["trials"],
-        seed=options["seed"],
-        has_contrasts=options["beside"],
-        tests=classical_tests(options["tests"]),
-        interval_spec=IntervalSpec.from_options(options["interval"], options["confidence"], options["resamples"]),
-    )
-    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
-    sets = [value if isinstance(value, Counts) else as_counts(value, groups=grouping) for value in test_sets]
-    sets_and_specs = [
-        (counts, spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts))) for counts in sets
-    ]
-    extracted_sets = extract_statistics(
-        [(counts, set_spec.find_metrics(counts)) for counts, set_spec in sets_and_specs],
-        _build_statistics_source(options),
-    )
+    sets_and_specs = _extract_sets(test_sets, options)
     return prepare_study(
-        [
-            (extracted_set.counts, set_spec, options["alternative"])
-            for extracted_set, (_, set_spec) in zip(extracted_sets, sets_and_specs, strict=True)
-        ],
+        [(counts, spec, options["alternative"]) for counts, spec in sets_and_specs],
         alpha=options["alpha"],
         adjust=_select_adjustment(options, rule),
         together=options["together"],
         second_run=options["second_run"],
     )
+
+
+def _extract_sets(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:
+    """Return the counts of each test set, with all that its metrics take from outputs, and what is asked of it."""
+    value = options["metrics"]
+    metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    if value is not None and not metrics:
+        raise InputError("no metric given; `sigdask metrics` lists them")
+    spec = CompareSpec.from_options(options, metrics)
+    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
+    sets = [value if isinstance(value, Counts) else as_counts(value, groups=grouping) for value in test_sets]
+    specs = [spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts)) for counts in sets]
+    requests = [(counts, spec.find_metrics(counts)) for counts, spec in zip(sets, specs, strict=True)]
+    return list(zip(_extract_statistics(requests, options), specs, strict=True))
 
 
 def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
@@ -350,26 +337,7 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
     return convert_results(comparison_results, Results)
 
 
-def power(
-    counts: Counts | Any,
-    *,
-    difference: float | None = None,
-    units: int | None = None,
-    power: float = 0.8,
-    metrics: AnyMetric | Sequence[AnyMetric] | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | Sequence[str] | None = None,
-    alternative: Alternative = "two-sided",
-    alpha: float = 0.05,
-    adjust: Literal["none", "holm"] = "none",
-    samples: int | None = None,
-    seed: int = 0,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Progress | None = None,
-    cache: bool = True,
-) -> Powers:
+def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
     """Tell how many units a difference needs to be found, and which difference some units find.
 
     Samples of units are drawn from the observed pairs, tilted exponentially so that the systems differ by what is
@@ -416,36 +384,21 @@ def power(
     >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
     ('exact', 100, 249.0, 0.164)
     """
-    general_options = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
-    for name, value in general_options.items():
-        OPTIONS[name].check(name, value)
-    for name, value in {"units": units, "power": power, "samples": samples}.items():
-        POWER_OPTIONS[name].check(name, value)
-    if adjust not in {"none", "holm"}:
-        raise InputError(f"adjust = {adjust!r}: must be one of none, holm")
-    if difference is not None and units is not None:
+    all_options = fill_options(PowerOptions, options)
+    if all_options["difference"] is not None and all_options["units"] is not None:
         raise InputError("difference and units: give one of them; the other is what is found")
-    levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-    test_set = (
-        counts
-        if isinstance(counts, Counts)
-        else as_counts(counts, groups=[level for level in levels if level != "item"])
+    question, settings = build_question(all_options)
+    selection = fill_options(
+        SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
     )
-    chosen_metrics = metrics if isinstance(metrics, (list, tuple)) else () if metrics is None else (metrics,)
-    spec = CompareSpec(
-        chosen_metrics or _get_suggested_metrics(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed
-    )
-    all_options = fill_options({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
-    [extracted_set] = extract_statistics(
-        [(test_set, spec.find_metrics(test_set))], _build_statistics_source(all_options)
-    )
-    with connect_once(cluster, workers) as connected:
+    [(extracted_counts, spec)] = _extract_sets([counts], selection)
+    with connect_once(selection["cluster"], selection["workers"]) as connected:
         powers = estimate_powers(
-            extracted_set.counts,
+            extracted_counts,
             spec,
-            PowerQuestion(power, difference, units),
-            PowerSettings(alternative, alpha, adjust, samples),
-            lambda jobs: _count_tallies(jobs, {**all_options, "cluster": connected}),
+            question,
+            settings,
+            lambda jobs: _count_tallies(jobs, {**selection, "cluster": connected}),
         )
     return convert_results(powers, Powers)
 
@@ -513,11 +466,14 @@ def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adju
     return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
-def _build_statistics_source(options: SelectionOptions) -> StatisticsSource:
-    """Return the object that extracts the statistics of metrics from outputs, or takes them from the cache."""
+def _extract_statistics(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:
+    """Return the data with the statistics that metrics take from whole outputs, extracted or from the cache."""
+    if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
+        return [counts for counts, _ in requests]
     cache = get_user_cache() if options["cache"] else NO_CACHE
     log = getattr(options["progress"], "extracting", None) or ExtractionLog()
-    return StatisticsSource(cache, ClusterExtraction(options["cluster"], options["workers"]), log)
+    executor = ClusterExtraction(options["cluster"], options["workers"])
+    return [entry.counts for entry in extract_statistics(requests, StatisticsSource(cache, executor, log))]
 
 
 def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Annotated, Any, Literal, TypedDict, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sigdask.errors import InputError, SeveralError, SigdaskError
 
@@ -23,6 +23,7 @@ Adjust = Literal[
     "none", "holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey"
 ]
 AdjustTests = Literal["none", "holm", "hochberg", "bh", "by"]
+AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
@@ -36,7 +37,7 @@ MAX_STREAM_TRIALS = 2**48
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Help, default and bounds of an option; its type is in the annotation.
+    """Help, default and bounds of an option; its name and type are in the annotation.
 
     Attributes
     ----------
@@ -52,8 +53,20 @@ class Option:
         Bounds that do not.
     why : str
         What sets the upper bound.
-    choices : tuple of str
-        The words that it takes; found from its type where it is declared.
+    metavar : str
+        What stands for its value on the command line, a word for each.
+    flag : str
+        How the command line calls it, unless by its name; after a comma a letter.
+    repeats : bool
+        It takes several values, each with its flag.
+    more : str or None
+        A further sentence in the help of the command line.
+    negative : str
+        The help of the flag `--no-…` of an option that is on by default.
+    name, choices : str and tuple of str
+        What it is called, and the words that it takes; found from its annotation where it is declared.
+    kind : type
+        bool, int or float where its value is nothing else, otherwise object.
     """
 
     help: str
@@ -64,7 +77,14 @@ class Option:
     above: float | None = None
     below: float | None = None
     why: str = ""
+    metavar: str = ""
+    flag: str = ""
+    repeats: bool = False
+    more: str | None = None
+    negative: str = ""
+    name: str = ""
     choices: tuple[str, ...] = ()
+    kind: type = object
 
     def check(self, name: str, value: Any) -> None:
         """Raise if a value is not one of the choices or is out of bounds; None is always allowed.
@@ -87,7 +107,7 @@ class Option:
 
 
 @cache
-def list_options(declaration: type) -> Mapping[str, Option]:
+def list_options(declaration: Any) -> Mapping[str, Option]:
     """Return the options that a typed dictionary declares, by name.
 
     Examples
@@ -95,12 +115,18 @@ def list_options(declaration: type) -> Mapping[str, Option]:
     >>> list_options(ComparisonOptions)["alternative"].choices
     ('two-sided', 'greater', 'less')
     """
-    options = {}
-    for name, hint in get_type_hints(declaration, include_extras=True).items():
-        option = next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Option)), None)
-        if option is not None:
-            options[name] = replace(option, choices=_list_choices(hint))
-    return options
+    hints = get_type_hints(declaration, include_extras=True)
+    return {
+        name: replace(option, name=name, choices=_list_choices(hint), kind=_find_kind(hint))
+        for name, hint in hints.items()
+        for option in getattr(hint, "__metadata__", ())
+    }
+
+
+def _find_kind(hint: Any) -> type:
+    """Return the type of numbers or truth values that an annotation allows besides None; object for all else."""
+    kinds = {*get_args(get_args(hint)[0])} - {type(None)} or {get_args(hint)[0]}
+    return next((kind for kind in (bool, int, float) if kinds == {kind}), object)
 
 
 def _list_choices(hint: Any) -> tuple[str, ...]:
@@ -133,15 +159,91 @@ INDEPENDENT_TESTS = {
 """Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
 
 
-class ComparisonOptions(TypedDict, total=False):
-    """Options of all comparisons, as typed keyword arguments of `compare`."""
+TrialsOption = partial(Option, least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)", metavar="N")
 
-    alternative: Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
+Seed = Annotated[int, Option("Seed of the random trials.", 0, least=0)]
+Alpha = Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
+AlternativeOption = Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
+SecondRun = Annotated[
+    bool,
+    Option(
+        "Cross-check by a second, independent run of as many trials.",
+        True,
+        negative="Leave out the cross-check by a second run.",
+    ),
+]
+Metrics = Annotated[
+    str | Sequence[Any] | None,
+    Option(
+        "See `sigdask metrics`, or MODULE:ATTRIBUTE.",
+        otherwise="those that the data suggest",
+        flag="--metric,-m",
+        metavar="M",
+        repeats=True,
+    ),
+]
+Pairs = Annotated[
+    Sequence[tuple[str, str]] | None,
+    Option("Systems to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
+]
+Baseline = Annotated[
+    str | None, Option("Compare every other system with this one only, which becomes B.", metavar="NAME")
+]
+Unit = Annotated[
+    str | Sequence[str] | None,
+    Option(
+        "What is exchanged as a whole, such as document; of several nested ones the coarsest.",
+        otherwise="item",
+        metavar="COLUMN",
+        repeats=True,
+        more="",
+    ),
+]
+Progress = Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+Cache = Annotated[
+    bool,
+    Option(
+        "Keep what is extracted from outputs, and look there first: $SIGDASK_CACHE, ~/.cache/sigdask.",
+        True,
+        negative="Neither look up nor keep what is extracted from outputs.",
+    ),
+]
+BlocksPerTask = Annotated[
+    int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
+]
+DecimalOption = Annotated[
+    Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken", metavar=".|,")
+]
+Ignore = Annotated[Sequence[str], Option("Columns left out.", (), metavar="COLUMN", repeats=True)]
+MostUnpacked = Annotated[
+    int | None,
+    Option(
+        "Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1, metavar="BYTES"
+    ),
+]
+
+
+class RunOptions(TypedDict, total=False):
+    """Where trials are counted."""
+
+    cluster: Annotated[
+        str | Any,
+        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
+    ]
+    workers: Annotated[
+        int | None,
+        Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000, metavar="N"),
+    ]
+
+
+class TestOptions(TypedDict, total=False):
+    """The test of each comparison, and what is shown beside its p."""
+
+    alternative: AlternativeOption
     method: Annotated[
         Method,
         Option(
-            "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.",
-            "auto",
+            "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.", "auto"
         ),
     ]
     exact_limit: Annotated[
@@ -150,32 +252,18 @@ class ComparisonOptions(TypedDict, total=False):
             "Seconds of one core that the exact p-values of a test set and metric may take together, as estimated.",
             otherwise="60 for exact; auto a fifth of a second; both 100 s a comparison, in parts an hour or so",
             least=0,
+            metavar="SECONDS",
         ),
     ]
-    trials: Annotated[
-        int | None,
-        Option(
-            "Random trials.",
-            otherwise="1048576; metrics of whole outputs 10000",
-            least=1,
-            most=MAX_STREAM_TRIALS,
-            why=" (the stream has 2**48)",
-        ),
-    ]
-    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
-    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
-    adjust: Annotated[
-        Adjust | None,
-        Option("How p is adjusted for many comparisons.", otherwise="max-t for three systems and more, else none"),
-    ]
-    beside: Annotated[
-        bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
-    ]
+    trials: Annotated[int | None, TrialsOption("Random trials.", otherwise="1048576; metrics of whole outputs 10000")]
+    seed: Seed
+    alpha: Alpha
     stop: Annotated[
         str | Any | None,
         Option(
             "End each comparison's counting early: besag-clifford[:h=N] gives p, confidence[:epsilon=E] decisions.",
             otherwise="count all trials",
+            metavar="RULE",
         ),
     ]
     tests: Annotated[
@@ -183,6 +271,7 @@ class ComparisonOptions(TypedDict, total=False):
         Option(
             f"Classical tests beside p: {', '.join(MATCHED_TESTS)}; {', '.join(INDEPENDENT_TESTS)}; all.",
             otherwise="none",
+            metavar="NAME,...|all",
         ),
     ]
     interval: Annotated[
@@ -197,34 +286,54 @@ class ComparisonOptions(TypedDict, total=False):
     confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
     resamples: Annotated[
         int | None,
-        Option(
+        TrialsOption(
             "Resamples of intervals.",
             otherwise="10000; metrics of whole outputs 1000; as many as trials to invert the test",
-            least=1,
-            most=MAX_STREAM_TRIALS,
-            why=" (the stream has 2**48)",
         ),
     ]
-    second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
-    cluster: Annotated[
-        str | Any,
-        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
-    ]
-    workers: Annotated[
-        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
-    ]
-    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
-    cache: Annotated[
-        bool,
-        Option("Keep what is extracted from outputs, and look there first: $SIGDASK_CACHE, ~/.cache/sigdask.", True),
-    ]
-    blocks_per_task: Annotated[
-        int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
+    second_run: SecondRun
+
+
+class FamilyOptions(TypedDict, total=False):
+    """Options of many comparisons."""
+
+    adjust: Annotated[
+        Adjust | None,
+        Option("How p is adjusted for many comparisons.", otherwise="max-t for three systems and more, else none"),
     ]
 
 
-class IndependenceOptions(TypedDict, total=False):
-    """Options of tests of independence, as typed keyword arguments of `independence`."""
+class ComparisonOptions(TestOptions, FamilyOptions, RunOptions, total=False):
+    """Options of all comparisons, as typed keyword arguments of `compare`."""
+
+    beside: Annotated[
+        bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
+    ]
+    progress: Progress
+    cache: Cache
+    blocks_per_task: BlocksPerTask
+
+
+class ChoiceOptions(TypedDict, total=False):
+    """What is compared."""
+
+    metrics: Metrics
+    pairs: Pairs
+    baseline: Baseline
+    by: Annotated[str | None, Option("Compare within each value of a column.", metavar="COLUMN")]
+
+
+class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
+    """Options of comparisons and of what is compared, as keyword arguments of `compare_all` and `compare_sets`."""
+
+    unit: Unit
+    together: Annotated[
+        bool, Option("Judge each pair over all subsets or sets as well: by the mean of its differences.", False)
+    ]
+
+
+class LabelTestOptions(TypedDict, total=False):
+    """The tests of labellings."""
 
     alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
     method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
@@ -235,44 +344,17 @@ class IndependenceOptions(TypedDict, total=False):
             otherwise="holm of several labellings, else none",
         ),
     ]
-    trials: Annotated[
-        int | None,
-        Option(
-            "Random permutations.", otherwise="1048576", least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)"
-        ),
-    ]
-    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
-    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
-    second_run: Annotated[bool, Option("Cross-check by a second, independent run of as many trials.", True)]
-    cluster: Annotated[str | Any, Option("As for `compare`.", "auto")]
-    workers: Annotated[
-        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
-    ]
-    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
-    blocks_per_task: Annotated[
-        int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
-    ]
+    trials: Annotated[int | None, TrialsOption("Random permutations.", otherwise="1048576")]
+    seed: Seed
+    alpha: Alpha
+    second_run: SecondRun
 
 
-class SelectionOptions(ComparisonOptions, total=False):
-    """Options of comparisons and of what is compared, as keyword arguments of `compare_all` and `compare_sets`."""
+class IndependenceOptions(LabelTestOptions, RunOptions, total=False):
+    """Options of tests of independence, as typed keyword arguments of `independence`."""
 
-    metrics: Annotated[
-        str | Sequence[Any] | None,
-        Option("See `sigdask metrics`, or MODULE:ATTRIBUTE.", otherwise="those that the data suggest"),
-    ]
-    pairs: Annotated[Sequence[tuple[str, str]] | None, Option("Systems to compare.", otherwise="all pairs")]
-    baseline: Annotated[str | None, Option("Compare every other system with this one only, which becomes B.")]
-    unit: Annotated[
-        str | Sequence[str] | None,
-        Option(
-            "What is exchanged as a whole, such as document; of several nested ones the coarsest.", otherwise="item"
-        ),
-    ]
-    by: Annotated[str | None, Option("Compare within each value of a column.")]
-    together: Annotated[
-        bool, Option("Judge each pair over all subsets or sets as well: by the mean of its differences.", False)
-    ]
+    progress: Progress
+    blocks_per_task: BlocksPerTask
 
 
 class TableLayoutOptions(TypedDict, total=False):
@@ -286,60 +368,113 @@ class TableLayoutOptions(TypedDict, total=False):
         ),
     ]
     digits: Annotated[
-        int | None, Option("Decimals of scores in tables for papers.", otherwise="4; 2 with percent", least=0, most=15)
+        int | None,
+        Option(
+            "Decimals of scores in tables for papers.", otherwise="4; 2 with percent", least=0, most=15, metavar="N"
+        ),
     ]
     percent: Annotated[bool, Option("Write accuracy, F1 and other shares of 1 in per cent there.", False)]
 
 
-class PowerOptions(TypedDict, total=False):
-    """Options of power analyses, in addition to options of comparisons."""
+class PowerQuestionOptions(TypedDict, total=False):
+    """What a power analysis is asked."""
 
-    difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
-    units: Annotated[int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2)]
-    power: Annotated[float, Option("How often it is to be found.", 0.8, above=0, below=1)]
+    difference: Annotated[float | None, Option("How many units find a difference of scores of this size.", metavar="D")]
+    units: Annotated[
+        int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2, metavar="N")
+    ]
+    power: Annotated[float, Option("How often it is to be found.", 0.8, above=0, below=1, metavar="P")]
+
+
+class PowerTestOptions(TypedDict, total=False):
+    """The test whose power is found."""
+
+    unit: Unit
+    alternative: AlternativeOption
+    alpha: Alpha
+    adjust: Annotated[
+        AdjustPower, Option("holm: each comparison at the level of its first step, alpha / comparisons.", "none")
+    ]
     samples: Annotated[
         int | None,
-        Option("Samples that each power is of.", otherwise="2,000; 500 of more than 100 comparisons", least=100),
+        Option(
+            "Samples that each power is of.",
+            otherwise="2,000; 500 of more than 100 comparisons",
+            least=100,
+            metavar="K",
+        ),
     ]
+    seed: Seed
+
+
+class PowerOptions(PowerQuestionOptions, PowerTestOptions, RunOptions, total=False):
+    """Options of power analyses, as typed keyword arguments of `power`."""
+
+    metrics: Metrics
+    pairs: Pairs
+    baseline: Baseline
+    progress: Progress
+    cache: Cache
 
 
 class ReadingOptions(TypedDict, total=False):
     """Options for reading the files of a test set."""
 
-    id_column: Annotated[str | None, Option("Column of item ids.")]
-    gold_column: Annotated[str | None, Option("Column of what is right.")]
-    prediction_column: Annotated[str | None, Option("Column of the answer, in files of one system.")]
-    system_column: Annotated[str | None, Option("Column of the system, in long tables.")]
-    score_column: Annotated[str | None, Option("Column of the score, in long tables.")]
-    ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
-    label_map: Annotated[Sequence[tuple[str, tuple[str, ...]]], Option("Labels read as another.", ())]
-    align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
-    decimal: Annotated[
-        Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken")
+    id_column: Annotated[str | None, Option("Column of item ids.", flag="--id", metavar="COLUMN")]
+    gold_column: Annotated[str | None, Option("Column of what is right.", metavar="COLUMN")]
+    prediction_column: Annotated[str | None, Option("Column of the answer, in files of one system.", metavar="COLUMN")]
+    system_column: Annotated[str | None, Option("Column of the system, in long tables.", metavar="COLUMN")]
+    score_column: Annotated[str | None, Option("Column of the score, in long tables.", metavar="COLUMN")]
+    label_map: Annotated[
+        Sequence[tuple[str, tuple[str, ...]]],
+        Option("Labels read as another.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
     ]
+    ignore: Ignore
+    align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
+    decimal: DecimalOption
     missing: Annotated[
         Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
     ]
     min_items: Annotated[
         int | None,
-        Option("Items in common that are enough for two systems.", otherwise="5 % of the items of both", least=0),
+        Option(
+            "Items in common that are enough for two systems.",
+            otherwise="5 % of the items of both",
+            least=0,
+            metavar="N",
+        ),
     ]
-    references: Annotated[Sequence[Any], Option("Further reference files of segments.", ())]
+    references: Annotated[
+        Sequence[Any],
+        Option("Further reference files of segments.", (), flag="--reference", metavar="FILE", repeats=True),
+    ]
     documents: Annotated[
-        Any, Option("File of the document of each segment, one a line, or a table of item and document.")
+        Any,
+        Option(
+            "File of the document of each segment, one a line, or a table of item and document.",
+            metavar="FILE",
+            more="Exchange them by --unit document.",
+        ),
     ]
-    group_file: Annotated[Any, Option("Table of item and group, in any format; a column a way to group.")]
-    most_unpacked: Annotated[
-        int | None,
-        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
+    group_file: Annotated[
+        Any,
+        Option(
+            "Table of item and group, in any format; a column a way to group.",
+            flag="--groups",
+            metavar="FILE",
+            more="Exchange them by --unit COLUMN, or group without name.",
+        ),
     ]
+    most_unpacked: MostUnpacked
 
+
+LABEL_READING = (
+    "id_column", "gold_column", "prediction_column", "label_map", "ignore", "align", "group_file", "most_unpacked",
+)  # fmt: skip
+"""Those options for reading files that files of labels have, in tests of independence."""
 
 OPTIONS = list_options(SelectionOptions)
 """What is asked of a comparison, by name."""
-
-PERMUTATION_OPTIONS = list_options(IndependenceOptions)
-"""What is asked of a test of independence."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
 """What is asked of tables for papers."""
@@ -347,46 +482,61 @@ PRINT_OPTIONS = list_options(TableLayoutOptions)
 READING_OPTIONS = list_options(ReadingOptions)
 """What is said of its files."""
 
-POWER_OPTIONS = list_options(PowerOptions)
-"""What is asked of its power."""
-
 
 RANKING_TRIALS = 10_000
 
 
-class RankingOptions(TypedDict, total=False):
-    """Options of rankings of candidates, as keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
+class RankingChoiceOptions(TypedDict, total=False):
+    """Which candidates and measures are compared."""
 
     n: Annotated[
         int | Sequence[int] | str | None,
         Option(
-            "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.", otherwise="1, 2, 5 times powers of ten"
+            "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.",
+            otherwise="1, 2, 5 times powers of ten",
+            metavar="N,N|START:STOP:STEP",
         ),
     ]
-    baseline: Annotated[str | None, Option("Compare every other measure with this one only, which becomes B.")]
-    pairs: Annotated[Sequence[tuple[str, str]] | None, Option("Measures to compare.", otherwise="all pairs")]
+    pairs: Annotated[
+        Sequence[tuple[str, str]] | None,
+        Option("Measures to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
+    ]
+    baseline: Annotated[
+        str | None, Option("Compare every other measure with this one only, which becomes B.", metavar="MEASURE")
+    ]
+
+
+class RankingTestOptions(TypedDict, total=False):
+    """The tests of differences between measures."""
+
     ties: Annotated[
         Ties,
         Option(
             "Candidates of one score: the mean over all orders, one random order, or as they are given.", "expected"
         ),
     ]
-    trials: Annotated[int, Option("Random exchanges of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS)]
-    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
-    alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
+    trials: Annotated[
+        int, Option("Random exchanges of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS, metavar="N")
+    ]
+    seed: Seed
+    alpha: Alpha
     confidence: Annotated[float, Option("Of intervals.", 0.95, above=0, below=1)]
+
+
+class RankingSampleOptions(TypedDict, total=False):
+    """Random samples of candidates."""
+
     samples: Annotated[
-        int | None, Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000)
+        int | None,
+        Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000, metavar="K"),
     ]
-    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1, most=2**31)]
-    cluster: Annotated[
-        str | Any,
-        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
-    ]
-    workers: Annotated[
-        int | None, Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000)
-    ]
-    progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1, most=2**31, metavar="N")]
+
+
+class RankingOptions(RankingChoiceOptions, RankingTestOptions, RankingSampleOptions, RunOptions, total=False):
+    """Options of rankings of candidates, as keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
+
+    progress: Progress
 
 
 class CandidateFileOptions(TypedDict, total=False):
@@ -394,34 +544,50 @@ class CandidateFileOptions(TypedDict, total=False):
 
     gold_column: Annotated[
         str | None,
-        Option("Column of what is true: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass"),
+        Option("Column of what is true: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass", metavar="COLUMN"),
     ]
-    positive: Annotated[Sequence[str], Option("Label in the gold column of what is true.", ())]
-    ids: Annotated[Sequence[str], Option("Column of ids; several name a candidate together.", ())]
+    positive: Annotated[
+        Sequence[str], Option("Label in the gold column of what is true.", (), metavar="LABEL", repeats=True)
+    ]
+    ids: Annotated[
+        Sequence[str],
+        Option("Column of ids; several name a candidate together.", (), flag="--id", metavar="COLUMN", repeats=True),
+    ]
     measures: Annotated[
-        Sequence[str], Option("Column of a measure.", (), otherwise="every column of numbers; am.*, real features")
+        Sequence[str],
+        Option(
+            "Column of a measure.",
+            (),
+            otherwise="every column of numbers; am.*, real features",
+            flag="--measure",
+            metavar="COLUMN",
+            repeats=True,
+        ),
     ]
-    smaller: Annotated[Sequence[str], Option("Measure of which a smaller score is better.", ())]
-    ignore: Annotated[Sequence[str], Option("Columns left out.", ())]
+    smaller: Annotated[
+        Sequence[str], Option("Measure of which a smaller score is better.", (), metavar="MEASURE", repeats=True)
+    ]
+    ignore: Ignore
     partial: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
-    decimal: Annotated[
-        Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken")
-    ]
-    most_unpacked: Annotated[
-        int | None,
-        Option("Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1),
-    ]
+    decimal: DecimalOption
+    most_unpacked: MostUnpacked
 
 
-RANKING_OPTIONS = list_options(RankingOptions)
-"""What is asked of rankings, by name."""
+@cache
+def list_all_options() -> Mapping[str, Option]:
+    """Return every option of the program by name; of one that several declare, the comparison's."""
+    declarations = (
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, ReadingOptions,
+        SelectionOptions,
+    )  # fmt: skip
+    return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 
-CANDIDATE_OPTIONS = list_options(CandidateFileOptions)
-"""What is said of files of candidates."""
+
+Declaration = TypeVar("Declaration")
 
 
-def fill_options(values: SelectionOptions) -> SelectionOptions:
-    """Return all options of comparisons, with defaults for options that are not given.
+def fill_options(declaration: type[Declaration], values: Mapping[str, Any]) -> Declaration:
+    """Return all options of a declaration, with defaults for options that are not given.
 
     Raises
     ------
@@ -429,34 +595,58 @@ def fill_options(values: SelectionOptions) -> SelectionOptions:
         A value is none of the choices, or out of its bounds.
     TypeError
         There is no such option.
+
+    Examples
+    --------
+    >>> fill_options(TableLayoutOptions, {"digits": 3})
+    {'layout': None, 'digits': 3, 'percent': False}
     """
-    return cast("SelectionOptions", _fill_defaults(OPTIONS, values))
+    check_options(declaration, values)
+    defaults = {name: option.default for name, option in list_options(cast("Any", declaration)).items()}
+    return cast("Declaration", {**defaults, **values})
 
 
-def fill_permutation_options(values: IndependenceOptions) -> IndependenceOptions:
-    """Return all options of a test of independence, with defaults for options that are not given."""
-    return cast("IndependenceOptions", _fill_defaults(PERMUTATION_OPTIONS, values))
-
-
-def _fill_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {name: option.default for name, option in options.items()}
+def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
+    """Raise if there is no such option in a declaration, or a value is not allowed."""
+    options = list_options(declaration)
     for name, value in values.items():
         if name not in options:
             raise TypeError(f"no option {name!r}; there are: {', '.join(options)}")
         options[name].check(name, value)
-        result[name] = value
-    return result
+
+
+def select_options(declaration: type[Declaration], given: Mapping[str, Any]) -> Declaration:
+    """Return those options of a declaration that a command line or a plan gave, by their names.
+
+    Parameters
+    ----------
+    declaration : type
+        A typed dictionary.
+    given : mapping
+        Of an option `second_run` that is on by default, a command line has `no_second_run`. What was not given is None
+        or empty.
+
+    Examples
+    --------
+    >>> select_options(ComparisonOptions, {"alpha": 0.01, "stop": None, "no_cache": True, "json_file": "-"})
+    {'alpha': 0.01, 'cache': False}
+    """
+    names = list_options(cast("Any", declaration))
+    values = {name: given[name] for name in names if given.get(name) not in {None, ()}}
+    return cast("Declaration", values | {name: not given[f"no_{name}"] for name in names if f"no_{name}" in given})
 
 
 Interface = Literal["python", "plan"]
 
-FLAG_NAMES = {
-    "id": "id_column", "metric": "metrics", "pair": "pairs", "map": "label_map", "reference": "references",
-    "groups": "group_file", "measure": "measures",
-}  # fmt: skip
-"""Options of the command line, without their dashes, that are declared under another name."""
 
-PLAN_NAMES = {name: flag for flag, name in FLAG_NAMES.items() if flag in {"id", "map", "groups"}}
+@cache
+def list_flag_names() -> Mapping[str, str]:
+    """Return the names of options that the command line calls otherwise, by their flags without dashes."""
+    flags = ((option.flag.partition(",")[0].removeprefix("--"), name) for name, option in list_all_options().items())
+    return {flag: name for flag, name in flags if flag}
+
+
+PLAN_NAMES = {"id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
 """Declared options that plans call as the command line does."""
 
 UNDECLARED_OPTIONS = ("gold", "format", "within")
@@ -511,16 +701,8 @@ def rename_options(message: str, interface: Interface) -> str:
 
 def _format_option(interface: Interface, match: re.Match[str]) -> str:
     flag, value = match[1], match[2]
-    name = FLAG_NAMES.get(flag, flag.replace("-", "_"))
-    options = {
-        **CANDIDATE_OPTIONS,
-        **RANKING_OPTIONS,
-        **POWER_OPTIONS,
-        **PERMUTATION_OPTIONS,
-        **PRINT_OPTIONS,
-        **READING_OPTIONS,
-        **OPTIONS,
-    }
+    name = list_flag_names().get(flag, flag.replace("-", "_"))
+    options = list_all_options()
     if name not in options and name not in UNDECLARED_OPTIONS:
         return match[0]  # an option of another tool, or of the command line alone
     choices = options[name].choices if name in options else ()

@@ -19,11 +19,11 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.execution.clusters import connect
 from sigdask.formats import read
-from sigdask.io.folders import make_private_folder
+from sigdask.io.caches import make_private_folder
 from sigdask.options import Alternative, Method
-from sigdask.randomization.stream.swaps import compute_stream_key, draw_swap_bits, philox
+from sigdask.randomization.stream import compute_stream_key, draw_swap_bits, philox
 from sigdask.report.presentable import Results
-from sigdask.statistics.crosscheck import ALARM, compute_fit_p
+from sigdask.statistics.bounds import ALARM, compute_fit_p
 from sigdask.statistics.rounding import format_p_equals
 
 Audit = tuple[str, bool, str]

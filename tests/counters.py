@@ -12,7 +12,7 @@ from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import Metric
-from sigdask.metrics.extraction import Extraction
+from sigdask.metrics.extraction.request import Extraction
 
 
 @known_as("tests.counters:lengths")

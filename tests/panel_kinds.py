@@ -8,15 +8,14 @@ from functools import partial
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.lattice import Lattice
+from sigdask.counts.precision import Lattice
 from sigdask.metrics import METRICS, black_box, find_metric, metric, replicates
-from sigdask.metrics.agreement import compute_kappa
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
+from sigdask.metrics.labels import compute_kappa
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import build_joint_panel, build_panels
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember, build_joint_panel, build_panels
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits

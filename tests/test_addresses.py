@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from sigdask.execution.clusters import connect
-from sigdask.execution.packing import _pack_panel, unpack_panel
-from sigdask.execution.run import count_jobs
+from sigdask.execution.run import _pack_panel, count_jobs, unpack_panel
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.slabs import Job
 
 MODULE = """
 class Sum:

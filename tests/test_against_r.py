@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from builders import build_rng
 
-from sigdask.analysis.comparison.pairs import bind_metric
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric
 from sigdask.api import compare, compare_all, independence
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.build import PanelGroups

@@ -16,7 +16,7 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 from sigdask.results.export import FRAME_EXTRAS
 
 RNG = build_rng(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from sigdask.formats import FORMATS
-from sigdask.results.messages.notes import NoteKind
+from sigdask.results.notes import NoteKind
 
 PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
 NOT_SYSTEMS = {

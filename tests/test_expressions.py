@@ -16,8 +16,7 @@ import sigdask
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.formats.tagging.timbl import _split_line
-from sigdask.formats.texts.sgml import is_sgml, iter_documents
-from sigdask.formats.texts.wmt import is_xml
+from sigdask.formats.texts.wmt import is_sgml, is_xml, iter_documents
 
 ROOT = Path(sigdask.__file__).parent
 RE_METHODS = {"match", "fullmatch", "search", "sub", "findall", "finditer", "split"}

@@ -7,12 +7,12 @@ from scipy import stats
 
 from benchmarks.calibration import families as simulated
 from benchmarks.calibration.compared import MEAN
-from sigdask.analysis.comparison.adjust import compute_joint_p_values
+from sigdask.analysis.comparison.families import compute_joint_p_values
 from sigdask.execution.run import count_jobs
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember
+from sigdask.randomization.slabs import Job
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from scipy import stats
 
 from benchmarks import gate_year
 from benchmarks.gate_year import CASES, DEFAULT_RULE, FRESH, PAGE, RESULTS, RULES, SAME_ITEMS, UNCHANGED
-from sigdask.statistics import online_fdr
+from sigdask.statistics import multiplicity
 
 ROWS = json.loads(RESULTS.read_text())
 
@@ -40,7 +40,8 @@ def test_online_rules_of_many_years_are_those_of_one(rule):
     alarms = gate_year.build_online_rule(rule, 0.05)(wins, losses)
     for p, alarms_of_year in zip(gate_year.compute_p_values(wins, losses), alarms, strict=True):
         assert (
-            alarms_of_year.tolist() == (p <= np.array(online_fdr.compute_levels(p.tolist(), 0.05, rule)[:-1])).tolist()
+            alarms_of_year.tolist()
+            == (p <= np.array(multiplicity.compute_levels(p.tolist(), 0.05, rule)[:-1])).tolist()
         )
     assert alarms.sum() > 40
 

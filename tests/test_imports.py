@@ -53,7 +53,7 @@ def test_only_execution_names_dask():
         "execution/run.py",
         "execution/certificates.py",
         "execution/task_window.py",
-        "execution/packing.py",
+        "execution/tasks.py",
     }
 
 

@@ -11,14 +11,16 @@ from scipy import stats
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
-from sigdask.statistics.bounds import clopper_pearson, compute_bound
-from sigdask.statistics.candidates.tables import fisher_exact
-from sigdask.statistics.classical.correlation import compute_correlations, compute_inflation
-from sigdask.statistics.classical.proportions import chi_square
-from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.classical.student import matched_t
-from sigdask.statistics.classical.wilcoxon import wilcoxon
-from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_fit_p
+from sigdask.statistics.candidates import fisher_exact
+from sigdask.statistics.classical import (
+    chi_square,
+    compute_correlations,
+    compute_inflation,
+    matched_t,
+    sign_test,
+    wilcoxon,
+)
 from sigdask.statistics.stopping import NOT_YET, BesagClifford, compute_sequential_p, log_likelihood
 from sigdask.verify import yeh_exact
 

@@ -9,7 +9,7 @@ import pytest
 
 import sigdask
 from sigdask import Counts, compare_all
-from sigdask.counts.lattice import ScoreScale
+from sigdask.counts.precision import ScoreScale
 from sigdask.errors import InputError
 from sigdask.nightly.gate.margin_tests import compute_normal_p
 from sigdask.statistics.ranking_letters import rank_systems

@@ -19,8 +19,8 @@ from benchmarks.calibration.real import DATA, load_test_set
 from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, to_thousandths
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.results.columns.intervals import TANGO, Intervals
-from sigdask.results.messages.intervals import iter_shortfalls
+from sigdask.results.columns import TANGO, Intervals
+from sigdask.results.messages import iter_shortfalls
 from sigdask.results.table import Table
 
 N_RESAMPLES, N_TRIALS = 1999, 999

@@ -14,15 +14,14 @@ import numpy as np
 
 from benchmarks.calibration.compared import MEAN
 from benchmarks.calibration.measuring import Case, Outcome
-from sigdask.analysis.comparison.adjust import compute_joint_p_values
+from sigdask.analysis.comparison.families import compute_joint_p_values
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
-from sigdask.randomization.families.max_t import MaxTFamily, tally_family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.skewness import count_skewed, find_skewed
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import PanelGroups
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember, PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
@@ -140,7 +139,7 @@ def draw_family_and_bootstrap(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed)
 
 def adjust_by_max_t(family):
     """Return each pair's adjusted and unadjusted p-value, two arrays of shape (n_pairs,)."""
-    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     return np.maximum(compute_joint_p_values(family, "max-t", tally)[0], single), single
 
@@ -151,7 +150,7 @@ def adjust_with_bootstrap(family, bootstrap):
     "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
     skewed. "max-t alone" is not.
     """
-    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     resampled = compute_joint_p_values(bootstrap, "bootstrap-t", bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
     max_t = compute_joint_p_values(family, "max-t", tally)[0]
@@ -167,7 +166,7 @@ def adjust_with_bootstrap(family, bootstrap):
 
 def adjust_by_all(family, bootstrap):
     """Return p-values adjusted by each procedure, arrays of shape (n_pairs,) by name."""
-    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = family.tally(run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     relabelling = Relabelling(family.members, ROWS)
     relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)

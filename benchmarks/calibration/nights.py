@@ -15,7 +15,7 @@ from benchmarks.calibration.scenarios import Rng, to_thousandths
 from sigdask import compare_all
 from sigdask.counts import Counts
 from sigdask.nightly.gate import Evidence, NotWorse, judge_rules
-from sigdask.statistics.online_fdr import compute_levels, compute_old_levels
+from sigdask.statistics.multiplicity import compute_levels, compute_old_levels
 
 ALPHA, N_NIGHTS, N_UNITS = 0.05, 60, 30
 LOSS_SIZE = 3.0

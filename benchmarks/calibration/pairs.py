@@ -15,10 +15,7 @@ from benchmarks.calibration.compared import build_score_counts, compare_pairs, c
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, THOUSAND, Rng, Scenario, to_thousandths
 from sigdask.results.table import DISAGREES
-from sigdask.statistics.classical.proportions import two_proportion_z
-from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.classical.student import matched_t, two_sample_t
-from sigdask.statistics.classical.wilcoxon import wilcoxon
+from sigdask.statistics.classical import matched_t, sign_test, two_proportion_z, two_sample_t, wilcoxon
 
 ALPHA, N_TRIALS = 0.05, 999
 N_CLUSTERS, CLUSTER_SIZE = 50, 10
@@ -160,7 +157,7 @@ def measure_clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
     units = compute_p_values(counts, seed=draw_seed(rng), unit="cluster", **SAMPLED)
     p_values = np.ones(n_sets)
     for correlation in items.table.dependence:
-        p_values[correlation.rows] = correlation.p_value
+        p_values = np.where(correlation.n_groups > 0, correlation.p_value, p_values)
     is_noted = any(note.kind == "dependence" for note in items.notes)
     return {
         "items exchanged": Outcome(items.table.p_value <= ALPHA),

@@ -13,8 +13,7 @@ from sigdask.analysis.candidate_rankings import Candidates
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.examples.repeated_samples import draw_probabilities
-from sigdask.statistics.candidates.repeated_samples import compute_widened_interval, estimate_dispersion
-from sigdask.statistics.candidates.tables import compute_list_limits
+from sigdask.statistics.candidates import compute_list_limits, compute_widened_interval, estimate_dispersion
 
 ALPHA, N_TRIALS = 0.05, 399
 N_CANDIDATES, CUTOFFS = 200, (20, 50, 100)

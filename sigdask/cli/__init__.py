@@ -11,11 +11,10 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli.declared import cite, compare, demo, independence, info, init, plan, power, rankings, reproduce, store
+from sigdask.cli.declared import analyses, info, plan
 from sigdask.cli.declared.options import HELP_NAMES, complete_files
 from sigdask.cli.output import streams
-from sigdask.cli.output.logs import log_to_stderr, terminal_columns
-from sigdask.cli.output.say import LOG, WORDS
+from sigdask.cli.output.streams import LOG, WORDS, log_to_stderr, terminal_columns
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import wrap_lines
 
@@ -152,19 +151,11 @@ def commands(context: click.Context, *, log_json: bool) -> None:
 
 
 for _command in (
-    compare.compare,
-    rankings.rankings,
-    independence.independence,
-    power.power,
-    reproduce.reproduce,
-    cite.cite,
-    init.init,
-    *(plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report),
-    store.store,
-    *(demo.demo, demo.examples),
-    *(info.metrics, info.formats, info.verify, info.certificates),
+    *(analyses.compare, analyses.rankings, analyses.independence, analyses.power, analyses.reproduce, analyses.cite),
+    *(plan.init, plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report, plan.store),
+    *(info.demo, info.examples, info.metrics, info.formats, info.verify, info.certificates),
 ):
     commands.add_command(_command)
-for _command in (commands, *commands.commands.values(), *store.store.commands.values()):
+for _command in (commands, *commands.commands.values(), *plan.store.commands.values()):
     _command.context_class = Context
     complete_files(_command)

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.say import output_columns, print_data, print_text
+from sigdask.cli.output.streams import output_columns, print_data, print_text
 from sigdask.errors import InputError
-from sigdask.execution.clusters.queues.submission import build_submission
+from sigdask.execution.clusters.slurm import build_submission
 from sigdask.nightly import plan as plans
 from sigdask.nightly.report.cost import render
 from sigdask.nightly.run import parse_deadline

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sigdask.analysis.reproduce import reference
-from sigdask.analysis.reproduce.reference import read_json_results
-from sigdask.cli.output.say import print_text
+from sigdask.analysis import reproduce as reproduction
+from sigdask.analysis.reproduce import read_json_results
+from sigdask.cli.output.streams import print_text
 from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
@@ -35,7 +35,7 @@ def _read_facts(what: str) -> Any:
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
     if Path(what).suffix == ".csv":
-        return Facts.from_signatures([result.signature for result in reference.read(Path(what))])
+        return Facts.from_signatures([result.signature for result in reproduction.read(Path(what))])
     if Path(what).suffix == ".json":
         return Facts.from_results(_read_json_results(Path(what)))
     return Facts.from_results(_read_plan_results(what))

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.output.logs import terminal_columns
-from sigdask.cli.output.say import print_text
+from sigdask.cli.output.streams import print_text, terminal_columns
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
 

@@ -1,14 +1,19 @@
-"""The commands that list metrics and formats, and the one that makes certificates."""
+"""The commands that list metrics and formats, and the one that makes certificates.
+
+`sigdask verify`: checks the installation against known numbers.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sigdask.cli.output.say import log_note, print_text
+from sigdask.cli.output.streams import log_note, print_text
 from sigdask.errors import InputError
 from sigdask.execution.certificates import create_certificates
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
+from sigdask.text import make_printable
+from sigdask.verify import run_audits
 
 NAME_COLUMNS = 19
 """Columns from the start of a name to what is said of it."""
@@ -37,3 +42,13 @@ def certificates(folder: Path, days: float) -> None:
         raise InputError(f"--days {days:g}: must be more than 0, at most 398")
     files = create_certificates(folder, days=days)
     log_note(f"valid for {days:g} days, readable by their owner only: {', '.join(path.name for path in files)}")
+
+
+def verify(cluster: str, workers: int | None) -> int:
+    """Run the checks of `sigdask.verify`, print each result and return the exit status."""
+    failed = 0
+    for name, passed, detail in run_audits(cluster, workers):
+        print_text(make_printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
+        failed += not passed
+    print_text(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    return 1 if failed else 0

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sigdask.cli.output.say import print_text
+from sigdask.cli.output.streams import print_text
 from sigdask.cli.output.write import check_writable
 from sigdask.errors import InputError
+from sigdask.formats import Options
 from sigdask.nightly.plan import draft, load_plan
 from sigdask.nightly.plan.discover import Hints, survey_files
 from sigdask.report.files import write_whole_text
@@ -29,7 +30,8 @@ def init(
     """Find the test sets in a folder or among files, and write a plan of them."""
     plan = _plan_path(output, force=force)
     home = plan.absolute().parent
-    hints = Hints(_existing_file(gold, "--gold"), _existing_file(documents, "--documents"), format_, missing, min_items)
+    reading = Options(missing=missing, min_items=min_items)
+    hints = Hints(_existing_file(gold, "--gold"), _existing_file(documents, "--documents"), format_, reading)
     discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
     _write_plan(plan, draft.render_draft(discovered, plan.stem))
     for line in draft.describe_survey(discovered):

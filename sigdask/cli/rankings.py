@@ -3,56 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import evaluate
-from sigdask.cli.output import figures
-from sigdask.cli.output.progress import show_progress
-from sigdask.cli.output.say import be_quiet, log_note, output_columns, print_data, print_text
-from sigdask.cli.output.write import check_outputs, write_json, write_tables, write_text
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.cli.output import write
+from sigdask.cli.output.progress import show_analysis
+from sigdask.cli.output.streams import be_quiet, log_note, output_columns, print_text
+from sigdask.cli.output.write import collect_files, write_json, write_tables, write_text
+from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.formats.reading.files import name_by_difference
-from sigdask.options import CANDIDATE_OPTIONS, RANKING_OPTIONS
-from sigdask.report.files import write_parts
-from sigdask.report.plots.folder import iter_ranking_pictures
+from sigdask.options import CandidateFileOptions, RankingOptions, select_options
+from sigdask.report.plots.results import iter_ranking_pictures
 from sigdask.report.presentable import Evaluation
-from sigdask.report.terminal import repeated_samples
+from sigdask.report.terminal import candidate_rankings as repeated_samples
 from sigdask.report.terminal.candidate_rankings import render
-
-if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings import Candidates
 
 
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
-    files = {name: options[f"{name}_file"] for name in ("json", "csv", "markdown", "latex", "text")}
-    if options["validate"] and (files["markdown"] or files["latex"]):
+    if options["validate"] and (options["markdown_file"] or options["latex_file"]):
         raise InputError("--markdown, --latex: are for rankings, not for --validate; --text FILE has what is found")
-    check_outputs(**files)
-    figures.check_figures(options["figures"], options["figure_format"])
+    files = collect_files(options, "json", "csv", "markdown", "latex", "text")
+    write.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
     if "-" not in (file for name, file in files.items() if name != "text"):
         print_text(_render(evaluation, everything=options["everything"], width=output_columns()))
     write_json(files["json"], evaluation.json_parts)
-    if files["csv"] is not None:
-        _write_csv(files["csv"], evaluation.csv_lines())
+    write.write_csv(files["csv"], evaluation.csv_lines)
     if isinstance(evaluation, Evaluation):
         write_tables(files, evaluation.paper_tables)
     if files["text"] is not None:
         write_text(files["text"], _render(evaluation, everything=True))
-    if options["figures"] is not None:
-        figures.write_figures(
-            options["figures"], options["figure_format"], iter_ranking_pictures({options["name"]: evaluation})
-        )
+    pictures = iter_ranking_pictures({options["name"]: evaluation})
+    write.write_figures(options["figures"], options["figure_format"], pictures)
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:
@@ -62,14 +55,13 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
     if options["cutoffs"]:
         raise InputError("--cutoff is for --validate; --n says how many of the best are looked at")
     clusters.check_cluster(options["cluster"])
-    settings = {name: options[name] for name in RANKING_OPTIONS if options.get(name) not in {None, ()}}
+    settings = select_options(RankingOptions, options)
     RankingSpec.from_options(**{name: value for name, value in settings.items() if name not in {"cluster", "workers"}})
-    with show_progress(quiet=options["quiet"]) as steps:
-        candidates = _read_candidates(options, options["files"][0])
-        try:
-            evaluation = evaluate(candidates, **settings, progress=steps)
-        except KeyboardInterrupt:
-            raise UnfinishedError("interrupted; nothing was written") from None
+    with show_analysis(quiet=options["quiet"]) as steps:
+        settings["progress"] = steps
+        evaluation = evaluate(
+            candidates.read(options["files"][0], _build_columns(options), name=options["name"]), **settings
+        )
     for text in evaluation.notes:
         log_note(text)
     return evaluation
@@ -77,9 +69,6 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
 
 def _validate(options: dict[str, Any]) -> RepeatedSamples:
     """Read repeated samples of candidates and return how well the binomial model predicts their variation."""
-    from dataclasses import replace
-    from pathlib import Path
-
     cutoffs = dict(_parse_cutoff(text) for text in options["cutoffs"])
     columns = _build_columns(options)
     columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
@@ -104,27 +93,12 @@ def _parse_cutoff(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def _read_candidates(options: dict[str, Any], file: str) -> Candidates:
-    return candidates.read(file, _build_columns(options), name=options["name"])
-
-
 def _build_columns(options: dict[str, Any]) -> CandidateColumns:
-    return CandidateColumns(
-        **{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATE_OPTIONS}
-    )
+    columns: dict[str, Any] = {**select_options(CandidateFileOptions, options)}
+    return CandidateColumns(**columns)
 
 
 def _render(outcome: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
     if isinstance(outcome, RepeatedSamples):
-        return repeated_samples.render(outcome, width=width)
+        return repeated_samples.render_repeated_samples(outcome, width=width)
     return render(outcome, everything=everything, width=width)
-
-
-def _write_csv(file: str, lines: Iterator[str]) -> None:
-    if file == "-":
-        for line in lines:
-            print_data(line)
-        return
-    from pathlib import Path
-
-    write_parts(Path(file), lines)

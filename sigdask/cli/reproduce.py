@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.analysis.reproduce import reference
-from sigdask.analysis.reproduce.rerun import reproduce_results
+from sigdask.analysis import reproduce as reproduction
+from sigdask.analysis.reproduce import reproduce_results
 from sigdask.api import compare_all
 from sigdask.cli.compare import read_systems
-from sigdask.cli.output.progress import ProgressSteps, show_progress
-from sigdask.cli.output.say import be_quiet, log_note, print_text
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.cli.output.progress import show_analysis
+from sigdask.cli.output.streams import print_text
+from sigdask.errors import InputError
+from sigdask.options import RunOptions, select_options
 from sigdask.report.summary.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
 from sigdask.statistics.rounding import format_score
-from sigdask.text import format_count, make_printable
+from sigdask.text import make_printable
 
 if TYPE_CHECKING:
-    from sigdask.analysis.reproduce.reference import RecordedResult
-    from sigdask.analysis.reproduce.rerun import RepeatedResult, ReproduceOutcome
+    from sigdask.analysis.reproduce import RecordedResult, RepeatedResult, ReproduceOutcome
 
 MOST_SHOWN = 20
 """Results that are otherwise which are named."""
@@ -29,17 +30,16 @@ MOST_SHOWN = 20
 
 def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     """Repeat the tests of recorded results and print what differs; return the exit status."""
-    if options["quiet"]:
-        be_quiet()
     recorded = _read_recorded(what, options["name"])
     expected = _parse_expected_p(options["expect"], recorded)
-    with show_progress(quiet=options["quiet"]) as steps:
-        counts, format_ = read_systems({**options, **_reading_options(recorded), "systems": systems}, steps)
-        log_note(
-            f"read as {format_}: {format_count(counts.n_systems, 'system')}, "
-            f"{format_count(counts.of_one.n_items, 'item')}"
-        )
-        outcome = reproduce_results(recorded, counts, _build_compare(options, steps))
+    with show_analysis(quiet=options["quiet"]) as steps:
+        counts = read_systems({**options, **_reading_options(recorded), "systems": systems}, steps)
+        execution: dict[str, Any] = {
+            **select_options(RunOptions, options),
+            "cache": not options["no_cache"],
+            "progress": steps,
+        }
+        outcome = reproduce_results(recorded, counts, partial(compare_all, **execution))
     is_expected = expected is None or all(
         _rounds_to(expected, repeated.result.p_value) for repeated in outcome.repeated
     )
@@ -51,8 +51,8 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
 def _read_recorded(what: str, name: str | None) -> list[RecordedResult]:
     """Return the recorded results to reproduce, from a signature or a file; `name` selects a test set."""
     if is_signature(what):
-        return [reference.RecordedResult(Signature.parse(what))]
-    results = reference.read(Path(what))
+        return [reproduction.RecordedResult(Signature.parse(what))]
+    results = reproduction.read(Path(what))
     names = dict.fromkeys(result.signature.test_set for result in results)
     if name is None and len(names) > 1:
         raise InputError(f"{what}: results of several test sets: {', '.join(names)}; choose one with --name")
@@ -86,18 +86,6 @@ def _reading_options(recorded: Sequence[RecordedResult]) -> dict[str, Any]:
         "unit": tuple(dict.fromkeys(columns)),
         "by": None,
     }
-
-
-def _build_compare(options: dict[str, Any], steps: ProgressSteps) -> Any:
-    settings = {"cluster": options["cluster"], "workers": options["workers"], "cache": not options["no_cache"]}
-
-    def compare(counts: Any, **arguments: Any) -> Any:
-        try:
-            return compare_all(counts, **arguments, **settings, progress=steps)
-        except KeyboardInterrupt:
-            raise UnfinishedError("interrupted") from None
-
-    return compare
 
 
 def _rounds_to(expected: Decimal, p: float) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.output.figures import check_figures, write_figures
 from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.say import LOG, be_quiet, log_note, output_columns, print_text
-from sigdask.cli.output.write import write_json
-from sigdask.cli.status import PlanTables
+from sigdask.cli.output.streams import LOG, be_quiet, log_note, print_text
+from sigdask.cli.output.write import check_figures, collect_files, write_figures
+from sigdask.cli.status import is_printed, print_report, select_layout, write_files
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
-from sigdask.nightly.report.plots import plot_report
-from sigdask.nightly.report.text import format_report, render_json
+from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.run import parse_deadline, run_plan
 from sigdask.text import format_count
 
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
     from sigdask.nightly.run import Outcome
 
 
-def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
+def run(plan_file: str, **options: Any) -> int:
     """Run a plan, print and write its report, and return the exit status."""
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
-    tables = PlanTables.from_options(options, json_file)
+    files = collect_files(options, "json", "markdown", "latex")
+    select_layout(options)
     check_figures(options["figures"], options["figure_format"])
     plan = load_plan(plan_file)
     if options["quiet"]:
@@ -34,26 +34,22 @@ def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, 
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note,
         )  # fmt: skip
-    status = _print_outcome(outcome, json_file, tables, everything=everything, verbose=verbose)
+    status = _print_outcome(outcome, files, options)
     if outcome.report is not None:
         write_figures(options["figures"], options["figure_format"], plot_report(outcome.report))
     return status
 
 
-def _print_outcome(
-    outcome: Outcome, json_file: str | None, tables: PlanTables, *, everything: bool, verbose: bool
-) -> int:
+def _print_outcome(outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any]) -> int:
     """Print what a run found: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
-    is_piped = "-" in (json_file, *tables.files.values())
     if outcome.gate is not None:
-        print_text(f"{render(outcome.gate)}\n", on_stderr=is_piped)
-    if (plan_report := outcome.report) is not None:
-        if not is_piped:
-            print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
+        print_text(f"{render(outcome.gate)}\n", on_stderr=not is_printed(files))
+    if outcome.report is not None:
+        if is_printed(files):
+            print_report(outcome.report, options)
         try:
-            write_json(json_file, lambda: render_json(plan_report))
-            tables.write(plan_report)
+            write_files(outcome.report, files, select_layout(options))
         except UnfinishedError as error:
             unwritten.insert(0, error)
     for failure in unwritten:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.output.figures import check_figures, write_figures
-from sigdask.cli.output.say import output_columns, print_json, print_text
-from sigdask.cli.output.write import check_outputs, write_data, write_json
+from sigdask.cli.output.streams import output_columns, print_json, print_text
+from sigdask.cli.output.write import check_figures, collect_files, write_data, write_figures, write_json
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.gate import format_record
-from sigdask.nightly.report.plots import plot_report
+from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.report.text import (
     build_status_dict,
     format_history,
@@ -24,7 +23,7 @@ from sigdask.nightly.report.text import (
     write_report,
 )
 from sigdask.nightly.store import status as store_status
-from sigdask.options import PRINT_OPTIONS, TableLayoutOptions
+from sigdask.options import TableLayoutOptions, fill_options, select_options
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
@@ -47,63 +46,44 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
     )
 
 
-def report(
-    where: str,
-    store: str | None,
-    name: str | None,
-    number: int | None,
-    verbose: bool,
-    everything: bool,
-    json_file: str | None,
-    html_file: str | None,
-    figures: str | None,
-    figure_format: str,
-    **options: Any,
-) -> None:
+def report(where: str, store: str | None, name: str | None, number: int | None, **options: Any) -> None:
     """Print and write the results of a plan and what changed since the run before."""
-    tables = PlanTables.from_options(options, json_file, html=html_file)
-    check_figures(figures, figure_format)
+    files = collect_files(options, "json", "markdown", "latex", "html")
+    layout = select_layout(options)
+    check_figures(options["figures"], options["figure_format"])
     plan_report = store_status.build_report(*find_store_and_plan(where, store, name), number)
-    if "-" not in (json_file, *tables.files.values()):
+    if is_printed(files):
         if (verdict := plan_report.run.details.get("verdict")) is not None:
             print_text(f"{format_record(verdict)}\n")
-        print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
-    write_json(json_file, lambda: render_json(plan_report))
-    tables.write(plan_report)
-    if html_file is not None:
-        write_report(Path(html_file), plan_report)
-    write_figures(figures, figure_format, plot_report(plan_report))
+        print_report(plan_report, options)
+    write_files(plan_report, files, layout)
+    if files["html"] is not None:
+        write_report(Path(files["html"]), plan_report)
+    write_figures(options["figures"], options["figure_format"], plot_report(plan_report))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTables:
-    """The paper tables that a command on plans writes.
+def is_printed(files: Mapping[str, str | None]) -> bool:
+    """Return whether standard output is free for a report, as no file takes it."""
+    return "-" not in (file for name, file in files.items() if name != "html")
 
-    Attributes
-    ----------
-    files : dict of str to str or None
-        By "markdown" and "latex".
-    printed : dict
-        How they are laid out.
-    """
 
-    files: dict[str, str | None]
-    printed: TableLayoutOptions
+def print_report(plan_report: PlanReport, options: Mapping[str, Any]) -> None:
+    """Print a report for the terminal, as `--all` and `--verbose` ask for it."""
+    everything, verbose = options["everything"], options["verbose"]
+    print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
 
-    @staticmethod
-    def from_options(options: dict[str, Any], json_file: str | None, **others: str | None) -> PlanTables:
-        """Return the tables that the options request; raise if a file cannot be written."""
-        files = {name: options[f"{name}_file"] for name in ("markdown", "latex")}
-        check_outputs(json=json_file, **files, **others)
-        for name, printed in PRINT_OPTIONS.items():
-            printed.check(name, options[name])
-        return PlanTables(files, cast("TableLayoutOptions", {name: options[name] for name in PRINT_OPTIONS}))
 
-    def write(self, plan_report: PlanReport) -> None:
-        """Write the tables of a report."""
-        for name, parts in (("markdown", render_markdown), ("latex", render_latex)):
-            if (file := self.files[name]) is not None:
-                write_data(file, parts(plan_report, **self.printed), f"--{name}")
+def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
+    """Return the layout of the paper tables that a command on plans writes."""
+    return fill_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
+
+
+def write_files(plan_report: PlanReport, files: Mapping[str, str | None], layout: TableLayoutOptions) -> None:
+    """Write the JSON and the paper tables of a report to the files that are given for them."""
+    write_json(files["json"], lambda: render_json(plan_report))
+    for name, parts in (("markdown", render_markdown), ("latex", render_latex)):
+        if (file := files[name]) is not None:
+            write_data(file, parts(plan_report, **layout), f"--{name}")
 
 
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:

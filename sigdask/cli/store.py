@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigdask.cli.output.say import print_text
+from sigdask.cli.output.streams import print_text
 from sigdask.cli.status import find_store_and_plan
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.repair import check_store, repair_store
+from sigdask.report.layout import COLUMN_GAP
 from sigdask.text import format_count, make_printable
 
 if TYPE_CHECKING:
@@ -20,21 +21,14 @@ MOST_SHOWN = 50
 def check(where: str, store: str | None, *, everything: bool) -> int:
     """Verify every row of a store, print the faults and return the exit status."""
     condition = check_store(find_store_and_plan(where, store, None)[0])
+    n_rows = format_count(condition.n_rows, "row")
     if not condition.faults:
-        print_text(
-            make_printable(f"store {condition.where}: {format_count(condition.n_rows, 'row')}, none of them damaged")
-        )
+        _print(f"store {condition.where}: {n_rows}, none of them damaged")
         return 0
     _print_faults(condition, everything=everything)
-    remedy = (
-        f"`sigdask store repair {condition.where}` takes out what is damaged: the next run counts that again, no more"
-    )
-    print_text(
-        make_printable(
-            f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in "
-            f"{format_count(condition.n_rows, 'row')}. "
-            f"{remedy}"
-        )
+    _print(
+        f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in {n_rows}. `sigdask store repair "
+        f"{condition.where}` takes out what is damaged: the next run counts that again, no more"
     )
     return DamagedError.exit_status
 
@@ -44,31 +38,21 @@ def repair(where: str, store: str | None, *, everything: bool) -> None:
     condition = repair_store(find_store_and_plan(where, store, None)[0])
     _print_faults(condition, everything=everything)
     if condition.set_aside is not None:
-        print_text(
-            make_printable(
-                f"the file itself was damaged: what could be read is in a new one, it is now {condition.set_aside}"
-            )
-        )
+        _print(f"the file itself was damaged: what could be read is in a new one, it is now {condition.set_aside}")
     n = sum(bool(fault.key) for fault in condition.faults)
+    outcome = f"{format_count(condition.n_rows, 'row')}, none of them damaged; nothing was changed"
     if n or condition.set_aside is not None:
-        print_text(
-            make_printable(
-                f"store {condition.where}: {n:,} damaged rows were taken out of {condition.n_rows:,}; run the plan "
-                "again"
-            )
-        )
-    else:
-        print_text(
-            make_printable(
-                f"store {condition.where}: {format_count(condition.n_rows, 'row')}, none of them damaged; nothing "
-                "was changed"
-            )
-        )
+        outcome = f"{n:,} damaged rows were taken out of {condition.n_rows:,}; run the plan again"
+    _print(f"store {condition.where}: {outcome}")
+
+
+def _print(text: str, hang: int = COLUMN_GAP) -> None:
+    print_text(make_printable(text), hang=hang)
 
 
 def _print_faults(condition: StoreCondition, *, everything: bool) -> None:
     shown = condition.faults if everything else condition.faults[:MOST_SHOWN]
     for fault in shown:
-        print_text(make_printable(fault.text), hang=4)
+        _print(fault.text, hang=4)
     if len(shown) < len(condition.faults):
-        print_text(f"… and {len(condition.faults) - len(shown):,} more (--all shows all)")
+        _print(f"… and {len(condition.faults) - len(shown):,} more (--all shows all)")

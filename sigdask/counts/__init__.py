@@ -2,12 +2,12 @@
 
 A field is an array over items; a metric is a function of sums of fields (STATISTICS: counts, then
 sums, then a score). Integer fields are exact; float fields are put on a lattice per pair of systems
-in `sigdask.counts.lattice`, so that no system's scale depends on who else takes part.
+in `sigdask.counts.precision`, so that no system's scale depends on who else takes part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,19 @@ from numpy.typing import NDArray
 
 from sigdask.counts.checks import check_common_items, check_names, check_unique, convert_groups, convert_ids
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, get_rounding
-from sigdask.counts.item_texts import ScopeNote, TextLookup
-from sigdask.counts.label_sets import LabelSetFields, get_label_sets, join_labels, list_labels
+from sigdask.counts.fields import (
+    Array,
+    LabelFields,
+    LabelSetFields,
+    LazyOutputs,
+    ReorderedFields,
+    get_label_sets,
+    get_rounding,
+    join_labels,
+    list_labels,
+)
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths
-from sigdask.counts.texts import Texts, find_positions
+from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
@@ -368,30 +376,9 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions), minimum=1)
-        n_items = check_lengths({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
-        gold_column, predicted_columns = (
-            Factor.from_values(gold),
-            [Factor.from_values(column) for column in predictions.values()],
-        )
-        labels = tuple(gold_column.levels)
-        extra_labels = tuple(sorted({p for column in predicted_columns for p in column.levels} - set(labels)))
-        return Counts(
-            systems=tuple(predictions),
-            fields=LabelFields.from_columns(gold_column, predicted_columns, labels + extra_labels),
-            n_items=n_items,
-            name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
-            labels=labels,
-            predicted_labels=extra_labels,
-            outputs=Outputs(
-                LazyOutputs(len(predicted_columns), partial(_get_objects, predicted_columns)),
-                np.asarray(gold_column, object),
-            ),
-            suggested=("accuracy",),
-            warnings=tuple(warnings),
-        )
+        columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
+        counts = _build_label_counts(columns, predictions, LabelFields, _list_levels, _get_objects, ids, groups)
+        return replace(counts, name=name, suggested=("accuracy",), warnings=tuple(warnings))
 
     @staticmethod
     def from_label_sets(
@@ -414,34 +401,13 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions), minimum=1)
-        gold_column, *predicted_columns = (
+        columns = [
             column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
             for column in (gold, *predictions.values())
-        )
-        n_items = check_lengths(
-            {"gold": len(gold_column), **{s: len(p) for s, p in zip(predictions, predicted_columns, strict=True)}}
-        )
-        labels = tuple(sorted(list_labels(gold_column)))
-        extra_labels = tuple(
-            sorted({label for column in predicted_columns for label in list_labels(column)} - set(labels))
-        )
-        return Counts(
-            systems=tuple(predictions),
-            fields=LabelSetFields.from_columns(gold_column, predicted_columns, labels + extra_labels),
-            n_items=n_items,
-            name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
-            labels=labels,
-            predicted_labels=extra_labels,
-            outputs=Outputs(
-                LazyOutputs(len(predicted_columns), partial(get_label_sets, predicted_columns)),
-                get_label_sets([gold_column], 0),
-            ),
-            suggested=("micro-f1", "macro-f1", "subset-accuracy"),
-            warnings=tuple(warnings),
-        )
+        ]
+        counts = _build_label_counts(columns, predictions, LabelSetFields, list_labels, get_label_sets, ids, groups)
+        suggested = ("micro-f1", "macro-f1", "subset-accuracy")
+        return replace(counts, name=name, suggested=suggested, warnings=tuple(warnings))
 
     @staticmethod
     def from_responses(
@@ -486,6 +452,39 @@ def _get_scores(values: Array, present: NDArray[np.bool_] | None, system: int) -
     """Return one system's scores, with NaN for items that the system lacks."""
     column = values[:, system].astype(np.float64)
     return column if present is None else np.where(present[:, system], column, np.nan)
+
+
+def _build_label_counts(
+    columns: Sequence[Factor],
+    names: Iterable[str],
+    kind: type[LabelFields | LabelSetFields],
+    list_labels: Callable[[Factor], set[str]],
+    get_outputs: Callable[[Sequence[Factor], int], Array],
+    ids: Sequence[str] | None,
+    groups: Mapping[str, Sequence[str]] | None,
+) -> Counts:
+    """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
+    gold, *predictions = columns
+    systems = tuple(names)
+    check_names(systems, minimum=1)
+    n_items = check_lengths({"gold": len(gold), **dict(zip(systems, map(len, predictions), strict=True))})
+    gold_labels = list_labels(gold)
+    labels = tuple(sorted(gold_labels))
+    extra_labels = tuple(sorted(set().union(*map(list_labels, predictions)) - gold_labels))
+    return Counts(
+        systems=systems,
+        fields=kind.from_columns(gold, predictions, labels + extra_labels),
+        n_items=n_items,
+        ids=convert_ids(ids, n_items),
+        groups=convert_groups(groups, n_items),
+        labels=labels,
+        predicted_labels=extra_labels,
+        outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
+    )
+
+
+def _list_levels(column: Factor) -> set[str]:
+    return {*column.levels}
 
 
 def _get_objects(columns: Sequence[Sequence[str]], system: int) -> Array:

@@ -121,7 +121,7 @@ class Candidates:
         check_unique(self.measures, "measure")
         for measure in sorted(self.smaller - {*self.measures}):
             raise InputError(
-                f"no measure {measure!r} whose smaller scores are better; measures: {_format_measures(self)}"
+                f"no measure {measure!r} whose smaller scores are better; measures: {', '.join(self.measures)}"
             )
         odd = ~np.isin(self.gold, (0, 1, UNKNOWN))
         if odd.any():
@@ -179,7 +179,3 @@ def _check_lengths(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:
         if column.shape != (n,):
             raise InputError(f"measure {measure!r} has {len(column)} scores for {n} candidates")
     return bool(columns)
-
-
-def _format_measures(candidates: Candidates) -> str:
-    return ", ".join(candidates.measures)

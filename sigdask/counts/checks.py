@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.item_texts import ScopeNote
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
 from sigdask.text import format_count

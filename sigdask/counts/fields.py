@@ -1,9 +1,13 @@
-"""Fields that are computed on access: from labels, or from fields with the items in another order."""
+"""Fields that are computed on access: from labels, label sets, or fields in another order.
+
+Membership in label sets is kept sparse: one entry for an item and a label, sorted by label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -56,6 +60,31 @@ class LazyOutputs(Sequence[Array]):
         if not -self.n <= k < self.n:
             raise IndexError(k)
         return self.make(k % self.n).astype(object)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyColumns(Mapping[str, Array]):
+    """Columns by name, built on access, so that not all are held at once.
+
+    Attributes
+    ----------
+    names : sequence of str
+        In their order.
+    make : callable
+        From a name to its column.
+    """
+
+    names: Sequence[str]
+    make: Callable[[str], Array]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 @known_as("Reordered", "fields order")
@@ -144,6 +173,49 @@ class LabelFields(Mapping[str, Array]):
         return 2 + 3 * len(self.labels)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchFields(Mapping[str, Array]):
+    """Fields tp, predicted and gold of matched lists or chunks, in total and for each label, computed on access.
+
+    Attributes
+    ----------
+    entries : mapping of str to int64 array, shape (n_entries, 4)
+        Of tp, predicted and gold: item, system, label and number; only what is not zero.
+    labels : tuple of str
+        Labels by their codes; none where there are no labels.
+    shape : (int, int)
+        Items and systems.
+    others : mapping of str to array
+        Further fields, by name.
+    """
+
+    entries: Mapping[str, NDArray[np.int64]]
+    labels: tuple[str, ...]
+    shape: tuple[int, int]
+    others: Mapping[str, Array]
+
+    def __getitem__(self, name: str) -> Array:
+        if name in self.others:
+            return self.others[name]
+        kind, bracket, rest = name.partition("[")
+        rows = self.entries[kind]
+        if bracket:
+            if not rest.endswith("]") or rest[:-1] not in self.labels:
+                raise KeyError(name)
+            rows = rows[rows[:, 2] == self.labels.index(rest[:-1])]
+        columns = 1 if kind == "gold" else self.shape[1]
+        sums = np.bincount(rows[:, 0] * columns + rows[:, 1], rows[:, 3], self.shape[0] * columns)
+        return sums.astype(np.int32).reshape(self.shape[0], columns)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (*self.others, *self.entries)
+        for label in self.labels:
+            yield from (f"{kind}[{label}]" for kind in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.others) + len(self.entries) * (1 + len(self.labels))
+
+
 def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
     codes: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
     return codes
@@ -151,3 +223,159 @@ def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.i
 
 def _to_int8(mask: NDArray[np.bool_]) -> NDArray[np.int8]:
     return mask.astype(np.int8)
+
+
+SEPARATOR = "\x1f"
+"""Parts the labels of a cell: ASCII's unit separator, which no label holds."""
+
+ITEM_FIELDS = ("items", "correct", "tp", "predicted", "known", "gold")
+LABEL_FIELDS = ("tp", "predicted", "gold")
+SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
+"""Scores of a single item's sets, of which a mean is taken."""
+
+
+def join_labels(labels: Iterable[Any]) -> str:
+    r"""Return a set of labels as the text of one cell.
+
+    Examples
+    --------
+    >>> join_labels(["b", "a", "b"])
+    'a\x1fb'
+    """
+    return SEPARATOR.join(sorted({str(label) for label in labels} - {""}))
+
+
+def split_labels(cell: str) -> list[str]:
+    """Return the labels that the text of a cell lists."""
+    return cell.split(SEPARATOR) if cell else []
+
+
+def get_label_sets(columns: Sequence[Factor], system: int) -> NDArray[Any]:
+    """Return the label sets of one column as tuples."""
+    column = columns[system]
+    sets: NDArray[Any] = to_object_array([tuple(split_labels(cell)) for cell in column.levels.tolist()])[column.codes]
+    return sets
+
+
+def list_labels(column: Factor) -> set[str]:
+    """Return the set of all labels that the cells of a column contain."""
+    return {label for cell in column.levels.tolist() for label in split_labels(cell)}
+
+
+@known_as("LabelSetFields", "gold predicted n_items labels")
+@dataclass(frozen=True, eq=False)
+class LabelSetFields(Mapping[str, Array]):
+    """Fields of items with sets of labels, computed from (label, item) entries on access.
+
+    `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
+    `known`: those of the predicted that gold has anywhere; `tp[L]`, `predicted[L]`, `gold[L]` for each label L;
+    `samples[KIND]` and `samples[KIND]:1`: the item's own score, where 0/0 is 0, and 1.
+
+    Attributes
+    ----------
+    gold : int64 array, shape (n_entries,)
+        Code of a label times n_items plus the place of an item that has it, sorted.
+    predicted : tuple of int64 array
+        Likewise of each system.
+    n_items : int
+        Items.
+    labels : tuple of str
+        All labels, which codes point into, those of gold first.
+    """
+
+    gold: NDArray[np.int64]
+    predicted: tuple[NDArray[np.int64], ...]
+    n_items: int
+    labels: tuple[str, ...]
+
+    @staticmethod
+    def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelSetFields:
+        """Build the fields from columns of cells whose labels are separated by `SEPARATOR`."""
+        code = {label: k for k, label in enumerate(labels)}
+        entries = [_encode_entries(column, code) for column in (gold, *predictions)]
+        return LabelSetFields(entries[0], tuple(entries[1:]), len(gold), tuple(labels))
+
+    @cached_property
+    def true_positives(self) -> tuple[NDArray[np.int64], ...]:
+        """The (label, item) entries that each system shares with gold."""
+        return tuple(np.intersect1d(entries, self.gold, assume_unique=True) for entries in self.predicted)
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {label: k for k, label in enumerate(self.labels)}
+
+    @cached_property
+    def _known_entries(self) -> tuple[NDArray[np.int64], ...]:
+        """The (label, item) entries of each system whose label occurs anywhere in gold."""
+        end = (self.gold[-1] // self.n_items + 1) * self.n_items if len(self.gold) else 0
+        return tuple(entries[: np.searchsorted(entries, end)] for entries in self.predicted)
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self:
+            raise KeyError(name)
+        if name == "items":
+            return np.ones((self.n_items, 1), np.int8)
+        if name == "correct":
+            tp, predicted, gold = self["tp"], self["predicted"], self["gold"]
+            return np.asarray((tp == predicted) & (tp == gold), np.int8)
+        kind, bracket, label = name.partition("[")
+        if kind == "samples":
+            return self._score_samples(*label.split("]", 1))
+        columns = {
+            "gold": (self.gold,),
+            "predicted": self.predicted,
+            "tp": self.true_positives,
+            "known": self._known_entries,
+        }[kind]
+        k = self._codes[label[:-1]] if bracket else None
+        return np.column_stack([self._build_column(entries, k) for entries in columns])
+
+    def __contains__(self, name: object) -> bool:
+        kind, bracket, label = str(name).partition("[")
+        if kind == "samples":
+            return label.partition("]")[0] in SAMPLE_SCORES
+        return (label[:-1] in self._codes and kind in LABEL_FIELDS) if bracket else kind in ITEM_FIELDS
+
+    def _build_column(self, entries: NDArray[np.int64], label: int | None) -> NDArray[Any]:
+        if label is None:
+            return np.bincount(entries % self.n_items, minlength=self.n_items).astype(np.int32)
+        has_label = np.zeros(self.n_items, np.int8)
+        start, end = np.searchsorted(entries, [label * self.n_items, (label + 1) * self.n_items])
+        has_label[entries[start:end] - label * self.n_items] = 1
+        return has_label
+
+    def _score_samples(self, kind: str, suffix: str) -> NDArray[np.float64]:
+        tp, predicted, gold = (self[name].astype(np.float64) for name in ("tp", "predicted", "gold"))
+        numerator, denominator = {
+            "jaccard": (tp, predicted + gold - tp),
+            "precision": (tp, predicted + 0 * tp),
+            "recall": (tp, gold + 0 * tp),
+            "f1": (2 * tp, predicted + gold),
+        }[kind]
+        empty = denominator == 0
+        return np.asarray(np.where(empty, float(bool(suffix)), numerator / np.where(empty, 1.0, denominator)))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from ITEM_FIELDS
+        yield from (f"{kind}[{label}]" for label in self.labels for kind in LABEL_FIELDS)
+        yield from (f"samples[{kind}]{end}" for kind in SAMPLE_SCORES for end in ("", ":1"))
+
+    def __len__(self) -> int:
+        return len(ITEM_FIELDS) + len(LABEL_FIELDS) * len(self.labels) + 2 * len(SAMPLE_SCORES)
+
+
+def _encode_entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the (label, item) entries of a column as sorted numbers: label code * n_items + item.
+
+    Each distinct cell is split only once.
+    """
+    sets = [[code[label] for label in split_labels(cell)] for cell in column.levels.tolist()]
+    sizes = np.array([len(label_codes) for label_codes in sets], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    flat = np.array([k for label_codes in sets for k in label_codes], np.int64)
+    codes = column.codes.astype(np.int64)
+    item_sizes = sizes[codes]  # (n_items,)
+    ends = np.cumsum(item_sizes)
+    offsets = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - item_sizes, item_sizes)
+    labels = flat[np.repeat(starts[codes], item_sizes) + offsets] if len(flat) else flat
+    return np.sort(labels * len(column) + np.repeat(np.arange(len(column)), item_sizes))

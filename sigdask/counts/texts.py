@@ -3,15 +3,17 @@
 The texts of a column lie in one buffer of UTF-8, each known by where it starts and stops. They are compared
 and sorted eight bytes at a time, as numbers that stand for these bytes in their order; UTF-8 sorts as the
 characters do.
+
+Texts of items for display, which are looked up on demand; no metric uses them.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,3 +319,29 @@ def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
 def get_offset_type(size: int) -> type[np.unsignedinteger[Any]]:
     """Return the smallest integer type that holds offsets into a buffer of this size."""
     return np.uint32 if size < 2**32 else np.uint64
+
+
+class ScopeNote(str):
+    """A note on how files were read that is printed in the first lines of an output, not below the results."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTexts:
+    """The texts of an item: its input, the gold standard and a system's output, each None if unknown."""
+
+    asked: str | None = None
+    gold: str | None = None
+    given: str | None = None
+
+
+NO_TEXTS = ItemTexts()
+
+
+class TextLookup(Protocol):
+    """Source of the texts of items."""
+
+    def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
+        """Return the texts of items by system and id; items without texts are left out."""
+        ...

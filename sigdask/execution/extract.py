@@ -17,8 +17,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
 from sigdask.execution.clusters.base import log
 from sigdask.execution.task_window import TaskWindow
-from sigdask.metrics.extraction import Executor, ExtractionPart, LocalExtraction
-from sigdask.metrics.extraction.processes import IS_SUPPORTED, ProcessExtraction
+from sigdask.metrics.extraction.parts import IS_SUPPORTED, Executor, ExtractionPart, LocalExtraction, ProcessExtraction
 
 SHORT_SECONDS = 2.0
 """Seconds of work up to which processes cost more than they save."""

@@ -3,24 +3,354 @@
 A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
 seeded by the counters they own, so which tasks there are, where and how often they run cannot
 change a count. Only `sigdask.execution` imports dask.
+
+Panels are pickled once for workers, never unpickled by the scheduler, and go without code to other machines. A large
+panel goes in blocks of systems, which are spread over the workers; what a task needs of them are sums, which workers
+make where the blocks are and fetch from each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sigdask.errors import SigdaskError, TaskError, UnfinishedError
-from sigdask.execution import clusters, expected_time
-from sigdask.execution.clusters import Cluster, ClusterLike, monitoring
-from sigdask.execution.packing import send_panels, unpack_panel
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
+from sigdask.execution import clusters
+from sigdask.execution.clusters import Cluster, ClusterLike, settings
 from sigdask.execution.task_window import TaskWindow
-from sigdask.execution.tasks import Task, TrialRange, compute_task_seconds, measure_trial_seconds, split_jobs
-from sigdask.randomization.jobs import Job, sum_trials
+from sigdask.io import addresses
+from sigdask.metrics.transport import can_send_by_name, iter_functions
+from sigdask.randomization.blocks import (
+    SystemBlock,
+    build_frame,
+    build_from_sums,
+    compute_max_trials,
+    is_large,
+    list_panels,
+    measure_seconds_by_blocks,
+    split_panel,
+)
+from sigdask.randomization.kernels.sums import MovedSums
+from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.exact import ExactPanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
+from sigdask.randomization.resampling.shifts import ShiftPanel
+from sigdask.randomization.slabs import Job, sum_trials
+from sigdask.randomization.stream import BLOCK
 from sigdask.randomization.tallies import Tally
 from sigdask.text import format_count
+
+TASK_SECONDS = 1.0
+
+TASKS_PER_SECOND = 100
+"""What a dask scheduler is asked to bear for hours, so that workers hardly wait for it."""
+
+SUSTAINED = 300
+"""Tasks a second at which a dask scheduler saturates (docs/clusters.md)."""
+
+SHORTEST_SECONDS = 0.02
+
+ENUMERATION_SECONDS = 2e-8
+"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
+
+PAIRS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRange:
+    """A range of trials of one job."""
+
+    job: int
+    run: int
+    first: int
+    n_trials: int
+
+
+Task = tuple[TrialRange, ...]
+
+
+def compute_task_seconds(work: float, n_threads: int) -> float:
+    """Return how many seconds a task should take, so that the scheduler keeps up and all threads have work.
+
+    Work that is soon done waits at its end for about a task, and for the scheduler to pass on all of them: the sum of
+    both, s + work / (s SUSTAINED), is least at the root.
+
+    Examples
+    --------
+    >>> compute_task_seconds(3600, 2), compute_task_seconds(1e7, 1000), compute_task_seconds(1.6, 2)
+    (1.0, 10.0, 0.1)
+    >>> compute_task_seconds(48, 1000)
+    0.4
+    """
+    longest = max(TASK_SECONDS, n_threads / TASKS_PER_SECOND)
+    return min(longest, max(work / (8 * n_threads), math.sqrt(work / SUSTAINED), SHORTEST_SECONDS))
+
+
+def split_jobs(
+    jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
+) -> list[Task]:
+    """Return tasks of about `seconds`, made of ranges of the jobs' trials; small jobs share a task.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to count.
+    costs : sequence of float
+        Seconds a trial, of each job.
+    seconds : float
+        How long a task should last.
+    blocks_per_task : int, optional
+        Instead of `seconds`.
+    """
+    tasks: list[Task] = []
+    open_task: list[TrialRange] = []
+    seconds_left = seconds
+    for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
+        grain = job.panel.manner.grain
+        size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
+        size = min(size, compute_max_trials(job.panel) or size)
+        end = job.first + job.n_trials
+        for first in range(job.first, end, size):
+            n_trials = min(size, end - first)
+            if open_task and (blocks_per_task or n_trials * cost > seconds_left):
+                tasks.append(tuple(open_task))
+                open_task, seconds_left = [], seconds
+            open_task.append(TrialRange(k, job.run, first, n_trials))
+            seconds_left -= n_trials * cost
+    if open_task:
+        tasks.append(tuple(open_task))
+    return tasks
+
+
+def measure_trial_seconds(panel: AnyPanel) -> float:
+    """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it."""
+    if isinstance(panel, ExactPanel):
+        return panel.seconds_per_trial
+    if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
+        return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
+    if is_large(panel):
+        return measure_seconds_by_blocks(panel)
+    n_timed = panel.manner.timed
+    timed = partial(panel.tally, run=0, first=0)
+    timed(n_trials=1)  # compiles and arranges
+    return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
+
+
+WAITING_SHARE = 0.05
+"""Share of the time on a core below which a call waits for something else."""
+
+N_RETIMED = 8
+RETIMING_SECONDS = 0.1
+RETIMING_SHARE = 0.01
+"""One block is too short where other programs run, and mostly the start of a call where trials are cheap: the costliest
+panels are timed again for this share of the whole, at most these seconds, and the fastest time is taken."""
+
+
+def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
+    """Return the seconds per trial of each job, after the panels with most work are timed again.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What is to be counted.
+    costs : sequence of float
+        Seconds a trial, of each job, as `measure_trial_seconds` has them.
+    """
+    panels = {id(job.panel): job.panel for job in jobs}
+    rates = dict(zip((id(job.panel) for job in jobs), costs, strict=True))
+    trials = Counter[int]()
+    for job in jobs:
+        trials[id(job.panel)] += job.n_trials
+    duration = min(RETIMING_SECONDS, RETIMING_SHARE * sum(rates[key] * trials[key] for key in panels))
+    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:N_RETIMED]:
+        panel, n_trials = panels[key], int(duration / rates[key])
+        if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
+            rates[key] = min(rates[key], *(_time_trials(panel, n_trials) for _ in range(2)))
+    return [rates[id(job.panel)] for job in jobs]
+
+
+def _time_trials(panel: AnyPanel, n_trials: int) -> float:
+    return _time_call(panel, partial(panel.tally, run=0, first=0, n_trials=n_trials)) / n_trials
+
+
+def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
+    """Return how many seconds a call takes: of CPU time for kernels, as other programs hardly affect it.
+
+    What waits for something else than a core (a user's function that reads files or starts processes) is timed by the
+    clock.
+    """
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return cpu if panel.manner.vectorised and cpu > WAITING_SHARE * wall else wall
+
+
+MAX_INLINE_BYTES = 16 * 1024
+"""Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
+
+
+@dataclass(slots=True, eq=False)
+class TransientBytes:
+    """Bytes that a worker frees when it unpacks them, as dask keeps a task's arguments as long as its result.
+
+    Attributes
+    ----------
+    content : bytes or None
+        None once they are unpacked.
+    arrived : bool
+        Whether this is the copy of a worker; the sender's is sent again where a worker is lost.
+    """
+
+    content: bytes | None
+    arrived: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TransientBytes, (self.content, True)
+
+    def take(self) -> bytes:
+        """Return the bytes; on a worker they are freed, so that a second call fails."""
+        content = self.content
+        assert content is not None
+        if self.arrived:
+            self.content = None
+        return content
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedPanel:
+    """A panel that workers receive as a whole: its packed bytes if they are few, else a future that tasks share."""
+
+    panel: Any
+
+    def get_argument(self, _client: Any, _trials: TrialRange) -> Any:
+        """Return what a task receives as its panel: the bytes or the future."""
+        return self.panel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockedPanel:
+    """A large panel, or a family of large panels, that workers hold in blocks of systems.
+
+    Attributes
+    ----------
+    frame : future
+        The panel without its contributions.
+    blocks : list of list of future
+        Of each panel.
+    """
+
+    frame: Any
+    blocks: list[list[Any]]
+
+    def get_argument(self, client: Any, trials: TrialRange) -> Any:
+        """Return what a task receives as its panel: futures of all blocks' sums in the task's trials."""
+        sums = [
+            [client.submit(sum_block, block, trials, pure=False) for block in panel_blocks]
+            for panel_blocks in self.blocks
+        ]
+        return [self.frame, sums]
+
+
+def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, PackedPanel | BlockedPanel]:
+    """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
+
+    Blocks that families share are sent once.
+    """
+    panels: dict[int, PackedPanel | BlockedPanel] = {}
+    blocks: dict[int, list[Any]] = {}
+    for panel in {id(job.panel): job.panel for job in jobs}.values():
+        if is_large(panel):
+            for member in list_panels(panel):
+                if id(member) not in blocks:
+                    blocks[id(member)] = _send_blocks(cluster, split_panel(member))
+            frame = _submit_panel(cluster, unpack_panel, build_frame(panel))
+            panels[id(panel)] = BlockedPanel(frame, [blocks[id(member)] for member in list_panels(panel)])
+            continue
+        packed = _pack_panel(panel, code=not cluster.remote)
+        large = len(packed) > MAX_INLINE_BYTES
+        panels[id(panel)] = PackedPanel(
+            cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False) if large else packed
+        )
+    return panels
+
+
+def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
+    """Send a panel's blocks to workers, and return their futures; few are in transit at once, to save memory."""
+    from distributed import wait
+
+    futures: list[Any] = []
+    for part in parts:
+        if len(futures) >= cluster.n_threads:
+            wait(futures[-max(cluster.n_threads, 1)])
+        futures.append(_submit_panel(cluster, build_block, part))
+    return futures
+
+
+def _submit_panel(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
+    """Return the future of a function applied to a panel; dask repeats the task if its result is lost."""
+    return cluster.client.submit(function, TransientBytes(_pack_panel(panel, code=not cluster.remote)), pure=False)
+
+
+def build_block(packed: TransientBytes) -> SystemBlock:
+    """Return the block of systems that a packed part of a panel describes."""
+    part = unpack_panel(packed)
+    assert isinstance(part, Panel)
+    return SystemBlock.from_panel(part)
+
+
+def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
+    """Return the sums of a block's systems in the trials of a task."""
+    return block.compute_sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+
+
+def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
+    """Return a panel as bytes that the scheduler does not unpickle; without `code`, only arrays and names.
+
+    Before it, and read before it, go the driver's versions, and to workers of this machine the folders in which the
+    driver finds modules.
+    """
+    if code:
+        import cloudpickle
+
+        return bytes(
+            cloudpickle.dumps((settings.get_own_versions(), addresses.list_folders(), cloudpickle.dumps(panel)))
+        )
+    for name, function in iter_functions(panel):
+        if not can_send_by_name(function):
+            raise InputError(
+                f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
+                "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
+            )
+    return pickle.dumps((settings.get_own_versions(), (), pickle.dumps(panel)))
+
+
+def unpack_panel(panel: Any) -> AnyPanel:
+    """Return the panel that a task receives: unpickled from bytes, or built from the sums of its blocks."""
+    if isinstance(panel, list):
+        return build_from_sums(*panel)
+    if isinstance(panel, TransientBytes):
+        panel = panel.take()
+    if not isinstance(panel, bytes):
+        ready: AnyPanel = panel
+        return ready
+    theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
+    settings.check_driver_versions(theirs)
+    for folder in folders:
+        addresses.add_folder(folder)
+    result: AnyPanel = pickle.loads(packed)  # noqa: S301
+    return result
+
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
@@ -100,7 +430,7 @@ def _count_on_cluster(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
-    pace = expected_time.start_pace(progress, jobs, costs, cluster.n_threads)
+    pace = start_pace(progress, jobs, costs, cluster.n_threads)
     tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, n_done = sum_trials(jobs), 0
@@ -111,7 +441,7 @@ def _count_on_cluster(
             totals[trials.job] += tally
             n_done += trials.n_trials * jobs[trials.job].n_comparisons
             pace.add_trials(trials.job, trials.n_trials)
-        expected_time.report_progress(progress, n_done, n_trials, pace)
+        report_progress(progress, n_done, n_trials, pace)
     for job, total in zip(jobs, totals, strict=True):
         if total.n_trials != job.n_trials:
             raise UnfinishedError(
@@ -176,7 +506,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 
     flight = TaskWindow(cluster, tasks, submit)
     for results in flight:
-        monitoring.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
+        settings.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
         yield [(trials, tally.widen() if isinstance(tally, Tally) else tally) for trials, tally in results]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
@@ -186,3 +516,160 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
             "all else was counted, which `sigdask run` keeps",
             tuple(flight.given_up),
         )
+
+
+LONG_SECONDS = 60.0
+"""Seconds from which work is long."""
+
+ROUGH_SECONDS = 1.0
+"""Seconds up to which the time of one block is estimate enough."""
+
+FEWEST_TRIALS = 1000
+"""Trials of a comparison below which none are recommended."""
+
+RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
+"""Panels of intervals: not `trials` but `resamples` says how many of theirs there are."""
+
+WARM_UP = 0.05, 2.0
+"""Share of the predicted work, and seconds, before the measured pace weighs as much as the predicted one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkEstimate:
+    """The trials that jobs have to count, and how many seconds they are expected to take.
+
+    Attributes
+    ----------
+    total : int
+        Trials of all jobs, summed over comparisons; parts of exact p-values are among them.
+    n_exact : int
+        Parts of exact p-values.
+    first, stop : int64 array, shape (n_jobs,)
+        Where each job's trials of its comparisons lie.
+    seconds_each : float64 array, shape (n_jobs,)
+        What a trial of each takes, all threads at work.
+    is_sampled : bool array, shape (n_jobs,)
+        Whether `max_trials` sets their number: not of arrangements, exact p-values and resamples.
+    n_threads : int
+        That share the work.
+    """
+
+    total: int
+    n_exact: int
+    first: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    seconds_each: NDArray[np.float64]
+    is_sampled: NDArray[np.bool_]
+    n_threads: int
+
+    @staticmethod
+    def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
+        """Return the estimate for jobs, from the seconds that a trial of each job takes."""
+        first = np.array([job.first for job in jobs], np.int64)
+        n = np.array([job.n_trials for job in jobs], np.int64)
+        panels = [job.panel for job in jobs]
+        is_sampled = np.array([not (panel.enumerated or isinstance(panel, RESAMPLING)) for panel in panels], np.bool_)
+        n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
+        seconds = np.array(costs, np.float64) / n_threads
+        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads)
+
+    @property
+    def unit(self) -> str:
+        """The word for what is counted: trials if there are any, else what replaces them (such as arrangements)."""
+        if self.max_trials:
+            return "trials"
+        if self.n_exact == self.total:
+            return "parts of exact p-values"
+        return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"
+
+    @property
+    def max_trials(self) -> int:
+        """Largest number of random trials of any comparison; 0 if none has random trials."""
+        return int(self.stop[self.is_sampled].max(initial=0))
+
+    @property
+    def seconds(self) -> float:
+        """Expected seconds of all the work."""
+        return self.compute_seconds(self.max_trials)
+
+    def compute_seconds(self, trials: int) -> float:
+        """Return the expected seconds if no comparison has more than this many random trials."""
+        stop = np.where(self.is_sampled, np.minimum(self.stop, trials), self.stop)
+        return float(np.maximum(stop - self.first, 0) @ self.seconds_each)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the work takes long enough to be announced."""
+        return self.seconds > LONG_SECONDS
+
+    @property
+    def fewer_trials(self) -> int | None:
+        """Largest power of ten of trials that is quickly counted, or else the fewest; None if it saves too little."""
+        trials = FEWEST_TRIALS
+        if trials >= self.max_trials:
+            return None
+        while 10 * trials < self.max_trials and self.compute_seconds(10 * trials) <= LONG_SECONDS:
+            trials *= 10
+        return trials if self.compute_seconds(trials) <= self.seconds / 2 else None
+
+
+class CountingPace:
+    """Progress of counting, measured in predicted seconds of work, and the expected time left.
+
+    Trials differ in cost by orders of magnitude (a part of an exact p takes a second, a trial of a pair a
+    nanosecond), so neither shares nor times are told by numbers of trials. The measured pace corrects the prediction.
+
+    Parameters
+    ----------
+    ahead : WorkEstimate
+        The prediction.
+    """
+
+    def __init__(self, ahead: WorkEstimate) -> None:
+        self._seconds_each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
+        self._start = time.monotonic()
+
+    def add_trials(self, job: int, n_trials: int) -> None:
+        """Record that trials of a job were counted."""
+        self._done += n_trials * float(self._seconds_each[job])
+
+    @property
+    def share(self) -> float:
+        """Share of the predicted work that is done, from 0 to 1."""
+        return min(self._done / self._total, 1.0) if self._total else 1.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Expected seconds until everything is counted."""
+        share, min_seconds = WARM_UP
+        prior = max(share * self._total, min_seconds)
+        slowdown = (time.monotonic() - self._start + prior) / (self._done + prior)
+        return max(self._total - self._done, 0.0) * slowdown
+
+
+def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
+    """Return the estimate for jobs; if it is not short, the costliest panels are timed again first."""
+    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
+    return (
+        estimate
+        if estimate.seconds < ROUGH_SECONDS
+        else WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
+    )
+
+
+def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
+    """Estimate the work, tell the estimate to `progress` if it accepts one, and return the pace at the start."""
+    estimate = estimate_work(jobs, costs, n_threads)
+    expecting = getattr(progress, "expecting", None)
+    if expecting is not None:
+        expecting(estimate)
+    return CountingPace(estimate)
+
+
+def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
+    """Tell `progress` how many trials are done and, if it accepts them, the share of work and the time left."""
+    counting = getattr(progress, "counting", None)
+    if counting is not None and pace is not None:
+        counting(n_done, total, pace.share, pace.seconds_left)
+    elif progress is not None:
+        progress(n_done, total)

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
-from sigdask.execution.clusters import Cluster, monitoring
+from sigdask.execution.clusters import Cluster, settings
 from sigdask.execution.clusters.base import log
 
 TASKS_PER_THREAD = 4
@@ -90,7 +90,7 @@ class TaskWindow:
                     number, _ = self._in_flight.pop(future.key)
                     if not isinstance(result, Exception):
                         future.release()
-                        monitoring.increment_counter("sigdask_tasks")
+                        settings.increment_counter("sigdask_tasks")
                         yield result
                     elif not self._is_given_up(number):
                         self._retry(number, result)
@@ -123,7 +123,7 @@ class TaskWindow:
     def _retry(self, number: int, error: Exception) -> None:
         if self.client.status != "running" or type(error).__name__ in NO_WORKER_ERRORS:
             raise self._build_lost_error(error)
-        monitoring.increment_counter("sigdask_tasks_retried")
+        settings.increment_counter("sigdask_tasks_retried")
         if len(self.tasks[number]) > 1:
             self._split_task(number, error)
         elif _is_killed(error) and number != self._solo_task:
@@ -146,7 +146,7 @@ class TaskWindow:
 
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
-        monitoring.increment_counter("sigdask_jobs_given_up")
+        settings.increment_counter("sigdask_jobs_given_up")
         log.warning("job %d is given up: %s", job, error, extra={"job": job})
         self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
 

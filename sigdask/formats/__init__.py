@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import difflib
-import importlib
+import pkgutil
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from sigdask import metrics
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.by_metric import find_format, has_single_format, is_line_text
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import cache_small_files, open_bytes, read_head_lines, shorten_path
-from sigdask.formats.reading.json.records import check_folder
-from sigdask.formats.reading.numbers import MISSING, PERCENT_PROBLEM, is_percent
+from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_percent
+from sigdask.formats.reading.files import (
+    cache_small_files,
+    is_parquet,
+    open_bytes,
+    parse_header,
+    read_head_lines,
+    shorten_path,
+)
+from sigdask.formats.reading.json_records import check_folder
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -29,15 +36,16 @@ from sigdask.formats.reading.options import (
     parse_source,
 )
 from sigdask.formats.reading.summaries import remove_summary_rows
-from sigdask.formats.reading.tables import SCORE_NAMES, FileTable, cache_tables, read_table
+from sigdask.formats.reading.tables import HEADER_NAMES, SCORE_NAMES, FileTable, cache_tables, read_table
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is_real_valued, remove_bookkeeping
-from sigdask.formats.tables.label_sets import has_label_lists
-from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, infer_gold_column
-from sigdask.formats.tables.responses import FALSE_WORDS, TRUE_WORDS
-from sigdask.formats.tables.score_notation import convert_scores
+from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
+from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS
+from sigdask.formats.texts import fairseq
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import limit_unpacking
+from sigdask.metrics import retrieval
 
 __all__ = [
     "FORMATS",
@@ -56,7 +64,7 @@ Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
 FORMATS: dict[str, tuple[str, str]] = {
     "responses": (
-        "sigdask.formats.tables.responses:read_responses",
+        "sigdask.formats.tables.scores:read_responses",
         "one row a response: id, gold (is it of interest: 1/0), one column a system (did it give it: 1/0)",
     ),
     "labels": (
@@ -87,7 +95,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "sigdask.formats.spans.pairs:read_pairs",
         "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
     ),
-    "long": ("sigdask.formats.tables.long:read_long", "scores, rows of system, item, score"),
+    "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
     "conll": (
         "sigdask.formats.tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
@@ -121,7 +129,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
     ),
     "squad": (
-        "sigdask.formats.texts.answers.squad:read_squad",
+        "sigdask.formats.texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
     ),
     "fairseq": (
@@ -144,6 +152,29 @@ FOLDER_FORMATS = ("samples", "spans", "terms", "mt-metrics-eval")
 METRIC_FORMATS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
 """Formats whose files bring metrics of their own."""
 
+FORMATS_BY_METRIC = {
+    "bleu": "segments",
+    "chrf": "segments",
+    "chrf++": "segments",
+    "ter": "segments",
+    "wer": "speech",
+    "cer": "speech",
+    "type-precision": "terms",
+    "type-recall": "terms",
+    "type-f1": "terms",
+    "edit-distance": "pairs",
+    "exact_match": "squad",
+    "ap": "trec",
+}
+"""Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""
+
+CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
+
+LINE_FORMATS = frozenset({"segments", "speech"})
+"""Formats of text a line: not what is JSON, Parquet or in columns."""
+
+JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
+
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 SNIFFERS: dict[str, str] = {
@@ -152,7 +183,7 @@ SNIFFERS: dict[str, str] = {
     "samples": "sigdask.formats.samples.samples:sniff",
     "battles": "sigdask.formats.ratings.battles:sniff",
     "ratings": "sigdask.formats.ratings.ratings:sniff",
-    "squad": "sigdask.formats.texts.answers.squad:sniff",
+    "squad": "sigdask.formats.texts.squad:sniff",
     "spans": "sigdask.formats.spans.spans:sniff",
     "terms": "sigdask.formats.spans.terms:sniff",
     "metrics": "sigdask.formats.segment_scores.columns:sniff",
@@ -165,6 +196,12 @@ SNIFFERS: dict[str, str] = {
     "segments": "sigdask.formats.texts.segments:sniff",  # plain prose: after all that has a shape of its own
 }
 """Name to the function that knows the format by its files; tried in this order, before tables."""
+
+DETECTED_WITH_GOLD = ("squad", "terms", "pairs")
+"""Formats whose files are known only beside a gold file."""
+
+DETECTED_AS_FOLDER = ("mt-metrics-eval",)
+"""Formats of folders alone."""
 
 
 def read(
@@ -247,24 +284,29 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
     if options.decimal is not None and name not in SCORE_FORMATS:
         raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
-    reader: Reader = _load_function(FORMATS[name][0])
+    reader: Reader = pkgutil.resolve_name(FORMATS[name][0])
+    swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
     may_differ = "replicates" in options.own
-    swap_separately, options = _split_replicates_option(options)
+    options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
     table_groups = list_group_files(options)
     reader_options = remove_file_groups(options, table_groups)
     replicated = replicates.group_replicates(distinguish_names(sources))
+    replicate_counts: list[Counts] = []
     with replicates.collect_samples(name, may_differ=may_differ) as samples:
-        replicate_counts = [
-            add_file_groups(reader(files, gold, reader_options), table_groups, options) for files in replicated
-        ]
-        for number in range(1, samples.n_samples):
-            samples.current = number
-            replicate_counts += [
-                add_file_groups(reader(files, gold, reader_options), table_groups, options) for files in replicated
-            ]
-    return _add_sample_notes(
-        Counts.of_replicates(replicate_counts, apart=swap_separately), samples, swap_separately=swap_separately
-    )
+        while samples.current < samples.n_samples:  # one until the first reading finds repeated ids
+            for files in replicated:
+                counts = reader(files, gold, reader_options)
+                replicate_counts.append(add_file_groups(counts, table_groups, options))
+            samples.current += 1
+    counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
+    if not samples.sizes:
+        return counts
+    if swap_separately and not samples.is_uniform:
+        raise InputError(
+            f"{', '.join(map(str, samples.sizes))}: items have unlike numbers of samples, which cannot be swapped each "
+            "for itself; leave replicates=each out"
+        )
+    return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
 def is_address(format_: str) -> bool:
@@ -296,7 +338,7 @@ def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     (True, False, True)
     """
     if format_ == "auto":
-        return gold is None or has_single_format(metric)
+        return gold is None or metric.casefold() in FORMATS_BY_METRIC
     return is_address(format_) or format_ in METRIC_FORMATS or format_ not in FORMATS
 
 
@@ -320,7 +362,11 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     if metric_format is not None:
         return metric_format
     for name, address in SNIFFERS.items():
-        sniff: Sniffer = _load_function(address)
+        if (gold is None and name in DETECTED_WITH_GOLD) or (
+            name in DETECTED_AS_FOLDER and not sources[0].path.is_dir()
+        ):
+            continue
+        sniff: Sniffer = pkgutil.resolve_name(address)
         if sniff(sources, gold, options):
             return name
     table = _read_table_to_detect(sources[0].path, options)
@@ -387,7 +433,7 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     if len(sources) == 1:
         check_gold_labels(table, options)
     table = convert_scores(remove_bookkeeping(table, options, costs=len(sources) == 1), options)
-    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
+    columns = table.list_system_columns(options)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
     percent = next((name for name in columns if name not in table.nested and is_percent(table.columns[name])), None)
@@ -402,30 +448,6 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     )
 
 
-def _split_replicates_option(options: Options) -> tuple[bool, Options]:
-    """Return whether replicates are swapped separately, and the options without that choice."""
-    choice = options.get_choice("replicates", replicates.SWAP_CHOICES)
-    format_options = {key: value for key, value in options.own.items() if key != "replicates"}
-    return choice == "each", replace(options, own=format_options)
-
-
-def _add_sample_notes(counts: Counts, samples: replicates.SamplesRead, *, swap_separately: bool) -> Counts:
-    """Return counts whose first notes say how many samples of each item were averaged."""
-    if not samples.sizes:
-        return counts
-    if swap_separately and not samples.is_uniform:
-        raise InputError(
-            f"{', '.join(map(str, samples.sizes))}: items have unlike numbers of samples, which cannot be swapped each "
-            "for itself; leave replicates=each out"
-        )
-    return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
-
-
-def _load_function(address: str) -> Any:
-    module, _, attribute = address.partition(":")
-    return getattr(importlib.import_module(module), attribute)
-
-
 def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
     """Return whether both tables are lists of ids: no cell repeats, and none is a real number."""
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
@@ -436,8 +458,50 @@ def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
 def _detect_responses_or_labels(table: FileTable, gold: str, options: Options, n_sources: int) -> str:
     if n_sources > 1:
         return "labels"
-    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
+    columns = table.list_system_columns(options)
     if table.nested.keys() & {gold, *columns}:
         return "labels"
     cells = {cell.lower() for column in {gold, *columns} for cell in table.get_column(column)}
     return "responses" if cells <= TRUE_WORDS | FALSE_WORDS else "labels"
+
+
+def find_format(metric_names: Sequence[str], paths: Sequence[Path], gold: Path) -> str | None:
+    """Return the one format that supports the requested metrics, or None if metrics or files do not settle it.
+
+    Parameters
+    ----------
+    metric_names : sequence of str
+        Metrics as users name them.
+    paths : sequence of Path
+        Files of systems.
+    gold : Path
+        Gold-standard file.
+    """
+    formats = {format_ for name in metric_names if (format_ := _find_metric_format(name)) is not None}
+    if len(formats) != 1:
+        return None
+    (format_,) = formats
+    has_plain_lines = all(map(is_line_text, (gold, *paths))) if format_ in LINE_FORMATS else True
+    return format_ if has_plain_lines else None
+
+
+def _find_metric_format(name: str) -> str | None:
+    try:
+        base = metrics.Spec.parse(name).base.casefold()
+        if base in FORMATS_BY_METRIC or base in CASEFOLDED_METRICS:
+            return FORMATS_BY_METRIC.get(base)
+        return "trec" if retrieval.find_measure(name) is not None else None
+    except InputError:  # a metric of the user's own, or a name that is none
+        return None
+
+
+def is_line_text(path: Path) -> bool:
+    """Return whether a file holds plain lines of text, XML or SGML, rather than columns or JSON."""
+    if path.is_dir() or is_parquet(path):
+        return False
+    lines = [line for line in read_head_lines(path)[:20] if line.strip()]
+    tab_counts = {line.count("\t") for line in lines}
+    if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]) or (len(tab_counts) == 1 and tab_counts != {0}):
+        return False
+    names = {name.lower() for name in parse_header(lines[0])}
+    return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

@@ -21,11 +21,10 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, build_extra_error
-from sigdask.formats.reading.columns.typed import TypedColumn
-from sigdask.formats.reading.numbers import has_numbers
+from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, provide_table
-from sigdask.formats.tables.score_notation import read_score_table
+from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
 
 FRAME_PATH = Path("data frame")

@@ -60,10 +60,24 @@ class GroupFile:
         if counts.ids is None:
             return self._group_by_position(counts.n_items)
         ids = Texts.from_values(counts.ids)
+        needed = set(ids)
         for table in (self.table, self._headerless_table):
-            if (name := self._find_id_column(table, ids, options)) is not None:
-                return self._build_factors(table, name, self._find_rows(table, name, ids))
-        raise self._missing_ids_error(ids)
+            if len(table.columns) < 2 or (table.header and not needed.isdisjoint(table.columns)):
+                continue  # what would be its header is an item
+            usual = [name for name in table.columns if name == options.id_column or name.lower() in ID_NAMES]
+            names = [name for name in dict.fromkeys((*usual, *table.columns)) if name not in table.nested]
+            id_name = next((name for name in names if needed <= set(table.columns[name])), None)
+            if id_name is not None:
+                return self._build_factors(table, id_name, self._find_rows(table, id_name, ids))
+        if len(self.table.columns) < 2:
+            raise InputError(
+                f"{self.path}: one column, but items have ids ({ids[0]!r}); give a table with a column of ids and one "
+                "of groups"
+            )
+        columns = [set(cells) for cells in self._headerless_table.columns.values()]
+        best = max(columns, key=lambda cells: sum(item in cells for item in ids))
+        missing = [item for item in ids if item not in best]
+        raise InputError(f"{self.path}: {describe_items(missing)} not in this table; every item needs a group")
 
     @property
     def _headerless_table(self) -> FileTable:
@@ -73,17 +87,6 @@ class GroupFile:
         columns = {str(k): [name, *cells] for k, (name, cells) in enumerate(self.table.columns.items(), start=1)}
         return replace(self.table, columns=columns, lines=[1, *self.table.lines], header=False, nested={})
 
-    def _find_id_column(self, table: FileTable, ids: Texts, options: Options) -> str | None:
-        """Return the first column that contains all item ids, preferably one with a conventional id name, or None."""
-        if len(table.columns) < 2:
-            return None
-        usual = [name for name in table.columns if name == options.id_column or name.lower() in ID_NAMES]
-        needed = set(ids)
-        columns = dict.fromkeys((*usual, *table.columns))
-        if table.header and not needed.isdisjoint(table.columns):
-            return None  # what would be its header is an item
-        return next((name for name in columns if name not in table.nested and needed <= set(table.columns[name])), None)
-
     def _find_rows(self, table: FileTable, name: str, ids: Texts) -> list[int]:
         rows_by_id: dict[str, int] = {}
         needed = set(ids)
@@ -91,10 +94,28 @@ class GroupFile:
             if item in needed and rows_by_id.setdefault(item, row) != row:
                 raise InputError(
                     f"{self.path}, line {table.lines[row]}: item {item!r} stands on line "
-                    f"{table.lines[rows_by_id[item]]} "
-                    "already; an item is in one group of a column"
+                    f"{table.lines[rows_by_id[item]]} already; an item is in one group of a column"
                 )
         return [rows_by_id[item] for item in ids]
+
+    def _group_by_position(self, n_items: int) -> dict[str, Factor]:
+        tables = [self.table, self._headerless_table]
+        if not self.table.header and self.table.n_rows > 1:  # the first row may name the columns
+            columns = {cells[0]: cells[1:] for cells in self.table.columns.values()}
+            tables.append(replace(self.table, columns=columns, lines=self.table.lines[1:], header=True, nested={}))
+        table = next((table for table in tables if table.n_rows == n_items), None)
+        if table is None:
+            raise InputError(
+                f"{self.path}: {format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; without "
+                "ids each has a row, in their order"
+            )
+        id_name = table.find_id_column(Options()) if table.header and len(table.columns) > 1 else None
+        factors = self._build_factors(table, id_name, range(n_items))
+        if self.unnamed == DOCUMENT and not table.header and len(factors) == 2:  # domain and document
+            domains, documents = factors.values()
+            combined = Factor.from_values([f"{a}\t{b}" for a, b in zip(domains, documents, strict=True)])
+            return {DOCUMENT: combined, "domain": domains}
+        return factors
 
     def _build_factors(self, table: FileTable, id_name: str | None, rows: Sequence[int]) -> dict[str, Factor]:
         names = [name for name in table.columns if name != id_name and name not in table.nested]
@@ -111,42 +132,6 @@ class GroupFile:
             )
             factors[group_name] = Factor.from_values([cells[row] for row in rows])
         return factors
-
-    def _group_by_position(self, n_items: int) -> dict[str, Factor]:
-        for table in (self.table, self._headerless_table, self._table_with_header):
-            if table.n_rows == n_items:
-                id_name = table.find_id_column(Options()) if table.header and len(table.columns) > 1 else None
-                factors = self._build_factors(table, id_name, range(n_items))
-                if self.unnamed == DOCUMENT and not table.header and len(factors) == 2:  # domain and document
-                    domains, documents = factors.values()
-                    combined = Factor.from_values([f"{a}\t{b}" for a, b in zip(domains, documents, strict=True)])
-                    return {DOCUMENT: combined, "domain": domains}
-                return factors
-        raise InputError(
-            f"{self.path}: {format_count(self.table.n_rows, 'row')} for {format_count(n_items, 'item')}; "
-            "without ids each has a row, in "
-            "their order"
-        )
-
-    @property
-    def _table_with_header(self) -> FileTable:
-        """The table with its first row read as column names."""
-        if self.table.header or self.table.n_rows < 2:
-            return self.table
-        columns = {cells[0]: cells[1:] for cells in self.table.columns.values()}
-        return replace(self.table, columns=columns, lines=self.table.lines[1:], header=True, nested={})
-
-    def _missing_ids_error(self, ids: Texts) -> InputError:
-        """Return the error for item ids that no single column of the table contains."""
-        if len(self.table.columns) < 2:
-            return InputError(
-                f"{self.path}: one column, but items have ids ({ids[0]!r}); give a table with a column of ids and "
-                "one of groups"
-            )
-        columns = {name: set(cells) for name, cells in self._headerless_table.columns.items()}
-        best = max(columns.values(), key=lambda cells: sum(item in cells for item in ids))
-        missing = [item for item in ids if item not in best]
-        return InputError(f"{self.path}: {describe_items(missing)} not in this table; every item needs a group")
 
 
 def list_group_files(options: Options) -> list[GroupFile]:

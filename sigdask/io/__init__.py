@@ -2,31 +2,590 @@
 
 A URL is looked at once and fetched whole when it is first opened; readers then have a local copy. What is written
 of it anywhere, in errors, records and pages, is without what may be secret in it.
+
+Requests to servers have a time limit, and those that may succeed the next time are repeated. Errors are in plain
+words, without the libraries' messages, which may hold credentials.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import re
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from errno import ENOSPC
+from fnmatch import fnmatchcase
+from pathlib import Path, PosixPath, PurePosixPath
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any, Self, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from sigdask.errors import InputError
-from sigdask.io.redaction import is_url, redact
-from sigdask.io.remote import RemotePath, has_wildcards, match_urls, prefetch_files
+from sigdask.errors import InputError, build_extra_error
 
-__all__ = [
-    "as_path",
-    "describe_url_error",
-    "find_common_folder",
-    "has_wildcards",
-    "is_present",
-    "is_url",
-    "match_pattern",
-    "prefetch_files",
-    "redact",
-]
+EXTRAS = {
+    "s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3"),
+    "gs": ("gcsfs", "gcs"), "gcs": ("gcsfs", "gcs"),
+    "abfs": ("adlfs", "azure"), "abfss": ("adlfs", "azure"), "az": ("adlfs", "azure"),
+    "http": ("aiohttp", "http"), "https": ("aiohttp", "http"),
+    "hdfs": ("pyarrow", "hdfs"), "sftp": ("paramiko", "sftp"), "ssh": ("paramiko", "sftp"),
+}  # fmt: skip
+"""The package that URLs of a kind need, and the extra that brings it."""
+
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
+"""Kinds of URLs that name no user."""
+
+DENIED_CODES = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
+)
+"""What S3 calls its refusals."""
+
+CONNECTION_ERRORS = (
+    ConnectionError,
+    EOFError,
+    "ClientConnector",
+    "ConnectionError",
+    "Disconnected",
+    "Payload",
+    "gaierror",
+)
+"""Errors of a server that is not there, or breaks off, and parts of their names."""
+
+RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})
+"""Libraries that have tried often enough by themselves."""
+
+CREDENTIALS_HINT = "credentials are taken from the environment and from fsspec's configuration"
+
+
+class MissingError(InputError):
+    """Error for a URL that has neither a file nor a folder."""
+
+
+def build_read_error(error: BaseException, url: str) -> InputError:
+    """Return the error to raise when a URL could not be read.
+
+    Parameters
+    ----------
+    error : Exception
+        Of fsspec, or of a library beneath it.
+    url : str
+        The URL, as it may be written.
+    """
+    chain = list(_iter_causes(error))
+    status = _find_status(chain)
+    # the error code with which S3 answered
+    answers = [a for cause in chain if isinstance(a := getattr(cause, "response", None), dict)]
+    codes = (answer.get("Error", {}).get("Code") for answer in answers)
+    code = next((code for code in codes if isinstance(code, str)), None)
+    denied = status in {401, 403, 407} or code in DENIED_CODES or _has_kind(chain, PermissionError, "NoCredentials")
+    slow = _has_kind(chain, TimeoutError, "Timeout")
+    broke_off = _has_kind(chain, *CONNECTION_ERRORS)
+    full = isinstance(error, OSError) and error.errno == ENOSPC
+    problem = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    reasons = [
+        (code == "NoSuchBucket", "no such bucket"),
+        (denied, f"access was denied; {CREDENTIALS_HINT}"),
+        (status in {404, 410}, "no such file"),
+        (status is not None, f"the server answers with error {status}"),
+        (slow, "the server does not answer in time; try again later"),
+        (broke_off, "the server cannot be reached, or broke off; check the address, or try again later"),
+        (_has_kind(chain, IsADirectoryError), "is a directory, expected a file"),
+        (_has_kind(chain, FileNotFoundError), "no such file"),
+        (full, f"no room for a copy in {tempfile.gettempdir()}; TMPDIR names another folder"),
+        (True, f"cannot be read ({problem})"),
+    ]
+    words = next(text for applies, text in reasons if applies)
+    return (MissingError if words.startswith("no such") else InputError)(f"{url}: {words}")
+
+
+def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
+    """Return the error to raise when URLs of a scheme cannot be opened at all."""
+    if isinstance(error, ImportError) and scheme in EXTRAS:
+        package, extra = EXTRAS[scheme]
+        return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
+    if isinstance(error, ImportError):
+        return InputError(f"{url}: fsspec lacks a package for {scheme}:// URLs; its documentation names it")
+    if isinstance(error, ValueError) and "rotocol" in str(error):
+        return InputError(f"{url}: fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read")
+    return InputError(f"{url}: {scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}")
+
+
+def can_retry(error: BaseException) -> bool:
+    """Return whether a failed request may succeed if repeated; not after a refusal or a library's own retries."""
+    chain = list(_iter_causes(error))
+    status = _find_status(chain)
+    if status is not None:
+        return status >= 500 or status == 429
+    if any(type(cause).__module__.partition(".")[0] in RETRYING_LIBRARIES for cause in chain):
+        return False
+    return _has_kind(chain, *CONNECTION_ERRORS) or not _has_kind(
+        chain, FileNotFoundError, PermissionError, IsADirectoryError, TimeoutError
+    )
+
+
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and the errors that caused it, up to ten."""
+    cause: BaseException | None = error
+    for _ in range(10):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _has_kind(chain: list[BaseException], *kinds: type[BaseException] | str) -> bool:
+    """Return whether any of some errors has one of the given types, or a type whose name contains a given text."""
+    return any(
+        kind in type(cause).__name__ if isinstance(kind, str) else isinstance(cause, kind)
+        for cause in chain
+        for kind in kinds
+    )
+
+
+def _find_status(chain: list[BaseException]) -> int | None:
+    """Return the HTTP status with which the server answered, or None."""
+    for cause in chain:
+        names = ["status", "status_code", *(["code"] if type(cause).__name__ == "HttpError" else [])]
+        answer = getattr(cause, "response", None)
+        metadata = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
+        for status in (*(getattr(cause, name, None) for name in names), metadata.get("HTTPStatusCode")):
+            if isinstance(status, int) and status >= 400:
+                return status
+    return None
+
+
+HIDDEN = "***"
+
+VISIBLE_PARAMETERS = frozenset({"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"})
+"""Names of a URL's query whose values are written; any other may be a signature or a token."""
+
+ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""Kinds of URLs that are written `container@account`, which is no secret."""
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
+_URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
+_WRITTEN = re.compile(rf"(?P<scheme>{_SCHEME})://(?P<rest>(?:(?!::{_SCHEME}://)[^\"'<>\s])*)")
+_USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
+_QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL rather than a path.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.tsv"), is_url("simplecache::s3://bucket/a.tsv"), is_url("a=s3://b"), is_url("C:/a.tsv")
+    (True, True, False, False)
+    """
+    return _URL.match(text) is not None
+
+
+def is_web(scheme: str) -> bool:
+    """Return whether URLs of a scheme are web addresses, in which `?` always begins a query."""
+    return scheme.lower() in {"http", "https"}
+
+
+def split_query(url: str) -> tuple[str, str]:
+    """Return a URL without its query and fragment, and the text of these, which is "" if it has none.
+
+    Where a kind of URL has no queries `?` stands for a character, unless a name and `=` follow it.
+
+    Examples
+    --------
+    >>> split_query("https://host/a.tsv?token=1"), split_query("s3://bucket/run?.tsv")
+    (('https://host/a.tsv', '?token=1'), ('s3://bucket/run?.tsv', ''))
+    """
+    web = is_web(url.partition("://")[0].rpartition("::")[2])
+    mark = re.search(r"[?#]", url) if web else _QUERY.search(url)
+    return (url, "") if mark is None else (url[: mark.start()], url[mark.start() :])
+
+
+def has_password(url: str) -> bool:
+    """Return whether a URL names a user and a password.
+
+    Examples
+    --------
+    >>> has_password("s3://key:word@bucket/a.tsv"), has_password("s3://bucket/a:b@c.tsv")
+    (True, False)
+    """
+    user = _USER.match(split_query(url)[0].partition("://")[2])
+    return user is not None and ":" in user["user"]
+
+
+def redact(text: str) -> str:
+    """Return a text with every user, password, signature and token in its URLs hidden.
+
+    Examples
+    --------
+    >>> redact("https://ann:pw@host/a.tsv?X-Amz-Signature=90ab&versionId=3#t=1")
+    'https://***@host/a.tsv?X-Amz-Signature=***&versionId=3#***'
+    >>> redact("zip://a.tsv::https://host/a.zip?90ab"), redact("abfs://runs@lab.dfs.core.windows.net/a.tsv")
+    ('zip://a.tsv::https://host/a.zip?***', 'abfs://runs@lab.dfs.core.windows.net/a.tsv')
+    """
+    return _WRITTEN.sub(_redact_url, text) if "://" in text else text
+
+
+def _redact_url(match: re.Match[str]) -> str:
+    scheme = match["scheme"].lower()
+    rest, query = split_query(match[0])
+    rest = rest[len(scheme) + 3 :]
+    user = _USER.match(rest)
+    if user is not None and not (scheme in ACCOUNT_SCHEMES and ":" not in user["user"]):
+        rest = f"{HIDDEN}@{rest[user.end() :]}"
+    query, hash_, fragment = query.partition("#")
+    parameters = "&".join(map(_redact_parameter, re.split("[&;]", query[1:]))) if query else ""
+    return f"{match['scheme']}://{rest}{query[:1]}{parameters}{hash_}{HIDDEN if fragment else ''}"
+
+
+def _redact_parameter(text: str) -> str:
+    name, equals, _ = text.partition("=")
+    if not equals:
+        return HIDDEN if text else ""
+    return text if name.lower() in VISIBLE_PARAMETERS else f"{name}={HIDDEN}"
+
+
+TIMEOUT_SECONDS = 60.0
+"""Seconds in which something must come: an answer, or the next bytes of one."""
+
+PAUSES = (0.5, 2.0)
+"""Seconds to wait before each further attempt."""
+
+T = TypeVar("T")
+Beat = Callable[[], None]
+
+
+def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
+    """Return the result of work that contacts a server; it is tried up to three times.
+
+    Parameters
+    ----------
+    work : callable
+        Given what it is to call whenever bytes have come.
+    url : str
+        The URL, as it may be written.
+
+    Raises
+    ------
+    InputError
+        In words that hold nothing secret, and with no other error behind it, which may.
+    """
+    for pause in (*PAUSES, None):
+        answer, error = _run_in_thread(work)
+        if error is None:
+            return answer[0]
+        if pause is None or not can_retry(error):
+            break
+        time.sleep(pause)
+    assert error is not None
+    failure = build_read_error(error, url)
+    del error
+    raise failure
+
+
+def _run_in_thread(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | None]:
+    """Run work in a thread; return its result or error. If it shows no progress for some time, it is abandoned."""
+    messages: Queue[tuple[list[T], BaseException | None] | None] = Queue()
+
+    def run() -> None:
+        try:
+            messages.put(([work(lambda: messages.put(None))], None))
+        except BaseException as error:  # noqa: BLE001  # it is told by whoever waits
+            messages.put(([], error))
+
+    Thread(target=run, daemon=True, name="sigdask-url").start()
+    while True:
+        try:
+            outcome = messages.get(timeout=TIMEOUT_SECONDS)
+        except Empty:
+            return [], TimeoutError()
+        if outcome is not None:
+            return outcome
+
+
+MAX_DOWNLOADS = 8
+"""Files that are fetched at the same time."""
+
+_STATELESS_KEYS = frozenset(
+    ["name", "Key", "size", "Size", "type", "mimetype", "url", "StorageClass", "islink", "partial"]
+)
+"""What file systems tell of a file that does not say which state of it this is."""
+
+
+class RemotePath(PosixPath):
+    """Path of a URL with the methods that readers use; opening it downloads a local copy.
+
+    Its text is the URL as it may be written; two of one URL are equal. What it found out it keeps: the kind of
+    thing, the files of a folder, the content. Nothing of it is sent to workers but that text.
+    """
+
+    _fs: Any
+    _fs_path: str
+    _url: str
+    _file_info: Mapping[str, Any] | None
+    _content: _TemporaryCopy | None
+    _refused: InputError | None
+    _files: list[RemotePath] | None
+
+    @classmethod
+    def from_url(cls, url: str) -> RemotePath:
+        """Return the path of a URL; no server is contacted yet."""
+        fs, fs_path = _open_filesystem(url)
+        return _build_remote(fs, fs_path, url)
+
+    def __str__(self) -> str:
+        return redact(self._url)
+
+    def __repr__(self) -> str:
+        return f"Remote({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and self._url == other._url
+
+    def __hash__(self) -> int:
+        return hash(self._url)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemotePath.from_url, (str(self),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __truediv__(self, name: str | os.PathLike[str]) -> RemotePath:
+        child = f"{self._fs_path.rstrip('/')}/{PurePosixPath(name)}"
+        return _build_remote(self._fs, child, self._build_url(child))
+
+    def __fspath__(self) -> str:
+        """Return the path of a local copy, which is downloaded the first time."""
+        info = self._get_info()
+        if info["type"] == "directory":
+            raise InputError(f"{self}: is a directory, expected a file")
+        if self._content is None:
+            self._content = self._ask_once(lambda: self._fetch_copy(info))
+        return self._content.path
+
+    @property
+    def parent(self) -> RemotePath:
+        """Folder that contains the file or folder."""
+        folder = self._fs_path.rstrip("/").rpartition("/")[0]
+        return _build_remote(self._fs, folder, self._build_url(folder)) if len(self.parts) > 2 else self
+
+    @property
+    def parents(self) -> tuple[RemotePath, ...]:
+        """Folders that contain the file or folder, innermost first."""
+        folders, current = [], self
+        while (folder := current.parent) != current:
+            folders.append(folder)
+            current = folder
+        return tuple(folders)
+
+    def relative_to(self, *other: str | os.PathLike[str]) -> Path:  # type: ignore[override]  # no longer remote
+        """Return the path relative to a folder."""
+        folders = (PurePosixPath(*path.parts) if isinstance(path, RemotePath) else path for path in other)
+        return Path(PurePosixPath(*self.parts).relative_to(*folders))
+
+    def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002
+        """Return the path itself, because a URL is absolute."""
+        return self
+
+    absolute = expanduser = resolve
+
+    def exists(self, **_: Any) -> bool:
+        """Return whether the URL is that of a file or folder."""
+        try:
+            self._get_info()
+        except MissingError:
+            return False
+        return True
+
+    def is_dir(self, **_: Any) -> bool:
+        """Return whether the URL is that of a folder."""
+        return self.exists() and self._get_info()["type"] == "directory"
+
+    def is_file(self, **_: Any) -> bool:
+        """Return whether the URL is that of a file."""
+        return self.exists() and self._get_info()["type"] != "directory"
+
+    def iterdir(self) -> Generator[RemotePath, None, None]:
+        """Yield the files and folders in this folder."""
+        self._fs.invalidate_cache()
+        entries = run_with_retries(lambda _: self._fs.ls(self._fs_path, detail=True), str(self))
+        own = self._fs_path.rstrip("/")
+        yield from self._build_paths(entry for entry in entries if entry["name"].rstrip("/") != own)
+
+    def glob(self, pattern: str) -> Generator[RemotePath, None, None]:
+        """Yield the paths in the folder itself that match a pattern; none if it cannot be listed."""
+        try:
+            children = list(self.iterdir())
+        except InputError:
+            return
+        yield from (path for path in children if fnmatchcase(path.name, pattern))
+
+    def rglob(self, pattern: str) -> Generator[RemotePath, None, None]:
+        """Yield the files in the folder and below that match a pattern; no folders."""
+        if self._files is None:
+            self._fs.invalidate_cache()
+            entries = run_with_retries(lambda _: self._fs.find(self._fs_path, detail=True), str(self))
+            self._files = list(self._build_paths(entry for entry in entries.values() if entry["type"] == "file"))
+        yield from (path for path in self._files if fnmatchcase(path.name, pattern))
+
+    def _build_paths(self, infos: Iterable[Mapping[str, Any]]) -> Iterator[RemotePath]:
+        for info in infos:
+            yield _build_remote(self._fs, info["name"], self._build_url(info["name"]), info)
+
+    def _get_info(self) -> Mapping[str, Any]:
+        """Return what the file system knows of this path, such as type and size; it is asked only once."""
+        if self._refused is not None:
+            raise self._refused
+        if self._file_info is None:
+            self._file_info = self._ask_once(self._fetch_info)
+        return self._file_info
+
+    def _ask_once(self, ask: Callable[[], T]) -> T:
+        """Return the result of a request to the server. An error is remembered, so that later requests fail at once."""
+        try:
+            return ask()
+        except InputError as error:
+            self._refused = error
+            raise
+
+    def _fetch_info(self) -> Mapping[str, Any]:
+        self._fs.invalidate_cache()
+        info = run_with_retries(lambda _: self._fs.info(self._fs_path), str(self))
+        is_listing = is_web(self._fs_path.partition("://")[0]) and split_query(self._fs_path)[0].endswith("/")
+        return {**info, "type": "directory"} if is_listing else info
+
+    def _fetch_copy(self, info: Mapping[str, Any]) -> _TemporaryCopy:
+        state = sorted((key, repr(value)) for key, value in info.items() if key not in _STATELESS_KEYS)
+        key = (self._url, repr(state), info.get("size"))
+        copy = _COPIES.get(key) if state else None
+        if copy is None:
+            copy = _TemporaryCopy()
+            run_with_retries(lambda beat: self._download(copy, beat), str(self))
+            dates = (info[key] for key in ("LastModified", "last_modified", "mtime", "created") if key in info)
+            if isinstance(changed := next(dates, None), datetime):
+                os.utime(copy.path, (changed.timestamp(), changed.timestamp()))
+            if state:
+                _COPIES[key] = copy
+        return copy
+
+    def _download(self, copy: _TemporaryCopy, beat: Beat) -> None:
+        from fsspec.callbacks import Callback
+
+        class Beating(Callback):  # type: ignore[misc]
+            def relative_update(self, inc: int = 1) -> None:
+                super().relative_update(inc)
+                beat()
+
+        self._fs.get_file(self._fs_path, copy.path, callback=Beating())
+        size = self._get_info().get("size")
+        n_bytes = os.stat(copy.path).st_size  # noqa: PTH116
+        if isinstance(size, int) and n_bytes < size and not is_web(self._fs_path.partition("://")[0]):
+            raise EOFError(f"{n_bytes} bytes of {size}")
+
+    def _build_url(self, path: str) -> str:
+        """Return the URL of another path of the same file system, with the same beginning as this URL."""
+        match = re.match(r"(.*?://.*?)(::.*)?$", self._url, re.DOTALL)
+        assert match is not None
+        head, chained = match[1], match[2] or ""
+        head = split_query(head)[0]
+        own_path = split_query(self._fs_path)[0].rstrip("/")
+        start = head.rfind(own_path) if own_path else head.find("://") + 3
+        url = str(self._fs.unstrip_protocol(path)) if start < 0 else head[:start] + path
+        return f"{url}{chained}"
+
+
+class _TemporaryCopy:
+    """A local file that is removed once nothing refers to it."""
+
+    def __init__(self) -> None:
+        number, self.path = tempfile.mkstemp(prefix="sigdask-copy-")
+        os.close(number)
+        weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
+
+
+_COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _TemporaryCopy] = weakref.WeakValueDictionary()
+"""Contents in use, by URL and state: a gold file of many test sets is fetched once."""
+
+
+def prefetch_files(paths: Iterable[Path | None]) -> None:
+    """Download remote files in parallel before they are read. Failures are raised only when a file is read."""
+    waiting = list(dict.fromkeys(path for path in paths if isinstance(path, RemotePath) and path._fs.async_impl))  # noqa: SLF001
+
+    def fetch(path: RemotePath) -> None:
+        with suppress(InputError):
+            os.fspath(path)
+
+    if len(waiting) > 1:
+        with ThreadPoolExecutor(MAX_DOWNLOADS) as threads:
+            list(threads.map(fetch, waiting))
+
+
+def has_wildcards(url: str) -> bool:
+    """Return whether a URL has wildcards outside its query.
+
+    Examples
+    --------
+    >>> has_wildcards("s3://bucket/run?.tsv"), has_wildcards("https://host/a.tsv?x=*"), has_wildcards("https://host/*.tsv")
+    (True, False, True)
+    """
+    return glob.has_magic(split_query(url)[0])
+
+
+def match_urls(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
+    """Return the names and paths that match a pattern of URLs; hidden files match only if the pattern has a "/."."""
+    fs, fs_path = _open_filesystem(wild)
+    folder = _build_remote(fs, fs_path, wild)
+    fs.invalidate_cache()
+    entries = run_with_retries(lambda _: fs.glob(fs_path, detail=True), redact(wild))
+    paths = dict(zip(entries, folder._build_paths(entries.values()), strict=True))  # noqa: SLF001
+    visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)
+    return str(fs._strip_protocol(pattern)), [(name, paths[name]) for name in visible]  # noqa: SLF001
+
+
+def _open_filesystem(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it."""
+    import fsspec
+
+    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    if has_password(url) and scheme in OBJECT_STORES:
+        raise InputError(f"{redact(url)}: {scheme}:// URLs take no password; {CREDENTIALS_HINT}")
+    try:
+        fs, fs_path = fsspec.core.url_to_fs(url)
+    except Exception as error:  # noqa: BLE001  # whatever a file system raises
+        failure = build_open_error(error, scheme, redact(url))
+    else:
+        return fs, fs_path
+    raise failure
+
+
+def _build_remote(fs: Any, fs_path: str, url: str, info: Mapping[str, Any] | None = None) -> RemotePath:
+    remote = RemotePath(_format_path(fs_path))
+    remote._fs, remote._fs_path, remote._url, remote._file_info = fs, fs_path, url, info  # noqa: SLF001
+    remote._content = remote._refused = remote._files = None  # noqa: SLF001
+    return remote
+
+
+def _format_path(fs_path: str) -> str:
+    """Return the part of a URL's path that files and systems are named after, without password and query.
+
+    Examples
+    --------
+    >>> _format_path("https://ann:pw@host/a%20b.tsv?token=1"), _format_path("bucket/a.tsv")
+    ('/host/a b.tsv', '/bucket/a.tsv')
+    """
+    if "://" not in fs_path:
+        return f"/{fs_path.strip('/')}"
+    parts = urlsplit(fs_path)
+    return f"/{parts.hostname or ''}{unquote(parts.path)}"
 
 
 def as_path(text: str | Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -11,78 +10,67 @@ from dataclasses import replace
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.metrics import ratios, retrieval
+from sigdask.metrics import labels, retrieval, speech, translation
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
-from sigdask.metrics.unsupported import describe_needs
 from sigdask.metrics.user import black_box, load_metric, metric
 
 __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find_metric", "metric"]
 
-_AVERAGES = {
-    f"{average}-{kind}": (
-        "sigdask.metrics.ratios:label_average",
-        f"{kind}, {how}; options labels=A+B, zero_division=0|1",
-    )
-    for average, how in (("macro", "mean over the gold labels"), ("micro", "of counts summed over the gold labels"))
-    for kind in ("precision", "recall", "f1", "f", "jaccard")
-}
+_KINDS = ("precision", "recall", "f1", "f", "jaccard")
+_AVERAGES = {"macro": "mean over the gold labels", "micro": "of counts summed over the gold labels"}
 
-_SAMPLE_AVERAGES = {
-    f"samples-{kind}": (
-        "sigdask.metrics.label_sets:samples",
-        f"{kind} of each item's set of labels, mean over the items; option zero_division=0|1",
-    )
-    for kind in ("precision", "recall", "f1")
-}
-
-METRICS: dict[str, tuple[str, str]] = {
-    "mean": ("sigdask.metrics.ratios:mean", "mean of item scores"),
-    "accuracy": (
-        "sigdask.metrics.ratios:accuracy",
-        "share of items labelled right; of tokens (conll, mbt)",
-    ),
-    "precision": ("sigdask.metrics.ratios:precision", "correct / given; precision[LABEL]; option zero_division=0|1"),
-    "recall": ("sigdask.metrics.ratios:recall", "correct / gold; recall[LABEL]; option zero_division=0|1"),
-    "f1": ("sigdask.metrics.ratios:f1", "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
-    "f": ("sigdask.metrics.ratios:f_beta", "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
-    **_AVERAGES,
+METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
+    "mean": (labels.mean, "mean of item scores"),
+    "accuracy": (labels.accuracy, "share of items labelled right; of tokens (conll, mbt)"),
+    "precision": (labels.ratio, "correct / given; precision[LABEL]; option zero_division=0|1"),
+    "recall": (labels.ratio, "correct / gold; recall[LABEL]; option zero_division=0|1"),
+    "f1": (labels.ratio, "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
+    "f": (labels.ratio, "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
+    **{
+        f"{average}-{kind}": (labels.label_average, f"{kind}, {how}; options labels=A+B, zero_division=0|1")
+        for average, how in _AVERAGES.items()
+        for kind in _KINDS
+    },
     "jaccard": (
-        "sigdask.metrics.label_sets:jaccard",
+        labels.jaccard,
         "labels in both sets / in either, mean over the items; jaccard[LABEL]; option zero_division=0|1",
     ),
-    **_SAMPLE_AVERAGES,
-    "subset-accuracy": ("sigdask.metrics.label_sets:subset_accuracy", "share of items whose sets of labels are right"),
+    **{
+        f"samples-{kind}": (
+            labels.samples,
+            f"{kind} of each item's set of labels, mean over the items; option zero_division=0|1",
+        )
+        for kind in _KINDS[:3]
+    },
+    "subset-accuracy": (labels.subset_accuracy, "share of items whose sets of labels are right"),
     "hamming-loss": (
-        "sigdask.metrics.label_sets:hamming_loss",
+        labels.hamming_loss,
         "share of wrong decisions on a label of an item, lower is better; option labels=A+B",
     ),
-    "type-precision": ("sigdask.metrics.types:type_precision", "distinct right terms / distinct terms given anywhere"),
-    "type-recall": ("sigdask.metrics.types:type_recall", "distinct right terms / distinct gold terms"),
-    "type-f1": ("sigdask.metrics.types:type_f1", "harmonic mean of the two; option zero_division=0|1"),
-    "BLEU": ("sigdask.metrics.translation:bleu", "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
-    "chrF": ("sigdask.metrics.translation:chrf", "corpus chrF by sacrebleu's counts; options beta, lowercase"),
-    "chrF++": ("sigdask.metrics.translation:chrf", "chrF with word orders 1 and 2"),
-    "TER": ("sigdask.metrics.translation:ter", "translation edit rate, lower is better; options normalized"),
-    "WER": (
-        "sigdask.metrics.speech:wer",
-        "word error rate by jiwer, lower is better; options lowercase, punctuation=0",
-    ),
-    "CER": ("sigdask.metrics.speech:cer", "character error rate by jiwer, spaces count; options as WER"),
+    "type-precision": (labels.type_ratio, "distinct right terms / distinct terms given anywhere"),
+    "type-recall": (labels.type_ratio, "distinct right terms / distinct gold terms"),
+    "type-f1": (labels.type_ratio, "harmonic mean of the two; option zero_division=0|1"),
+    "BLEU": (translation.bleu, "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
+    "chrF": (translation.chrf, "corpus chrF by sacrebleu's counts; options beta, lowercase"),
+    "chrF++": (translation.chrf, "chrF with word orders 1 and 2"),
+    "TER": (translation.ter, "translation edit rate, lower is better; options normalized"),
+    "WER": (speech.error_rate, "word error rate by jiwer, lower is better; options lowercase, punctuation=0"),
+    "CER": (speech.error_rate, "character error rate by jiwer, spaces count; options as WER"),
     "AP": (
-        "sigdask.metrics.retrieval:ranking_measure",
+        retrieval.ranking_measure,
         "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for rankings",
     ),
-    "mcc": ("sigdask.metrics.agreement:mcc", "Matthews correlation, any number of labels"),
-    "kappa": ("sigdask.metrics.agreement:kappa", "Cohen's kappa of system and gold"),
+    "mcc": (labels.agreement, "Matthews correlation, any number of labels"),
+    "kappa": (labels.agreement, "Cohen's kappa of system and gold"),
 }
-"""Name to where its factory stands and what it is."""
+"""Name to the function that makes the metric of a parsed name, and what the metric is."""
 
 SHARES = frozenset({
     "hamming-loss", "wer", "cer",
     *(
         f"{average}{kind}"
         for average in ("", "macro-", "micro-", "samples-", "type-", "subset-", "balanced-")
-        for kind in ("accuracy", "precision", "recall", "f1", "f", "jaccard")
+        for kind in ("accuracy", *_KINDS)
     ),
 })  # fmt: skip
 """Metrics that are shares of 1: differences are told in points of 100. In small letters, without options."""
@@ -92,6 +80,34 @@ LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplex
                              "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",
                              "metricx"})  # fmt: skip
 """Parts of the names of columns of scores of which less is better."""
+
+
+SEGMENTS = "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics)"
+ITEMS = (
+    "is computed by other tools: give its scores per item, a column a system (format wide) or a file (format metrics)"
+)
+NUMBERS = "is of predictions that are numbers: give the error of each item as a score, a column a system (format wide)"
+WHOLE_OUTPUTS = "is no mean over items: write it as a function of whole outputs, MODULE:FUNCTION"
+
+NEEDS = (
+    (r"x?comet([-_ ]?(kiwi|qe|da|\d+).*)?|wmt\d\d-comet.*", SEGMENTS.format(" (comet-score --to_json)")),
+    (r"bert[-_ ]?score.*", SEGMENTS.format(" (bert-score -s)")),
+    (r"bleurt.*|bart[-_ ]?score|metricx.*|yisi.*|gemba.*|unite.*|mover[-_ ]?score|prism", SEGMENTS.format("")),
+    (r"rouge.*|meteor|cider.*|spice|sari|nist|perplexity|ppl|loss", ITEMS),
+    (r"mqm|esa|da|sqm", "needs people's ratings: rows of system, segment and score or errors (format ratings)"),
+    (r"em|exact[-_ ]?match", "needs answers and --gold of SQuAD (--format squad), or a column of scores of that name"),
+    (r"pass@\d+|acc_norm", "needs logs of single samples (format samples), or a column of scores of that name"),
+    (r"win[-_ ]?rate|elo|lc_win_?rate", "needs wins, ties and losses of pairs of models (format battles)"),
+    (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and --gold (--format pairs)"),
+    (r"[ucml]?las|uas|blex|parseval|evalb", "needs parses, which are not read: give scores per sentence (format wide)"),
+    (r"r?mse|mae|mape|r2|log[-_ ]?loss|brier.*", NUMBERS),
+    (r"pearson.*|spearman.*|kendall.*|(roc[-_ ]?)?auc|eer", WHOLE_OUTPUTS),
+    (
+        r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
+        "needs a run and qrels: --format trec and --gold QRELS; names are those of ir-measures, as nDCG@10",
+    ),
+)  # fmt: skip
+"""Patterns of names, without case, and what such a metric needs."""
 
 
 def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
@@ -127,9 +143,8 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     known_name = _match_case(spec.base, METRICS)
     if known_name is None:
         raise _build_unknown_error(name, [*_list_score_columns(counts), *METRICS] if counts is not None else METRICS)
-    module, _, attribute = METRICS[known_name][0].partition(":")
-    factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
-    return factory(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
+    build_metric, _ = METRICS[known_name]
+    return build_metric(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
@@ -168,8 +183,15 @@ def _match_case(name: str, known_names: Iterable[str]) -> str | None:
 
 
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
-    """Return the error for an unknown metric name: it says what that metric needs, or which names are similar."""
-    if (needed := describe_needs(name)) is not None:
+    """Return the error for an unknown metric name: it says what that metric needs, or which names are similar.
+
+    Examples
+    --------
+    >>> print(_build_unknown_error("BERTScore", METRICS).args[0][:56])
+    metric 'BERTScore' needs scores per segment, which its o
+    """
+    folded_name = name.strip().casefold()
+    if (needed := next((text for pattern, text in NEEDS if re.fullmatch(pattern, folded_name)), None)) is not None:
         return InputError(f"metric {name!r} {needed}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
@@ -184,7 +206,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
 def build_column_metric(column: str) -> Metric:
     """Return the metric that is the mean of a score column; the column's name determines whether lower is better."""
     better = "lower" if is_lower_better(column) else "higher"
-    return ratios.mean(Spec(column, "mean", column, {"better": better}))
+    return labels.mean(Spec(column, "mean", column, {"better": better}))
 
 
 def is_lower_better(column: str) -> bool:

@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.metrics.transport import get_address, get_folder, load_function
+from sigdask.metrics.transport import reduce_by_address
 
 
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
@@ -132,14 +132,7 @@ class BlackBox:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by its address if it has one, so that no code is sent."""
-        address = get_address(self.function)
-        if address is None:
-            return BlackBox, (self.name, self.function, self.higher_is_better)
-        return _load_black_box, (self.name, self.higher_is_better, address, get_folder(self.function))
-
-
-def _load_black_box(name: str, higher_is_better: bool, address: str, folder: str) -> BlackBox:
-    return BlackBox(name, load_function(address, folder), higher_is_better)
+        return reduce_by_address(BlackBox, self.name, self.function, self.higher_is_better)
 
 
 @known_as("Spec", "name base label options")
@@ -214,8 +207,10 @@ class Spec:
 def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
     """Return each system's texts and each item's references; raise if there are none."""
     if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:
-        present_fields = ", ".join(list(counts.fields)[:6])
-        raise InputError(
-            f"metric {name!r} needs texts and references (formats segments, speech); these data have: {present_fields}"
-        )
+        raise build_lacking_error(name, "texts and references (formats segments, speech)", counts)
     return counts.outputs.systems, counts.outputs.gold
+
+
+def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
+    """Return the error for data that lack what a metric needs."""
+    return InputError(f"metric {name!r} needs {needed}; these data have: {', '.join(list(counts.fields)[:6])}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.transport import get_address, get_folder, load_function
+from sigdask.metrics.transport import reduce_by_address
 
 Array = NDArray[Any]
 
@@ -69,6 +69,10 @@ class Ratios:
         return np.asarray((below == 0).any(axis=-1))
 
 
+MEAN = Ratios(((1, 0),), ((0, 1),))
+"""The first field divided by the second, as in means and shares."""
+
+
 @known_as("Formula", "name function")
 @dataclass(frozen=True, slots=True)
 class Formula:
@@ -87,10 +91,7 @@ class Formula:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by its address if it has one, so that no code is sent."""
-        address = get_address(self.function)
-        if address is None:
-            return Formula, (self.name, self.function)
-        return _load_formula, (self.name, address, get_folder(self.function))
+        return reduce_by_address(Formula, self.name, self.function)
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., n_fields); raise InputError if the function fails."""
@@ -112,10 +113,6 @@ class Formula:
     def compute_values(self, sums: Array) -> NDArray[np.float64]:
         """Return the values of the user's function for these sums, even if they are not finite."""
         return np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
-
-
-def _load_formula(name: str, address: str, folder: str) -> Formula:
-    return Formula(name, load_function(address, folder))
 
 
 @known_as("Bleu")
@@ -277,25 +274,7 @@ def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.
     float64 array, shape (n_fields,)
         0 where the score does not change smoothly (0/0).
     """
-    point = np.asarray(sums, np.float64)
-    if isinstance(form, Ratios):
-        above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)
-        n, d = above @ point, below @ point  # (n_rows,)
-        safe = np.where(d == 0, 1.0, d)
-        slopes = (above * safe[:, None] - below * n[:, None]) / (safe**2)[:, None]
-        return np.asarray(np.where((d == 0)[:, None], 0.0, slopes).mean(axis=0))
-    derivatives = np.zeros(len(point))
-    for f, value in enumerate(point):
-        change = step * abs(value) or 1.0
-        around = np.stack([point, point])
-        around[:, f] += (change, -change if value else 0.0)
-        try:
-            high, low = form.score(around)
-        except InputError:
-            continue
-        slope = (high - low) / (around[0, f] - around[1, f])
-        derivatives[f] = slope if np.isfinite(slope) else 0.0
-    return derivatives
+    return np.asarray(compute_gradients(form, np.asarray(sums)[None], step)[0])
 
 
 def compute_gradients(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
@@ -307,13 +286,6 @@ def compute_gradients(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np
         safe = np.where(d == 0, 1.0, d)[:, :, None]
         slopes = (above * safe - below * n[:, :, None]) / safe**2
         return np.asarray(np.where((d == 0)[:, :, None], 0.0, slopes).mean(axis=1))
-    try:
-        return _measure_gradients(form, points, step)
-    except InputError:  # not defined at all of them
-        return np.array([compute_gradient(form, point, step) for point in points]).reshape(points.shape)
-
-
-def _measure_gradients(form: Form, points: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     derivatives = np.zeros(points.shape)
     for f in range(points.shape[1]):
         change = step * np.abs(points[:, f])
@@ -321,6 +293,11 @@ def _measure_gradients(form: Form, points: NDArray[np.float64], step: float) -> 
         high, low = points.copy(), points.copy()
         high[:, f] += change
         low[:, f] -= np.where(points[:, f] == 0, 0.0, change)
-        slope = (form.score(high) - form.score(low)) / (high[:, f] - low[:, f])
+        try:
+            slope = (form.score(high) - form.score(low)) / (high[:, f] - low[:, f])
+        except InputError:  # not defined at all of the points
+            if len(points) == 1:
+                continue
+            return np.array([compute_gradient(form, point, step) for point in points])
         derivatives[:, f] = np.where(np.isfinite(slope), slope, 0.0)
     return derivatives

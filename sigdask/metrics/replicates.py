@@ -6,7 +6,7 @@ controlling for optimizer instability".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.counts.lattice import Lattice, ScoreScale
-from sigdask.counts.precision import ExactNumbers
+from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric
-from sigdask.metrics.forms import MeanOf, Ratios
+from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
 
 
 def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
@@ -34,21 +33,17 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     first = bound[0]
     shares = _compute_shares(first, fields) if all(b.form == first.form for b in bound) else None
     if shares is None:
-        own_fields: Mapping[str, Array] = ExactNumbers(
-            _name_fields(first.name, fields, counts), _list_roundings(bound, counts)
+        form: Form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
+        own_fields = _name_fields(bound, fields, counts)
+    else:
+        assert isinstance(first.form, Ratios)
+        form = replace(MEAN, zero_division=first.form.zero_division)
+        above, below = (np.concatenate(arrays) if counts.apart else _sum_columns(arrays) for arrays in shares)
+        own_fields = ExactNumbers(
+            {f"{first.name}@above": above, f"{first.name}@below": below},
+            {f"{first.name}@above": _sum_roundings(bound, counts)},
         )
-        form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
-        return BoundMetric(
-            first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held
-        )
-    assert isinstance(first.form, Ratios)
-    above, below = (np.concatenate(arrays) if counts.apart else _sum_columns(arrays) for arrays in shares)
-    own_fields = ExactNumbers(
-        {f"{first.name}@above": above, f"{first.name}@below": below},
-        {f"{first.name}@above": _sum_roundings(bound, counts)},
-    )
-    ratio = Ratios(((1, 0),), ((0, 1),), first.form.zero_division)
-    return BoundMetric(first.name, tuple(own_fields), ratio, first.higher_is_better, own_fields, first.signature, held)
+    return BoundMetric(first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held)
 
 
 def _set_held_items(bound: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
@@ -75,22 +70,16 @@ def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
     return bound
 
 
-def _name_fields(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dict[str, Array]:
-    """Return the metric's fields for each replicate under names of their own, one replicate after the other."""
-    named_fields = {}
-    for r, replicate_fields in enumerate(fields):
-        for k, field in enumerate(replicate_fields):
-            named_fields[f"{name}@{r}#{k}"] = _pad_field(field, r, counts) if counts.apart else field
-    return named_fields
-
-
-def _list_roundings(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, tuple[float, ...]]:
-    """Return, for each replicate's fields, how far each system's numbers may be off."""
-    return {
-        f"{bound[0].name}@{r}#{k}": b.get_rounding(name, replicate)
-        for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True))
-        for k, name in enumerate(b.fields)
-    }
+def _name_fields(bound: Sequence[BoundMetric], fields: Sequence[Sequence[Array]], counts: Counts) -> ExactNumbers:
+    """Return the metric's fields for each replicate under names of their own, and how far their numbers may be off."""
+    named_fields: dict[str, Array] = {}
+    roundings = {}
+    for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True)):
+        for k, (name, field) in enumerate(zip(b.fields, fields[r], strict=True)):
+            own_name = f"{b.name}@{r}#{k}"
+            named_fields[own_name] = _pad_field(field, r, counts) if counts.apart else field
+            roundings[own_name] = b.get_rounding(name, replicate)
+    return ExactNumbers(named_fields, roundings)
 
 
 def _sum_roundings(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float, ...]:
@@ -126,12 +115,9 @@ def _compute_shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tu
 
 
 def _combine_fields(fields: Sequence[Array], weights: Sequence[int]) -> Array:
-    return np.asarray(sum(weight * _widen(field) for field, weight in zip(fields, weights, strict=True) if weight))
-
-
-def _widen(field: Array) -> Array:
-    """Return a field in a type whose sums do not overflow: integers as int64."""
-    return field if field.dtype.kind == "f" else field.astype(np.int64)
+    """Return the weighted sum of fields, of integers as int64, whose sums do not overflow."""
+    wide = (field if field.dtype.kind == "f" else field.astype(np.int64) for field in fields)
+    return np.asarray(sum(weight * field for field, weight in zip(wide, weights, strict=True) if weight))
 
 
 def _sum_columns(columns: Sequence[Array]) -> Array:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
-from sigdask.metrics.base import BoundMetric, Metric, Spec
+from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.extraction.request import Extraction, get_statistics
-from sigdask.metrics.forms import Form, Formula, Ratios
+from sigdask.metrics.forms import MEAN, Form, Formula
 
 MOST_DOCUMENTS = 2**31 - 1
 """Of a cut-off: trec_eval ends the whole program at one that its counters do not hold."""
@@ -60,11 +60,9 @@ def find_measure(name: str) -> Metric | None:
         ir-measures is not installed; the measure has no such parameter.
     """
     listed_name, parsed = _parse_measure(name)
-    return (
-        None
-        if parsed is None
-        else Metric(listed_name, partial(_bind, listed_name, parsed), _build_extraction(listed_name))
-    )
+    if parsed is None:
+        return None
+    return Metric(listed_name, partial(_bind, listed_name, parsed), _build_extraction(listed_name))
 
 
 def _build_extraction(name: str) -> Extraction:
@@ -80,32 +78,23 @@ def _parse_measure(name: str) -> tuple[str, Any]:
     try:
         parsed = ir_measures.parse_measure(name)
     except (ValueError, NameError, KeyError):
-        parsed = _parse_trec_name(name)
-        corrected_name = None if parsed is not None else _match_case(name, ir_measures.measures.registry)
-        return _parse_measure(corrected_name) if corrected_name else (name, parsed)
+        try:
+            measures = ir_measures.parse_trec_measure(name)
+        except (ValueError, KeyError):
+            corrected_name = _match_case(name, ir_measures.measures.registry)
+            return _parse_measure(corrected_name) if corrected_name else (name, None)
+        if len(measures) != 1:
+            raise InputError(f"metric {name!r} stands for {', '.join(map(str, measures))}: name one of them") from None
+        parsed = measures[0]
     _check_parameters(name, parsed)
     return name, parsed
-
-
-def _parse_trec_name(name: str) -> Any:
-    import ir_measures
-
-    try:
-        measures = ir_measures.parse_trec_measure(name)
-    except (ValueError, KeyError):
-        return None
-    if len(measures) != 1:
-        raise InputError(f"metric {name!r} stands for {', '.join(map(str, measures))}: name one of them")
-    _check_parameters(name, measures[0])
-    return measures[0]
 
 
 def _match_case(name: str, known_names: Iterable[str]) -> str | None:
     """Return the name with the capitals that ir-measures uses, or None if it has no such name."""
     base = re.split(r"[@(]", name, maxsplit=1)[0]
-    for known_name in sorted(
-        known_names, reverse=True
-    ):  # of two spellings the one that is no alias: nDCG, Rprec, Bpref
+    # of two spellings the one that is no alias: nDCG, Rprec, Bpref
+    for known_name in sorted(known_names, reverse=True):
         if known_name.lower() == base.lower() and known_name != base:
             return known_name + name[len(base) :]
     return None
@@ -133,13 +122,10 @@ def _check_parameters(name: str, parsed: Any) -> None:
 @known_as("sigdask.metrics.retrieval:_bind")
 def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     if not has_rankings(counts):
-        raise InputError(
-            f"metric {name!r} needs rankings and judgements (format trec, --gold QRELS); these data have: "
-            f"{', '.join(list(counts.fields)[:6])}"
-        )
+        raise build_lacking_error(name, "rankings and judgements (format trec, --gold QRELS)", counts)
     column = f"score[{name}]"
     scores: NDArray[Any] = compute_topic_scores(name, counts)
-    form: Form = Ratios(((1, 0),), ((0, 1),))
+    form: Form = MEAN
     fields: tuple[str, ...] = (column, "items")
     if type(parsed.aggregator()).__name__ == "SumAgg":  # num_ret, num_rel, num_rel_ret: totals of counts
         scores, form, fields = scores.astype(np.int64), Formula(name, _total), (column,)

@@ -15,23 +15,19 @@ from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
 from sigdask.metrics.extraction.request import Extraction, get_statistics, get_version
-from sigdask.metrics.forms import Ratios
+from sigdask.metrics.forms import MEAN
 
 BLOCK = 4096
 """Utterances aligned at a time: alignments are large."""
 
 
-def wer(spec: Spec) -> Metric:
-    """Return the metric word error rate: errors / reference words (options lowercase=0|1, punctuation=1|0)."""
-    return _build_rate(spec, "words")
+UNITS = {"WER": "words", "CER": "characters"}
+"""What errors are counted of; spaces between words are characters."""
 
 
-def cer(spec: Spec) -> Metric:
-    """Return the metric character error rate; spaces between words are characters (options as in `wer`)."""
-    return _build_rate(spec, "characters")
-
-
-def _build_rate(spec: Spec, unit: str) -> Metric:
+def error_rate(spec: Spec) -> Metric:
+    """Return the metric word or character error rate: errors / reference units (lowercase=0|1, punctuation=1|0)."""
+    unit = UNITS[spec.base]
     spec.check_options("lowercase", "punctuation")
     lowercase, punctuation = spec.get_flag("lowercase"), spec.get_flag("punctuation", default=True)
     bind = partial(_bind, spec.name, unit, lowercase, punctuation)
@@ -55,7 +51,7 @@ def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Coun
         f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
         f"|jiwer:{get_version('jiwer')}"
     )
-    return BoundMetric(name, tuple(own_fields), Ratios(((1, 0),), ((0, 1),)), False, own_fields, signature)
+    return BoundMetric(name, tuple(own_fields), MEAN, False, own_fields, signature)
 
 
 @known_as("sigdask.metrics.speech:count_errors")
@@ -79,10 +75,8 @@ class _WordAligner:
             import jiwer
         except ImportError:
             raise build_extra_error("jiwer", "asr", "an error rate of transcripts") from None
-        normalizers = [
-            *([jiwer.ToLowerCase()] if lowercase else []),
-            *([] if punctuation else [jiwer.RemovePunctuation()]),
-        ]
+        normalizers = [jiwer.ToLowerCase()] if lowercase else []
+        normalizers += [] if punctuation else [jiwer.RemovePunctuation()]
         words = unit == "words"
         default_transforms = (jiwer.wer_default if words else jiwer.cer_default).transforms
         self.transform = jiwer.Compose([*normalizers, *default_transforms])

@@ -34,11 +34,8 @@ PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-
 def bleu(spec: Spec) -> Metric:
     """Return the metric corpus BLEU (options tokenize=13a|none|char|intl|zh|..., lowercase=0|1)."""
     spec.check_options("tokenize", "lowercase")
-    options = {
-        "tokenize": spec.get_choice("tokenize", TOKENIZERS),
-        "lowercase": spec.get_flag("lowercase"),
-        "force": True,
-    }
+    tokenizer = spec.get_choice("tokenize", TOKENIZERS)
+    options = {"tokenize": tokenizer, "lowercase": spec.get_flag("lowercase"), "force": True}
     return _build_metric(spec.name, "BLEU", options, Bleu(), True)
 
 
@@ -46,11 +43,8 @@ def chrf(spec: Spec) -> Metric:
     """Return the metric corpus chrF, or chrF++ with its two word orders (options beta=2, lowercase=0|1)."""
     spec.check_options("beta", "lowercase")
     beta = float(spec.get_number("beta", "2"))
-    options = {
-        "word_order": 2 if spec.base == "chrF++" else 0,
-        "beta": beta,
-        "lowercase": spec.get_flag("lowercase"),
-    }
+    word_order = 2 if spec.base == "chrF++" else 0
+    options = {"word_order": word_order, "beta": beta, "lowercase": spec.get_flag("lowercase")}
     return _build_metric(spec.name, "CHRF", options, ChrF(beta), True)
 
 

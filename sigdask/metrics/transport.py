@@ -88,6 +88,18 @@ def load_function(address: str, folder: str = "") -> Function:
     return function
 
 
+def reduce_by_address(kind: Callable[..., Any], name: str, function: Function, *rest: Any) -> tuple[Any, ...]:
+    """Return what pickle needs to build `kind(name, function, *rest)`, with the function's address if it has one."""
+    address = get_address(function)
+    if address is None:
+        return kind, (name, function, *rest)
+    return _build_by_address, (kind, name, address, get_folder(function), *rest)
+
+
+def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder: str, *rest: Any) -> Any:
+    return kind(name, load_function(address, folder), *rest)
+
+
 def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
     """Yield the user's functions that a panel, or a family of panels, calls, each with its metric's name."""
     for member in getattr(panel, "members", ()):

@@ -52,13 +52,7 @@ def metric(
     'sigdask.metrics.user:fowlkes_mallows'
     """
     if function is None:
-        return partial(_build_metric, fields, name, higher_is_better)
-    return _build_metric(fields, name, higher_is_better, function)
-
-
-def _build_metric(
-    fields: tuple[str, ...] | None, name: str | None, higher_is_better: bool, function: Callable[..., Any]
-) -> Metric:
+        return partial(metric, fields=fields, name=name, higher_is_better=higher_is_better)
     title = name or f"{function.__module__}:{function.__qualname__}"
     takes = fields or tuple(inspect.signature(function).parameters)
     return Metric(title, _BindFields(title, takes, function, higher_is_better))

@@ -2,25 +2,36 @@
 
 A metric is of one kind of kernel, an object that says what it keeps of a slab, counts single comparisons
 and adds the differences that families compare. `build_kernel` alone decides which.
+
+Jobs: which trials of which panel to count, and the tally of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import INTEGER_LATTICE
+from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scored, add_scores
-from sigdask.randomization.kernels.exceedances import count_linear, count_ratio, count_scores
 from sigdask.randomization.kernels.layouts import get_layout
-from sigdask.randomization.kernels.scored import Parameters, count_scored, get_parameters
+from sigdask.randomization.kernels.scored import (
+    Parameters,
+    count_linear,
+    count_ratio,
+    count_scored,
+    count_scores,
+    get_parameters,
+)
 from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, sum_fields
+from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
+from sigdask.randomization.tallies import Tally
 
 ROOM_BYTES = 2**25
 """What the arrays of one slab may take, for each thread, while `FEWEST_TRIALS` fit."""
@@ -160,6 +171,44 @@ class Kernel(Protocol):
         ...
 
 
+Prepared = tuple[list[NDArray[Any]], list[NDArray[Any]]]
+"""Arrays of sums over the swapped units, whose first axis is that of systems and whose last that of trials; and of
+sums over all units, without an axis of trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """Base of the kernels whose compiled loops take all pairs at once."""
+
+    m: int
+    fields: list[int]
+
+    def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
+        """Return what the loops compare with, shape (n_pairs,): observed differences, as a rule."""
+        return [slab.get_observed(self.m)]
+
+    def count_pairs(
+        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
+    ) -> None:
+        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
+        raise NotImplementedError
+
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        self.count_pairs(slab.get_prepared(self.m), slab.panel.pairs, self.get_bars(slab), counts)
+
+    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3).
+
+        Each system in each trial is taken for a system: system s in trial k is number s * n_trials + k.
+        """
+        (moved, totals), n = slab.get_prepared(self.m), slab.n_trials
+        split = [np.ascontiguousarray(np.moveaxis(x, -1, 1)).reshape(-1, *x.shape[1:-1], 1) for x in moved]
+        repeated, bars = ([np.repeat(x, n, axis=0) for x in values] for values in (totals, self.get_bars(slab)))
+        pairs = (slab.panel.pairs[:, None] * n + np.arange(n)[:, None]).reshape(-1, 2)
+        self.count_pairs((split, repeated), pairs, bars, counts.reshape(-1, 3))
+
+
 def build_kernels(panel: ScoredSums) -> tuple[Kernel, ...]:
     """Return the kernel of each metric of a panel."""
     return tuple(build_kernel(panel, m) for m in range(len(panel.metrics)))
@@ -170,51 +219,43 @@ def build_kernel(panel: ScoredSums, m: int) -> Kernel:
     form, fields = panel.metrics[m].form, list(panel.metrics[m].fields)
     ratio = form if isinstance(form, Ratios) and len(form.numerators) == 1 else None
     if ratio is not None and panel.linear[m]:
-        return LinearKernel(m, ratio, fields)
+        return LinearKernel(m, fields, ratio)
     if any(panel.lattices[f] != INTEGER_LATTICE for f in fields):
         return CalledFormKernel(m, form, fields)  # sums of different scales, which only the form itself puts together
     if ratio is not None:
-        return RatioKernel(m, ratio, fields)
+        return RatioKernel(m, fields, ratio)
     fused = get_parameters(form)
     return CalledFormKernel(m, form, fields) if fused is None else FusedKernel(m, fields, fused)
 
 
 @dataclass(frozen=True, slots=True)
-class LinearKernel:
+class LinearKernel(CompiledKernel):
     """Kernel of a ratio whose denominator no swap changes, so that integer numerators are compared."""
 
-    m: int
     form: Ratios
-    fields: list[int]
     numbers_per_trial: ClassVar[int] = 1
 
-    def prepare(self, slab: TrialSlab) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return the sums that scores need: numerators over the swapped units (less the first system's) and over all.
-
-        Shapes are (n_systems, n_trials) and (n_systems,).
-        """
+    def prepare(self, slab: TrialSlab) -> Prepared:
+        """Return the numerators over the swapped units, less the first system's, and over all units."""
         weights = list(self.form.numerators[0])
         dtype = slab.arranged.get_dtype(sum(map(abs, weights)))
-        return slab.sum_moved_fields(
-            f"above {self.m}", self.fields, weights, dtype
-        ), slab.panel.compute_observed_numerators(self.m)
+        moved = slab.sum_moved_fields(f"above {self.m}", self.fields, weights, dtype)
+        return [moved], [slab.panel.compute_observed_numerators(self.m)]
 
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        (moved, totals), panel = slab.get_prepared(self.m), slab.panel
-        count_linear(moved, panel.pairs, _subtract_pairs(totals, panel.pairs), panel.slack[:, self.m], counts)
+    def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
+        """Return observed differences of numerators, and the slack within which differences tie."""
+        _, (totals,) = slab.get_prepared(self.m)
+        return [_subtract_pairs(totals, slab.panel.pairs), slab.panel.slack[:, self.m]]
 
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
-        (moved, totals), panel, n = slab.get_prepared(self.m), slab.panel, slab.n_trials
-        observed, slack = (
-            np.repeat(values, n) for values in (_subtract_pairs(totals, panel.pairs), panel.slack[:, self.m])
-        )
-        count_linear(moved.reshape(-1, 1), _repeat_pairs(panel.pairs, n), observed, slack, counts.reshape(-1, 3))
+    def count_pairs(
+        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
+    ) -> None:
+        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
+        count_linear(*prepared[0], pairs, *bars, counts)
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        (moved, totals), panel = slab.get_prepared(self.m), slab.panel
+        ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
         observed = _subtract_pairs(totals, pairs).astype(np.float64)
         slack = panel.slack[rows, self.m].astype(np.float64)
@@ -222,58 +263,36 @@ class LinearKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioKernel:
+class RatioKernel(CompiledKernel):
     """Kernel of a ratio whose denominator swaps may change, compared by cross-multiplication."""
 
-    m: int
     form: Ratios
-    fields: list[int]
     numbers_per_trial: ClassVar[int] = 2
 
-    def prepare(self, slab: TrialSlab) -> tuple[Floats, ...]:
+    def prepare(self, slab: TrialSlab) -> Prepared:
         """Return numerators and denominators over the swapped units, minus the base system's, and over all units."""
-        moved, totals = [], []
+        prepared: Prepared = ([], [])
         for name, weights in (("above", self.form.numerators[0]), ("below", self.form.denominators[0])):
-            moved.append(slab.sum_moved_fields(f"{name} {self.m}", self.fields, list(weights), np.float64))
-            totals.append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
-        return *moved, *totals
+            prepared[0].append(slab.sum_moved_fields(f"{name} {self.m}", self.fields, list(weights), np.float64))
+            prepared[1].append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
+        return prepared
 
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        count_ratio(
-            *slab.get_prepared(self.m), slab.panel.pairs, self.form.zero_division, slab.get_observed(self.m), counts
-        )
-
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
-        (*moved, above, below), n = slab.get_prepared(self.m), slab.n_trials
-        count_ratio(
-            *(values.reshape(-1, 1) for values in moved),
-            *(np.repeat(total, n) for total in (above, below)),
-            _repeat_pairs(slab.panel.pairs, n),
-            self.form.zero_division,
-            np.repeat(slab.get_observed(self.m), n),
-            counts.reshape(-1, 3),
-        )
+    def count_pairs(
+        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
+    ) -> None:
+        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
+        count_ratio(*prepared[0], *prepared[1], pairs, self.form.zero_division, *bars, counts)
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        add_ratio(
-            *slab.get_prepared(self.m),
-            slab.panel.pairs[rows],
-            self.form.zero_division,
-            np.full(len(rows), weight),
-            out,
-            tie,
-        )
+        (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
+        add_ratio(*moved, *totals, slab.panel.pairs[rows], self.form.zero_division, weights, out, tie)
 
 
 @dataclass(frozen=True, slots=True)
-class FusedKernel:
+class FusedKernel(CompiledKernel):
     """Kernel of a score that has compiled code of its own: macro averages, BLEU, chrF."""
 
-    m: int
-    fields: list[int]
     fused: Parameters
 
     @property
@@ -281,7 +300,7 @@ class FusedKernel:
         """How many numbers the kernel stores for each system and trial in a slab: one for each field."""
         return len(self.fields)
 
-    def prepare(self, slab: TrialSlab) -> tuple[Floats, Floats]:
+    def prepare(self, slab: TrialSlab) -> Prepared:
         """Return sums of fields over the swapped units, minus the base system's, and over all units.
 
         Shapes are (n_systems, n_fields, n_trials) and (n_systems, n_fields).
@@ -290,24 +309,18 @@ class FusedKernel:
         moved = slab.room.get_array(f"shifts {self.m}", shape, np.float64)
         for k, f in enumerate(self.fields):
             sum_fields(slab.arranged, slab.moved, [f], [1], moved[:, k])
-        return moved, slab.panel.totals[:, self.fields].astype(np.float64)
+        return [moved], [slab.panel.totals[:, self.fields].astype(np.float64)]
 
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        count_scored(*self.fused, *slab.get_prepared(self.m), slab.panel.pairs, slab.get_observed(self.m), counts)
-
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
-        (moved, totals), n = slab.get_prepared(self.m), slab.n_trials
-        by_trial = np.ascontiguousarray(moved.transpose(0, 2, 1)).reshape(-1, len(self.fields), 1)
-        observed, pairs = np.repeat(slab.get_observed(self.m), n), _repeat_pairs(slab.panel.pairs, n)
-        count_scored(*self.fused, by_trial, np.repeat(totals, n, axis=0), pairs, observed, counts.reshape(-1, 3))
+    def count_pairs(
+        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
+    ) -> None:
+        """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
+        count_scored(*self.fused, *prepared[0], *prepared[1], pairs, *bars, counts)
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        add_scored(
-            *self.fused, *slab.get_prepared(self.m), slab.panel.pairs[rows], np.full(len(rows), weight), out, tie
-        )
+        (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
+        add_scored(*self.fused, *moved, *totals, slab.panel.pairs[rows], weights, out, tie)
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +375,42 @@ def _subtract_pairs(totals: NDArray[Any], pairs: NDArray[np.int64]) -> NDArray[A
     return np.asarray(totals[pairs[:, 0]] - totals[pairs[:, 1]])
 
 
-def _repeat_pairs(pairs: NDArray[np.int64], n_trials: int) -> NDArray[np.int64]:
-    """Return each pair once for every trial, with system s in trial k renumbered as s * n_trials + k."""
-    return np.asarray((pairs[:, None] * n_trials + np.arange(n_trials)[:, None]).reshape(-1, 2))
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Trials `first` to `first + n_trials - 1` of one run of one panel.
+
+    Jobs are compared by identity: two jobs of the same trials are different, each with its own tally.
+
+    Attributes
+    ----------
+    panel : AnyPanel
+        What is counted.
+    n_trials : int
+        Number of trials.
+    run : int
+        0 for the first run, 1 for the second.
+    label : str
+        What is compared, for errors.
+    first : int
+        The first trial.
+    """
+
+    panel: AnyPanel
+    n_trials: int
+    run: int = 0
+    label: str = ""
+    first: int = 0
+
+    @property
+    def n_comparisons(self) -> int:
+        """Number of comparisons that each trial counts for: pairs times metrics, or 1 for panels counted as a whole."""
+        return 1 if self.panel.is_whole else math.prod(self.panel.shape)
+
+
+def sum_trials(jobs: Iterable[Job]) -> int:
+    """Return the sum of trials over the comparisons of all jobs, which is the number that messages state."""
+    return sum(job.n_trials * job.n_comparisons for job in jobs)
+
+
+Tallies = Mapping[Job, Tally]
+"""What was counted of each job."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.stream.swaps import BLOCK
+from sigdask.randomization.stream import BLOCK
 
 TAILS: tuple[str, ...] = ("greater", "less", "two-sided")
 """The last axis of the counts of single comparisons."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from sigdask.report.summary.verdict import build_verdict
+from sigdask.report.summary.headline import build_verdict
 from sigdask.report.tables import markdown
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection

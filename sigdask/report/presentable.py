@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-from sigdask.analysis.details.details import ComparisonDetails
-from sigdask.analysis.independence.results import IndependenceResults
-from sigdask.analysis.power.results import PowerResults
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+from sigdask.analysis.details import ComparisonDetails
+from sigdask.analysis.independence import IndependenceResults
+from sigdask.analysis.power import PowerResults
 from sigdask.report import notebook
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.plots import results as result_figures

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
 from typing import Any, overload
 
-from sigdask.randomization.stream.swaps import SCHEME
-from sigdask.results import json_lines as json_writer
+from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import build_frame, iter_csv, write_parquet
-from sigdask.results.messages.notes import Note, list_dicts, list_texts
+from sigdask.results.fields import get_result, iter_json_lines, iter_results
+from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import MAX_SHOWN, Result, format_table
-from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
-from sigdask.results.views import get_result, iter_results
 from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import JsonMembers, iter_json, to_plain
+
+VERSION = 1
+"""Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
 
 
 @cache
@@ -152,7 +154,8 @@ class ComparisonResults(Sequence[Result]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, as Python values."""
-        return self.around() | {"results": [to_plain(_result_to_dict(result)) for result in self]}
+        document: dict[str, Any] = json.loads(self.to_json())
+        return document
 
     def around(self) -> dict[str, Any]:
         """Return the object that `--json` writes, with an empty list in place of the results."""
@@ -184,7 +187,7 @@ class ComparisonResults(Sequence[Result]):
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON lines of the results, some thousand in each text."""
-        return json_writer.iter_json_lines(self.table)
+        return iter_json_lines(self.table)
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
@@ -210,10 +213,3 @@ class ComparisonResults(Sequence[Result]):
         """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
         with Path(path).open("wb") as file:
             write_parquet([self.table], file)
-
-
-def _result_to_dict(result: Result) -> dict[str, Any]:
-    values = asdict(result)
-    keys = ("test_signature", "assumptions", "p_adjusted_by", "interval_simultaneous")
-    final_values = {name: values.pop(name) for name in keys}
-    return {**values, "warnings": result.warnings, "notes": list_dicts(result.notes), **final_values}

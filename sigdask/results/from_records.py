@@ -1,23 +1,29 @@
-"""Tables built from `Result` objects, such as results read from a store."""
+"""Tables built from `Result` objects, such as results of a JSON file or of stores of earlier versions."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigdask.results import views
-from sigdask.results.columns.adjusted import AdjustmentDetails
-from sigdask.results.columns.assumptions import build_assumptions
-from sigdask.results.columns.coded import CodedColumn, ScoredMetric, Subset
-from sigdask.results.columns.inputs import InputDigests
-from sigdask.results.columns.intervals import Intervals
-from sigdask.results.messages.checks import SECOND_RUN, STOP_UNKNOWN
-from sigdask.results.record import ClassicalTest, Result, Stopped
+from sigdask.results import fields
+from sigdask.results.columns import (
+    AdjustmentDetails,
+    CodedColumn,
+    Column,
+    Group,
+    InputDigests,
+    Intervals,
+    ScoredMetric,
+    Subset,
+    build_assumptions,
+    get_filling,
+)
+from sigdask.results.messages import SECOND_RUN, STOP_UNKNOWN
+from sigdask.results.record import Result
 from sigdask.results.signature import Signature
 from sigdask.results.table import (
     AlternativeUnit,
@@ -26,12 +32,58 @@ from sigdask.results.table import (
     StoppedCounts,
     Table,
     UnitCorrelation,
-    build_empty_intervals,
     merge_orders,
 )
-from sigdask.results.views import iter_results
-from sigdask.statistics.classical.names import sort_tests
-from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, compute_fit_p_within
+from sigdask.statistics.bounds import CHECKS, EXACT_VALUE, Check, compute_fit_p_within
+from sigdask.statistics.classical import sort_tests
+
+PATHS = {
+    "p_low": "p_interval.0", "p_high": "p_interval.1",
+    "p_adjusted_low": "p_adjusted_interval.0", "p_adjusted_high": "p_adjusted_interval.1",
+    "second_trials": "second_run.n_trials", "second_extreme": "second_run.n_extreme",
+    "agreement_p": "second_run.agreement_p", "exact_low": "exact.p_lo", "exact_high": "exact.p_hi",
+}  # fmt: skip
+"""Columns of a table that have another name in a result: attributes, or positions in tuples."""
+
+INTERVAL_PATHS = {
+    **{name: f"interval.{name}" for name in ("method", "confidence", "low", "high", "n_resamples")},
+    "plain_low": "interval.percentile.0", "plain_high": "interval.percentile.1", "a_low": "score_a_interval.0",
+    "a_high": "score_a_interval.1", "b_low": "score_b_interval.0", "b_high": "score_b_interval.1",
+}  # fmt: skip
+
+ADJUSTMENT_PATHS = {"low": "interval_simultaneous.0", "high": "interval_simultaneous.1"}
+METHOD_PATHS = {"first": "0.0", "p_first": "0.1", "second": "1.0", "p_second": "1.1"}
+DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
+
+
+def _follow(records: Sequence[Any], path: str) -> list[Any]:
+    """Return what each record has at the end of a path; None where one on the way is None."""
+    values = list(records)
+    for name in path.split("."):
+        get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+        values = [None if value is None else get(value) for value in values]
+    return values
+
+
+def _fill_group(
+    group: type[Group], records: Sequence[Any], paths: Mapping[str, str] | None = None, **known: Any
+) -> Group:
+    """Return a group whose columns have the values of records, or of their paths, and of `known` fields."""
+    empty = group.build_empty(len(records), **known)
+    columns = {
+        name: _build_column(_follow(records, (paths or {}).get(name, name)), column)
+        for name, column in empty.columns.items()
+        if name not in known
+    }
+    return replace(empty, **columns)
+
+
+def _build_column(values: Sequence[Any], example: Column) -> Column:
+    """Return a column of the same type as an example; None becomes its filling."""
+    if isinstance(example, CodedColumn):
+        return CodedColumn.from_values("" if value is None else str(value) for value in values)
+    filling = get_filling(example.dtype)
+    return np.array([filling if value is None else value for value in values], example.dtype)
 
 
 def results_to_table(results: Sequence[Result], alpha: float) -> Table:
@@ -39,23 +91,24 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
 
     What a row says in other words than its numbers give (an earlier version's) is kept as it is.
     """
-    numbers = _build_numbers(results)
-    table = Table(
+    undefined_a, undefined_b = (
+        [_find_note_number(r, "zero-division", "score", system) for r, system in zip(results, systems, strict=True)]
+        for systems in ([r.a for r in results], [r.b for r in results])
+    )
+    exact_by = [None if r.exact is None else (r.exact.method, r.exact.guarantee) for r in results]
+    table = _fill_group(
+        Table,
+        results,
+        PATHS,
         alpha=alpha,
-        test_set=CodedColumn.from_values(r.test_set for r in results),
-        subset=CodedColumn.from_values(
-            None if r.subset is None else Subset(r.subset["column"], r.subset["value"]) for r in results
-        ),
-        unit=CodedColumn.from_values(r.unit for r in results),
-        a=CodedColumn.from_values(r.a for r in results),
-        b=CodedColumn.from_values(r.b for r in results),
+        subset=CodedColumn.from_values(None if r.subset is None else Subset(**r.subset) for r in results),
         metric=CodedColumn.from_values(ScoredMetric(r.metric, r.higher_is_better, r.signature) for r in results),
-        alternative=CodedColumn.from_values(r.alternative for r in results),
         exact=np.array([r.method == "exact" for r in results], np.bool_),
-        exact_by=CodedColumn.from_values(
-            None if r.exact is None else (r.exact.method, r.exact.guarantee) for r in results
-        ),
-        **numbers,
+        exact_by=CodedColumn.from_values(exact_by),
+        undefined_a=np.array(undefined_a, np.float64),
+        undefined_b=np.array(undefined_b, np.float64),
+        step=np.zeros(len(results)),
+        seen_with=np.array([_find_note_number(r, "second-look", "n_trials") or 0 for r in results], np.int64),
         checks=_build_checks(results),
         dependence=_build_correlations(results),
         beside=_build_other_units(results),
@@ -65,43 +118,9 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         origins=_build_digests(results),
         assumptions=build_assumptions([r.assumptions for r in results]),
         adjusted=_build_adjusted(results),
+        added=_build_added(results),
     )
     return _add_kept_texts(table, results)
-
-
-def _build_numbers(results: Sequence[Result]) -> dict[str, Any]:
-    def integers(get: Callable[[Result], int]) -> NDArray[np.int64]:
-        return np.array([get(r) for r in results], np.int64)
-
-    def floats(get: Callable[[Result], float | None]) -> NDArray[np.float64]:
-        return np.array([get(r) for r in results], np.float64)  # None becomes NaN
-
-    return {
-        "score_a": floats(lambda r: r.score_a),
-        "score_b": floats(lambda r: r.score_b),
-        "difference": floats(lambda r: r.difference),
-        "n_items": integers(lambda r: r.n_items),
-        "n_units": integers(lambda r: r.n_units),
-        "n_discordant": integers(lambda r: r.n_discordant),
-        "n_trials": integers(lambda r: r.n_trials),
-        "n_extreme": integers(lambda r: r.n_extreme),
-        "p_value": floats(lambda r: r.p_value),
-        "p_low": floats(lambda r: r.p_interval[0]),
-        "p_high": floats(lambda r: r.p_interval[1]),
-        "r12": floats(lambda r: r.r12),
-        "second_trials": integers(lambda r: r.second_run.n_trials if r.second_run else 0),
-        "second_extreme": integers(lambda r: r.second_run.n_extreme if r.second_run else 0),
-        "agreement_p": floats(lambda r: r.second_run.agreement_p if r.second_run else None),
-        "exact_low": floats(lambda r: r.exact.p_lo if r.exact else None),
-        "exact_high": floats(lambda r: r.exact.p_hi if r.exact else None),
-        "p_adjusted": floats(lambda r: r.p_adjusted),
-        "p_adjusted_low": floats(lambda r: r.p_adjusted_interval[0] if r.p_adjusted_interval else None),
-        "p_adjusted_high": floats(lambda r: r.p_adjusted_interval[1] if r.p_adjusted_interval else None),
-        "undefined_a": floats(lambda r: _find_note_number(r, "zero-division", "score", r.a)),
-        "undefined_b": floats(lambda r: _find_note_number(r, "zero-division", "score", r.b)),
-        "step": np.zeros(len(results)),
-        "seen_with": integers(lambda r: int(_find_note_number(r, "second-look", "n_trials") or 0)),
-    }
 
 
 def _find_note_number(result: Result, kind: str, number: str, system: str | None = None) -> Any:
@@ -121,10 +140,12 @@ def _build_checks(results: Sequence[Result]) -> dict[str, CheckResults]:
 
 
 def _build_check(name: str, results: Sequence[Result], checks: Sequence[Check | None]) -> CheckResults:
-    return CheckResults(
-        verdict=np.array([-1 if c is None else views.VERDICTS.index(c.verdict) for c in checks], np.int8),
-        p_value=np.array([None if c is None else c.p_value for c in checks], np.float64),
-        fit=np.array([_compute_fit(name, r, c) for r, c in zip(results, checks, strict=True)], np.float64),
+    fit = [_compute_fit(name, r, c) for r, c in zip(results, checks, strict=True)]
+    return _fill_group(
+        CheckResults,
+        checks,
+        verdict=np.array([-1 if c is None else fields.VERDICTS.index(c.verdict) for c in checks], np.int8),
+        fit=np.array(fit, np.float64),
         why=CodedColumn.from_values("" if c is None or c.verdict != "not applicable" else c.detail for c in checks),
     )
 
@@ -138,83 +159,41 @@ def _compute_fit(name: str, result: Result, check: Check | None) -> float | None
 
 
 def _build_correlations(results: Sequence[Result]) -> tuple[UnitCorrelation, ...]:
-    columns = merge_orders(tuple(d.column for d in r.dependence) for r in results)
-    tested_rows: dict[str, list[tuple[Any, ...]]] = {column: [] for column in columns}
-    for row, r in enumerate(results):
-        for d in r.dependence:
-            tested_rows[d.column].append((row, d.n_groups, d.icc, d.design_effect, d.p_value))
-    return tuple(_build_correlation(column, tested) for column, tested in tested_rows.items())
-
-
-def _build_correlation(column: str, tested: Sequence[tuple[Any, ...]]) -> UnitCorrelation:
-    rows, n_groups, icc, effect, p = (np.array(values) for values in zip(*tested, strict=True))
-    return UnitCorrelation(
-        column, rows, n_groups, icc.astype(np.float64), effect.astype(np.float64), p.astype(np.float64)
+    by_column = [{d.column: d for d in r.dependence} for r in results]
+    return tuple(
+        _fill_group(UnitCorrelation, [dependence.get(column) for dependence in by_column], column=column)
+        for column in merge_orders(map(tuple, by_column))
     )
 
 
 def _build_other_units(results: Sequence[Result]) -> tuple[AlternativeUnit, ...]:
     n_other_units = max((len(r.beside) for r in results), default=0)
+    columns = [[r.beside[k] if k < len(r.beside) else None for r in results] for k in range(n_other_units)]
     return tuple(
-        _build_other_unit([r.beside[k] if k < len(r.beside) else None for r in results]) for k in range(n_other_units)
-    )
-
-
-def _build_other_unit(other_units: Sequence[Any]) -> AlternativeUnit:
-    return AlternativeUnit(
-        unit=CodedColumn.from_values("" if b is None else b.unit for b in other_units),
-        n_units=np.array([0 if b is None else b.n_units for b in other_units], np.int64),
-        exact=np.array([b is not None and b.method == "exact" for b in other_units], np.bool_),
-        n_trials=np.array([0 if b is None else b.n_trials for b in other_units], np.int64),
-        n_extreme=np.array([0 if b is None else b.n_extreme for b in other_units], np.int64),
-        p_value=np.array([None if b is None else b.p_value for b in other_units], np.float64),
+        _fill_group(AlternativeUnit, other, exact=np.array([o is not None and o.method == "exact" for o in other]))
+        for other in columns
     )
 
 
 def _build_stops(results: Sequence[Result]) -> tuple[StoppedCounts, ...]:
     rules = dict.fromkeys((r.stopped.rule, r.stopped.epsilon, r.stopped.h) for r in results if r.stopped is not None)
-    return tuple(_build_rule_stops(results, *rule) for rule in rules)
-
-
-def _build_rule_stops(results: Sequence[Result], rule: str, epsilon: float | None, h: int | None) -> StoppedCounts:
-    def get_stopped(r: Result) -> Stopped | None:
-        stopped = r.stopped
-        return stopped if stopped and (stopped.rule, stopped.epsilon, stopped.h) == (rule, epsilon, h) else None
-
-    stopped_results = [get_stopped(r) for r in results]
-    codes = {None: -1, False: 0, True: 1}
-    return StoppedCounts(
-        rule=rule,
-        n_asked=np.array([0 if s is None else s.n_asked for s in stopped_results], np.int64),
-        is_early=np.array([s is not None and s.is_early for s in stopped_results], np.bool_),
-        is_significant=np.array([-1 if s is None else codes[s.is_significant] for s in stopped_results], np.int8),
-        epsilon=epsilon,
-        h=h,
-        is_unknown=np.array(
-            [s is not None and STOP_UNKNOWN in r.notes for s, r in zip(stopped_results, results, strict=True)], np.bool_
-        ),
-        n_counted=np.array(
-            [0 if s is None else r.n_trials for s, r in zip(stopped_results, results, strict=True)], np.int64
-        ),
-        n_counted_extreme=np.array(
-            [0 if s is None else r.n_extreme for s, r in zip(stopped_results, results, strict=True)], np.int64
-        ),
-    )
+    stops = []
+    for rule, epsilon, h in rules:
+        ruled = [r if (s := r.stopped) and (s.rule, s.epsilon, s.h) == (rule, epsilon, h) else None for r in results]
+        paths = {name: f"stopped.{name}" for name in ("n_asked", "is_early", "is_significant")}
+        paths |= {"n_counted": "n_trials", "n_counted_extreme": "n_extreme"}
+        is_unknown = np.array([r is not None and STOP_UNKNOWN in r.notes for r in ruled], np.bool_)
+        stops.append(_fill_group(StoppedCounts, ruled, paths, rule=rule, epsilon=epsilon, h=h, is_unknown=is_unknown))
+    return tuple(stops)
 
 
 def _build_tests(results: Sequence[Result]) -> tuple[ClassicalColumn, ...]:
     names = sort_tests(test.name for r in results for test in r.tests)
-    return tuple(_build_test(name, [{t.name: t for t in r.tests}.get(name) for r in results]) for name in names)
-
-
-def _build_test(name: str, tests: Sequence[ClassicalTest | None]) -> ClassicalColumn:
-    return ClassicalColumn(
-        name=name,
-        statistic=np.array([None if t is None else t.statistic for t in tests], np.float64),
-        p_value=np.array([None if t is None else t.p_value for t in tests], np.float64),
-        n=np.array([0 if t is None else t.n or 0 for t in tests], np.int64),
-        n_dropped=np.zeros(len(tests), np.int64),  # which stands in the words
-        detail=CodedColumn.from_values("" if t is None else t.detail for t in tests),
+    n_dropped = np.zeros(len(results), np.int64)  # which stands in the words
+    columns = ([next((t for t in r.tests if t.name == name), None) for r in results] for name in names)
+    return tuple(
+        _fill_group(ClassicalColumn, tests, name=name, n_dropped=n_dropped)
+        for name, tests in zip(names, columns, strict=True)
     )
 
 
@@ -224,50 +203,28 @@ def _find_interval_note(result: Result) -> str:
 
 
 def _build_intervals(results: Sequence[Result]) -> Intervals | None:
-    all_fields = (
-        (r.interval, r.score_a_interval, r.score_b_interval, r.paired_d, _find_interval_note(r) or None)
-        for r in results
-    )
-    if all(value is None for row_fields in all_fields for value in row_fields):
+    notes = [_find_interval_note(r) for r in results]
+    all_fields = ((r.interval, r.score_a_interval, r.score_b_interval, r.paired_d) for r in results)
+    if not any(notes) and all(value is None for row_fields in all_fields for value in row_fields):
         return None
-
-    def split_ends(get: Callable[[Result], tuple[float | None, float | None] | None]) -> NDArray[np.float64]:
-        return np.array([get(r) or (None, None) for r in results], np.float64).T
-
-    empty = build_empty_intervals(len(results))
-    plain_low, plain_high = split_ends(lambda r: r.interval.percentile if r.interval else None)
-    a_low, a_high = split_ends(lambda r: r.score_a_interval)
-    b_low, b_high = split_ends(lambda r: r.score_b_interval)
-    low, high = split_ends(lambda r: (r.interval.low, r.interval.high) if r.interval else None)
-    return replace(
-        empty,
-        method=CodedColumn.from_values("" if r.interval is None else r.interval.method for r in results),
-        confidence=np.array([None if r.interval is None else r.interval.confidence for r in results], np.float64),
-        low=low, high=high, plain_low=plain_low, plain_high=plain_high,
-        a_low=a_low, a_high=a_high, b_low=b_low, b_high=b_high,
-        n_resamples=np.array([(r.interval.n_resamples or 0) if r.interval else 0 for r in results], np.int64),
-        paired_d=np.array([r.paired_d for r in results], np.float64),
-        skewness=np.array([_find_note_number(r, "interval-coverage", "skewness") for r in results], np.float64),
-        why=CodedColumn.from_values(_find_interval_note(r) for r in results),
-    )  # fmt: skip
+    skewness = [_find_note_number(r, "interval-coverage", "skewness") for r in results]
+    return _fill_group(
+        Intervals,
+        results,
+        INTERVAL_PATHS,
+        skewness=np.array(skewness, np.float64),
+        why=CodedColumn.from_values(notes),
+    )
 
 
 def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     """Return the columns with details of adjusted p-values, or None if no result has any."""
     if all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results):
         return None
-    nothing = ("", math.nan)
-    methods = [[*(r.p_adjusted_by or {}).items()] or [nothing, nothing] for r in results]
-    first_methods, second_methods = zip(*methods, strict=True)
-    ends = [r.interval_simultaneous for r in results]
-    return AdjustmentDetails(
-        first=CodedColumn.from_values(name for name, _ in first_methods),
-        second=CodedColumn.from_values(name for name, _ in second_methods),
-        p_first=np.array([p for _, p in first_methods], np.float64),
-        p_second=np.array([p for _, p in second_methods], np.float64),
-        low=np.array([np.nan if interval is None else interval[0] for interval in ends], np.float64),
-        high=np.array([np.nan if interval is None else interval[1] for interval in ends], np.float64),
-    )
+    methods = [[*r.p_adjusted_by.items()] if r.p_adjusted_by else None for r in results]
+    empty = AdjustmentDetails.build_empty(len(results)).columns
+    by_method = {name: _build_column(_follow(methods, path), empty[name]) for name, path in METHOD_PATHS.items()}
+    return _fill_group(AdjustmentDetails, results, ADJUSTMENT_PATHS, **by_method)
 
 
 def _build_digests(results: Sequence[Result]) -> InputDigests | None:
@@ -275,32 +232,26 @@ def _build_digests(results: Sequence[Result]) -> InputDigests | None:
     if all(r.test_signature is None for r in results):
         return None
     parsed = {text: Signature.parse(text) for r in results if (text := r.test_signature) is not None}
-    signatures = [parsed[r.test_signature] if r.test_signature is not None else None for r in results]
+    signatures = [None if r.test_signature is None else parsed[r.test_signature] for r in results]
+    codes = [None if signature is None else dict(signature.options).get("code") for signature in signatures]
+    return _fill_group(InputDigests, signatures, DIGEST_PATHS, code=CodedColumn.from_values(c or "" for c in codes))
 
-    def get_column(get: Callable[[Signature], object]) -> CodedColumn[str]:
-        return CodedColumn.from_values(
-            "" if signature is None or get(signature) is None else str(get(signature)) for signature in signatures
-        )
 
-    return InputDigests(
-        seed=np.array([0 if signature is None else signature.seed for signature in signatures], np.int64),
-        method=get_column(lambda signature: signature.method),
-        units=get_column(lambda signature: signature.data.units),
-        data_a=get_column(lambda signature: signature.data.a),
-        data_b=get_column(lambda signature: signature.data.b),
-        code=get_column(lambda signature: dict(signature.options).get("code")),
-        adjust=get_column(lambda signature: signature.adjust),
-        members=get_column(lambda signature: signature.members),
-        family=get_column(lambda signature: signature.family),
-        version=get_column(lambda signature: signature.version),
-    )
+def _build_added(results: Sequence[Result]) -> dict[str, Column]:
+    """Return the columns of registered fields that are no attributes of results."""
+    columns: dict[str, Column] = {}
+    for field in fields.list_added_fields():
+        values = [r.added.get(field.name) for r in results]
+        is_text = field.kind == "string"
+        columns[field.name] = CodedColumn.from_values(values) if is_text else np.array(values, np.float64)
+    return columns
 
 
 def _add_kept_texts(table: Table, results: Sequence[Result]) -> Table:
     """Return the table with those texts of results added that differ from what the columns would give."""
     notes: dict[int, Any] = {}
     kept_texts: dict[str, dict[int, str]] = {name: {} for name in table.checks}
-    for row, (original, rebuilt) in enumerate(zip(results, iter_results(table), strict=True)):
+    for row, (original, rebuilt) in enumerate(zip(results, fields.iter_results(table), strict=True)):
         if original.notes != rebuilt.notes:
             notes[row] = original.notes
         for original_check, rebuilt_check in zip(original.checks, rebuilt.checks, strict=True):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from sigdask.results.columns.assumptions import Assumption, format_short_doubt
-from sigdask.results.messages.notes import Note, list_texts
-from sigdask.statistics.crosscheck import Check
+from sigdask.results.columns import Assumption, format_short_doubt
+from sigdask.results.notes import Note, list_texts
+from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 
@@ -199,6 +200,8 @@ class Result:
     interval_simultaneous : tuple of float, or None
         Of the difference, beside the intervals of all others judged together: at confidence 1 - alpha all of them
         hold. Infinite on the side that a one-sided test leaves open.
+    added : mapping of str to value
+        Registered fields (`sigdask.results.fields`) that have no attribute here.
     """
 
     test_set: str
@@ -240,6 +243,7 @@ class Result:
     assumptions: tuple[Assumption, ...] = ()
     p_adjusted_by: dict[str, float] | None = None
     interval_simultaneous: tuple[float, float] | None = None
+    added: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __repr__(self) -> str:
         return format_line(self)
@@ -315,8 +319,9 @@ def format_table(results: Sequence[Result], alpha: float, n_results: int, scope:
         return title
     columns = {name: column for name, column in _build_columns(results, alpha).items() if any(column)}
     widths = {name: max(len(name), *map(len, column)) for name, column in columns.items()}
+    formats = [f"{'<' if name in LEFT_ALIGNED else '>'}{width}" for name, width in widths.items()]
     rows = [[*columns], *zip(*columns.values(), strict=True)]
-    lines = ["  ".join(map(_pad, row, columns, widths.values())).rstrip() for row in rows]
+    lines = ["  ".join(map(format, row, formats)).rstrip() for row in rows]
     remainder = [f"and {n_results - len(results):,} more"] if n_results > len(results) else []
     return "\n".join([*map(_escape_text, scope), title, *lines, *remainder])
 
@@ -333,13 +338,11 @@ def format_line(r: Result) -> str:
     p = f"p in {format_limits(*r.p_interval)}" if math.isnan(r.p_value) else format_p_equals(r.p_value)
     adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {format_p_equals(r.p_adjusted)}"]
     scores = (
-        f"{_escape_text(r.metric)} {_format_score(r.score_a)} - {_format_score(r.score_b)} = "
-        f"{_format_score(r.difference, '+')}"
+        f"{_escape_text(r.metric)} {format_score(r.score_a)} - {format_score(r.score_b)} = "
+        f"{format_signed(r.difference)}"
     )
-    doubt = [text] if (text := _format_doubt(r)) else []
-    return (
-        f"Result({', '.join([*location, f'{_escape_text(r.a)} - {_escape_text(r.b)}', scores, p, *adjusted, *doubt])})"
-    )
+    parts = [*location, f"{_escape_text(r.a)} - {_escape_text(r.b)}", scores, p, *adjusted, _format_doubt(r)]
+    return f"Result({', '.join(filter(None, parts))})"
 
 
 def _format_doubt(r: Result) -> str:
@@ -354,17 +357,13 @@ def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[st
         "A": [_escape_text(r.a) for r in results],
         "B": [_escape_text(r.b) for r in results],
         "metric": [_escape_text(r.metric) for r in results],
-        "score A": [_format_score(r.score_a) for r in results],
-        "score B": [_format_score(r.score_b) for r in results],
-        "A - B": [_format_score(r.difference, "+") for r in results],
+        "score A": [format_score(r.score_a) for r in results],
+        "score B": [format_score(r.score_b) for r in results],
+        "A - B": [format_signed(r.difference) for r in results],
         "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha) for r in results],
         "adjusted p": [_format_p(r.p_adjusted, alpha) for r in results],
         "": [", but ".join(filter(None, [r.verdict(alpha), _format_doubt(r)])) for r in results],
     }
-
-
-def _format_score(score: float, sign: str = "") -> str:
-    return format_signed(score) if sign else format_score(score)
 
 
 def _format_p(p: float | None, alpha: float) -> str:
@@ -378,7 +377,3 @@ def _get_subset(r: Result) -> str:
 def _escape_text(text: str) -> str:
     """Return a text from the user with unprintable characters escaped, so that terminals do not interpret them."""
     return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def _pad(cell: str, name: str, width: int) -> str:
-    return cell.ljust(width) if name in LEFT_ALIGNED else cell.rjust(width)

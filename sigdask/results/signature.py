@@ -2,27 +2,27 @@
 
 `test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.3.0`: keys and
 values as scorers' own signatures have them (Post 2018, "A call for clarity in reporting BLEU scores"). What a value
-holds of `|`, `:`, `%` or of what no printer shows is written as in URLs (`%7C`).
+holds of `|`, `:`, `%` or of what no printer shows is written as in URLs (`%7C`). Families, the results whose p-values
+are adjusted together, have a digest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.grouping import number_rows
+from sigdask.counts.factors import number_rows
 from sigdask.errors import InputError
-from sigdask.randomization.stream.swaps import SCHEME
-
-if TYPE_CHECKING:
-    from sigdask.results.columns.inputs import InputDigests
-    from sigdask.results.table import Table
+from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
+from sigdask.randomization.stream import SCHEME
+from sigdask.results.columns import CodedColumn, Hashes, InputDigests
+from sigdask.results.table import Table
 
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
 """How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
@@ -47,6 +47,14 @@ KEYS = (
     "by", "value", "unit", "adj", "m", "family", "data", "v",
 )  # fmt: skip
 """All keys, in their order; those of the metric's options follow on it, each as `metric.KEY`."""
+
+ATTRIBUTES = {
+    "metric": "metric", "alt": "alternative", "method": "method", "limit": "exact_limit", "p": "p", "nt": "n_trials",
+    "stop": "stop", "h": "h", "epsilon": "epsilon", "alpha": "alpha", "seed": "seed", "scheme": "scheme",
+    "set": "test_set", "unit": "unit", "adj": "adjust", "m": "members", "family": "family", "data": "data",
+    "v": "version",
+}  # fmt: skip
+"""Where a signature has the values of keys."""
 
 CHOICES = {
     "test": ("ar",),
@@ -150,14 +158,8 @@ class Signature:
 
     def __str__(self) -> str:
         column, value = self.subset or (None, None)
-        values = {
-            "test": "ar", "metric": self.metric, "alt": self.alternative, "method": self.method, "p": self.p,
-            "limit": self.exact_limit,
-            "nt": self.n_trials, "stop": self.stop, "h": self.h, "epsilon": self.epsilon, "alpha": self.alpha,
-            "seed": self.seed, "scheme": self.scheme, "set": self.test_set, "by": column, "value": value,
-            "unit": self.unit, "adj": self.adjust, "m": self.members, "family": self.family, "data": self.data,
-            "v": self.version,
-        }  # fmt: skip
+        values = {key: getattr(self, attribute) for key, attribute in ATTRIBUTES.items()}
+        values |= {"test": "ar", "by": column, "value": value}
         parts = []
         for key in KEYS:
             if values[key] is not None:
@@ -193,28 +195,12 @@ class Signature:
             raise InputError(f"signature: has no {', '.join(missing)}; it has {', '.join(pairs) or 'nothing'}")
         if ("by" in values) != ("value" in values):
             raise InputError("signature: by and value name a subset together")
+        data = DataDigests.parse(values["data"])
+        attributes: dict[str, Any] = {attribute: values.get(key) for key, attribute in ATTRIBUTES.items()}
         return Signature(
-            metric=values["metric"],
-            alternative=values["alt"],
-            method=values["method"],
-            p=values["p"],
-            seed=values["seed"],
-            scheme=values["scheme"],
-            test_set=values["set"],
-            unit=values["unit"],
-            data=DataDigests.parse(values["data"]),
-            version=values["v"],
-            n_trials=values.get("nt"),
-            exact_limit=values.get("limit"),
+            **{**attributes, "data": data},
             options=options,
-            stop=values.get("stop"),
-            h=values.get("h"),
-            epsilon=values.get("epsilon"),
-            alpha=values.get("alpha"),
             subset=(values["by"], values["value"]) if "by" in values else None,
-            adjust=values.get("adj"),
-            members=values.get("m"),
-            family=values.get("family"),
         )
 
 
@@ -406,3 +392,57 @@ def _split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition(":") for part in text.split("|")]
     values: Mapping[str, str] = {key: value for key, colon, value in pairs if key and colon}
     return tuple(values.items()) if len(values) == len(pairs) else (("signature", text),)
+
+
+def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
+    """Return the table with the family of each adjusted row: its method, number of comparisons and digest.
+
+    Parameters
+    ----------
+    table : Table
+        All results.
+    families : sequence of (str, tuple of int, int64 array)
+        Of each that is adjusted: how, the trials (and resamples) of the family as a whole, and its rows.
+    """
+    digests, n = table.origins, len(table)
+    if digests is None:
+        return table
+    hashes, codes = _hash_comparisons(table, digests), np.zeros(n, np.int32)
+    families_text = [("", "", "")]
+    for adjust, counts, rows in families:
+        codes[rows] = len(families_text)
+        bits = int(hashes[rows].sum(dtype=np.uint64))
+        families_text.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, len(rows), bits)))))
+    adjust_column, sizes, contents = (CodedColumn(codes, values) for values in zip(*families_text, strict=True))
+    return replace(table, origins=replace(digests, adjust=adjust_column, members=sizes, family=contents))
+
+
+def _hash_comparisons(table: Table, digests: InputDigests) -> Hashes:
+    """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
+    columns = (
+        table.test_set,
+        table.subset,
+        table.unit,
+        table.metric,
+        table.alternative,
+        digests.method,
+        digests.units,
+        digests.data_a,
+        digests.data_b,
+        digests.code,
+    )
+    hashes = mix_bits(digests.seed.astype(np.uint64))
+    for column in columns:
+        distinct = np.array([hash_content(_list_words(value)) for value in column.values], np.uint64)
+        hashes = mix_bits(hashes ^ distinct[column.codes])
+    for numbers in (table.n_trials, table.exact):
+        hashes = mix_bits(hashes ^ numbers.astype(np.uint64))
+    return hashes
+
+
+def _list_words(value: object) -> tuple[str, ...]:
+    """Return the texts to hash for a value of a coded column."""
+    if value is None or isinstance(value, str):
+        return (value or "",)
+    name = getattr(value, "name", None)
+    return (name,) if name is not None else (value.column, value.value)  # type: ignore[attr-defined]

@@ -1,37 +1,51 @@
 """Results of many comparisons as a table: a column for each quantity, a row for each comparison.
 
 Words are not in it: checks and notes are numbers and codes here, and become sentences where a row
-is looked at or written.
+is looked at or written. Exact p-values, and which intervals are shown beside p, are chosen here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.results.columns.adjusted import AdjustmentDetails, build_empty_details
-from sigdask.results.columns.assumptions import Assumptions, build_empty_assumptions
-from sigdask.results.columns.coded import CodedColumn, ScoredMetric, Subset
-from sigdask.results.columns.inputs import InputDigests, build_empty_digests
-from sigdask.results.columns.intervals import FLOAT_COLUMNS, Intervals
-from sigdask.results.messages.notes import Note
-from sigdask.statistics.classical.names import sort_tests
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-RuleKey = tuple[str, float | None, int | None]
-
+from sigdask.randomization.panels.exact import CLOSE
+from sigdask.results.columns import (
+    SIMULTANEOUS,
+    UNADJUSTED,
+    AdjustmentDetails,
+    Assumptions,
+    CodedColumn,
+    Column,
+    ColumnGroup,
+    Floats,
+    InputDigests,
+    Integers,
+    Intervals,
+    Rows,
+    ScoredMetric,
+    Subset,
+    Value,
+    build_sparse_column,
+    get_filling,
+    join_column,
+    sparse_to_dict,
+    take_rows,
+)
+from sigdask.results.notes import Note
+from sigdask.statistics.classical import sort_tests
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 """Codes of what a cross-check found."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CheckResults:
+class CheckResults(ColumnGroup):
     """Results of one check for each row of a table.
 
     Attributes
@@ -56,22 +70,22 @@ class CheckResults:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnitCorrelation:
-    """Correlation of differences within the groups of one coarser column, for the tested rows.
+class UnitCorrelation(ColumnGroup):
+    """Correlation of differences within the groups of one coarser column, for each row of a table.
 
     Attributes
     ----------
     column : str
         The grouping column.
-    rows : int64 array, shape (n_tested,)
-        Rows of the table, ascending.
-    n_groups : int64 array, shape (n_tested,)
-    icc, design_effect, p_value : float64 array, shape (n_tested,)
+    n_groups : int64 array, shape (n,)
+        0 where the correlation is not tested.
+    icc, design_effect, p_value : float64 array, shape (n,)
         As in `Dependence`.
     """
 
+    KEYS: ClassVar[tuple[str, ...]] = ("column",)
+
     column: str
-    rows: Integers
     n_groups: Integers
     icc: Floats
     design_effect: Floats
@@ -79,7 +93,7 @@ class UnitCorrelation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlternativeUnit:
+class AlternativeUnit(ColumnGroup):
     """Results of the same comparisons by swaps of another kind of unit, a row for each row of a table.
 
     No units where a row has none beside it.
@@ -94,7 +108,7 @@ class AlternativeUnit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StoppedCounts:
+class StoppedCounts(ColumnGroup):
     """How an early-stopping rule ended the counting of each row.
 
     Attributes
@@ -115,6 +129,8 @@ class StoppedCounts:
         where the rule stopped.
     """
 
+    KEYS: ClassVar[tuple[str, ...]] = ("rule", "epsilon", "h")
+
     rule: str
     n_asked: Integers
     is_early: NDArray[np.bool_]
@@ -132,7 +148,7 @@ class StoppedCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassicalColumn:
+class ClassicalColumn(ColumnGroup):
     """Results of one classical test for each row of a table.
 
     Attributes
@@ -150,6 +166,8 @@ class ClassicalColumn:
         for.
     """
 
+    KEYS: ClassVar[tuple[str, ...]] = ("name",)
+
     name: str
     statistic: Floats
     p_value: Floats
@@ -160,11 +178,11 @@ class ClassicalColumn:
     @property
     def is_requested(self) -> NDArray[np.bool_]:
         """Whether the test was requested for each row."""
-        return np.array([text != "" for text in self.detail.values], np.bool_)[self.detail.codes]
+        return self.detail.find(bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(ColumnGroup):
     """Results of comparisons: arrays of shape (n,), a row for each comparison.
 
     Attributes
@@ -211,8 +229,6 @@ class Table:
         Trials that a p was had with before; 0 where it was not, or with no fewer.
     tests : tuple of ClassicalColumn
         One for each classical test that was asked for, in the order of their names.
-    notes : mapping of int to tuple of Note
-        Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     intervals : Intervals or None
         None where none were asked for.
     origins : InputDigests or None
@@ -221,6 +237,10 @@ class Table:
         The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
     adjusted : AdjustmentDetails or None
         What stands beside the adjusted p-values; None where that is nothing.
+    notes : mapping of int to tuple of Note
+        Of rows that an earlier version kept: their texts; such rows get no notes of their own.
+    added : mapping of str to column
+        Columns of registered fields (`sigdask.results.fields`) that have no attribute here.
     """
 
     alpha: float
@@ -250,7 +270,6 @@ class Table:
     exact_low: Floats
     exact_high: Floats
     exact_by: CodedColumn[tuple[str, str] | None]
-    checks: Mapping[str, CheckResults]
     p_adjusted: Floats
     p_adjusted_low: Floats
     p_adjusted_high: Floats
@@ -258,27 +277,66 @@ class Table:
     undefined_b: Floats
     step: Floats
     seen_with: Integers
+    checks: Mapping[str, CheckResults] = field(default_factory=dict)
     dependence: tuple[UnitCorrelation, ...] = ()
     beside: tuple[AlternativeUnit, ...] = ()
     stops: tuple[StoppedCounts, ...] = ()
     tests: tuple[ClassicalColumn, ...] = ()
-    notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
     origins: InputDigests | None = None
     assumptions: Assumptions | None = None
     adjusted: AdjustmentDetails | None = None
+    notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
+    added: Mapping[str, Column] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.p_value)
 
-    def take(self, rows: slice | Integers) -> Table:
-        """Return a table of the given rows, in the given order."""
-        return take_rows(self, rows)
+    def columns_by_path(self) -> dict[Name, Column]:
+        """Return all that the table holds as columns, named by their paths, without its significance level."""
+        columns: dict[Name, Column] = {(name,): column for name, column in (self.columns | dict(self.added)).items()}
+        for kind in GROUPS:
+            for key, group in _list_groups(getattr(self, kind)):
+                columns |= {(kind, key, name): column for name, column in group.to_columns(len(self)).items()}
+        return columns | {NOTES: build_sparse_column(self.notes, len(self))}
 
     @staticmethod
-    def join(tables: Sequence[Table]) -> Table:
+    def from_paths(columns: Mapping[Name, Column], alpha: float) -> Table:
+        """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
+        plain = {name[0]: column for name, column in columns.items() if len(name) == 1 and name != NOTES}
+        groups: dict[str, dict[str, dict[str, Column]]] = {kind: {} for kind in GROUPS}
+        for name, column in columns.items():
+            if len(name) > 1:
+                groups[name[0]].setdefault(name[1], {})[name[2]] = column
+        values: dict[str, Any] = {name: column for name, column in plain.items() if name in Table.__slots__}
+        return Table(
+            alpha=alpha,
+            **values,
+            **{kind: _build_groups(kind, columns_by_key) for kind, columns_by_key in groups.items()},
+            notes=sparse_to_dict(columns[NOTES]),
+            added={name: column for name, column in plain.items() if name not in Table.__slots__},
+        )
+
+    def take(self, rows: Rows) -> Table:
+        """Return a table of the given rows, in the given order."""
+        return Table.from_paths(take_rows(self.columns_by_path(), rows), self.alpha)
+
+    def split(self, max_rows: int) -> Iterator[Table]:
+        """Yield the rows in tables of at most `max_rows`."""
+        if 0 < len(self) <= max_rows:
+            yield self
+            return
+        columns = self.columns_by_path()
+        for start in range(0, len(self), max_rows):
+            yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha)
+
+    @staticmethod
+    def join(tables: Sequence[Table]) -> Table:  # type: ignore[override]
         """Return the concatenation of one or more tables that have the same alpha."""
-        return join_tables(tables)
+        if len(tables) == 1:
+            return tables[0]
+        parts = [table.columns_by_path() for table in tables]
+        return Table.from_paths(join_columns(parts, merge_orders(tuple(part) for part in parts)), tables[0].alpha)
 
     @property
     def is_enumerated(self) -> NDArray[np.bool_]:
@@ -336,115 +394,72 @@ class Table:
         return disagreement
 
 
-Rows = slice | NDArray[np.int64]
+GROUPS: dict[str, type[ColumnGroup]] = {
+    "checks": CheckResults, "dependence": UnitCorrelation, "beside": AlternativeUnit, "stops": StoppedCounts,
+    "tests": ClassicalColumn, "intervals": Intervals, "origins": InputDigests, "assumptions": Assumptions,
+    "adjusted": AdjustmentDetails,
+}  # fmt: skip
+"""Fields of a table that are groups of columns."""
+
+Name = tuple[str, ...]
+"""Path of a column in a table: its name, or field, key and name of a column in a group."""
+
+NOTES: Name = ("notes",)
 
 
-Part = TypeVar(
-    "Part",
-    CheckResults,
-    AlternativeUnit,
-    StoppedCounts,
-    Table,
-    ClassicalColumn,
-    Intervals,
-    InputDigests,
-    Assumptions,
-    AdjustmentDetails,
-)
+def _list_groups(groups: Any) -> list[tuple[str, ColumnGroup]]:
+    """Return a table's groups of one kind with the texts that stand for their keys."""
+    if isinstance(groups, Mapping):
+        return list(groups.items())
+    if not isinstance(groups, tuple):
+        return [] if groups is None else [("all", groups)]
+    keys = [[getattr(group, name) for name in group.KEYS] for group in groups]
+    texts = [key[0] if len(key) == 1 else json.dumps(key) if key else str(k) for k, key in enumerate(keys)]
+    return list(zip(texts, groups, strict=True))
 
 
-def take_rows(table: Table, rows: Rows) -> Table:
-    """Return a table of the given rows of a table, in the given order."""
-    return replace(
-        take_part_rows(table, rows),
-        checks={name: _take_check_rows(checked, rows, len(table)) for name, checked in table.checks.items()},
-        dependence=tuple(_take_correlation_rows(part, rows, len(table)) for part in table.dependence),
-        beside=tuple(take_part_rows(part, rows) for part in table.beside),
-        stops=tuple(take_part_rows(part, rows) for part in table.stops),
-        tests=tuple(take_part_rows(part, rows) for part in table.tests),
-        notes=_take_sparse(table.notes, rows, len(table)),
-        intervals=None if table.intervals is None else take_part_rows(table.intervals, rows),
-        origins=None if table.origins is None else take_part_rows(table.origins, rows),
-        assumptions=None if table.assumptions is None else take_part_rows(table.assumptions, rows),
-        adjusted=None if table.adjusted is None else take_part_rows(table.adjusted, rows),
+def _build_groups(kind: str, columns_by_key: Mapping[str, Mapping[str, Column]]) -> Any:
+    """Return the value of a table's field from the columns of its groups."""
+    group = GROUPS[kind]
+    if kind == "checks":
+        return {key: group.from_columns(columns) for key, columns in columns_by_key.items()}
+    if kind in {"intervals", "origins", "assumptions", "adjusted"}:
+        return next((group.from_columns(columns) for columns in columns_by_key.values()), None)
+    keys = sort_tests(columns_by_key) if kind == "tests" else columns_by_key
+    values = [[key] if len(group.KEYS) == 1 else json.loads(key) if group.KEYS else [] for key in keys]
+    return tuple(
+        group.from_columns(columns_by_key[key], **dict(zip(group.KEYS, key_values, strict=True)))
+        for key, key_values in zip(keys, values, strict=True)
     )
 
 
-def take_part_rows(part: Part, rows: Rows) -> Part:
-    """Return the given rows of one part of a table, that is, of all its arrays and coded columns."""
-    changed: dict[str, Any] = {}
-    for name in part.__slots__:
-        column = getattr(part, name)
-        if isinstance(column, np.ndarray):
-            changed[name] = column[rows]
-        elif isinstance(column, CodedColumn):
-            changed[name] = CodedColumn(column.codes[rows], column.values)
-    return replace(part, **changed)
+def join_columns(parts: Sequence[Mapping[Name, Column]], names: Iterable[Name] | None = None) -> dict[Name, Column]:
+    """Return the rows of several tables one after the other; a column that a table lacks is filled for its rows."""
+    if len(parts) == 1:
+        return dict(parts[0])
+    examples = {name: column for part in parts for name, column in part.items()}
+    sizes = [count_rows(part) for part in parts]
+    return {
+        name: join_column(
+            [
+                part[name] if name in part else build_filling(name, examples[name], n)
+                for part, n in zip(parts, sizes, strict=True)
+            ]
+        )
+        for name in (examples if names is None else names)
+    }
 
 
-def _take_check_rows(checked: CheckResults, rows: Rows, n: int) -> CheckResults:
-    return replace(take_part_rows(checked, rows), kept=_take_sparse(checked.kept, rows, n))
+def count_rows(columns: Mapping[Name, Column]) -> int:
+    """Return the length of the columns."""
+    return len(next(iter(columns.values()), ()))
 
 
-def _take_sparse(entries: Any, rows: Rows, n: int) -> dict[int, Any]:
-    """Return the entries of the given rows, keyed by the new row numbers; most rows have no entry."""
-    if not entries:
-        return {}
-    return {position: entries[row] for position, row in enumerate(_list_rows(rows, n)) if row in entries}
-
-
-def _list_rows(rows: Rows, n: int) -> Sequence[int]:
-    return range(n)[rows] if isinstance(rows, slice) else rows.tolist()
-
-
-def _take_correlation_rows(correlation: UnitCorrelation, rows: Rows, n: int) -> UnitCorrelation:
-    selected = np.array(_list_rows(rows, n), np.int64)
-    positions = np.minimum(np.searchsorted(correlation.rows, selected), max(len(correlation.rows) - 1, 0))
-    tested = correlation.rows[positions] == selected if len(correlation.rows) else np.zeros(len(selected), np.bool_)
-    indices = positions[tested]
-    return UnitCorrelation(
-        correlation.column,
-        np.flatnonzero(tested),
-        correlation.n_groups[indices],
-        correlation.icc[indices],
-        correlation.design_effect[indices],
-        correlation.p_value[indices],
-    )
-
-
-def join_tables(tables: Sequence[Table]) -> Table:
-    """Return the concatenation of tables, including parts that only some of them have."""
-    if len(tables) == 1:
-        return tables[0]
-    sizes = [len(table) for table in tables]
-    starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].tolist()
-    names = merge_orders(tuple(table.checks) for table in tables)
-    columns = merge_orders(tuple(part.column for part in table.dependence) for table in tables)
-    rules = dict.fromkeys(_get_rule(part) for table in tables for part in table.stops)
-    n_other_units = max(len(table.beside) for table in tables)
-    return replace(
-        join_parts(tables),
-        checks={
-            name: _join_checks([table.checks.get(name) or _build_empty_check(len(table)) for table in tables], starts)
-            for name in names
-        },
-        dependence=tuple(_join_correlations(tables, starts, column) for column in columns),
-        beside=tuple(
-            join_parts(
-                [table.beside[k] if k < len(table.beside) else _build_empty_unit(len(table)) for table in tables]
-            )
-            for k in range(n_other_units)
-        ),
-        stops=tuple(join_parts([_get_stops(table, rule) for table in tables]) for rule in rules),
-        tests=tuple(join_parts([_get_test(table, name) for table in tables]) for name in list_tests(tables)),
-        notes={
-            start + row: part for start, table in zip(starts, tables, strict=True) for row, part in table.notes.items()
-        },
-        intervals=_join_intervals(tables),
-        origins=_join_digests(tables),
-        assumptions=_join_assumptions(tables),
-        adjusted=_join_adjusted(tables),
-    )
+def build_filling(name: Name, example: Column, n: int) -> Column:
+    """Return a column of values that stand for "none", of the same type as an example column."""
+    if isinstance(example, CodedColumn):
+        return CodedColumn.from_constant(None if name[-1] in {"kept", "notes"} else "", n)
+    return np.full(n, get_filling(example.dtype), example.dtype)
 
 
 def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
@@ -452,7 +467,7 @@ def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
     return sort_tests(test.name for table in tables for test in table.tests)
 
 
-def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
+def merge_orders(orders: Iterable[tuple[Value, ...]]) -> list[Value]:
     """Return one order of all names that agrees with each of several orders, if possible.
 
     Examples
@@ -460,11 +475,11 @@ def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
     >>> merge_orders([("b",), ("a", "b"), ("c",)])
     ['a', 'b', 'c']
     """
-    predecessors: dict[str, set[str]] = {}
+    predecessors: dict[Value, set[Value]] = {}
     for order in dict.fromkeys(orders):
         for k, name in enumerate(order):
             predecessors.setdefault(name, set()).update(order[:k])
-    names: list[str] = []
+    names: list[Value] = []
     while predecessors:
         ready = (name for name, earlier in predecessors.items() if not earlier & predecessors.keys())
         names.append(next(ready, next(iter(predecessors))))
@@ -472,122 +487,77 @@ def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
     return names
 
 
-def join_parts(parts: Sequence[Part]) -> Part:
-    """Return the concatenation of table parts of one kind, that is, of their arrays and coded columns."""
-    changed: dict[str, Any] = {}
-    for name in parts[0].__slots__:
-        columns = [getattr(part, name) for part in parts]
-        if isinstance(columns[0], np.ndarray):
-            changed[name] = np.concatenate(columns)
-        elif isinstance(columns[0], CodedColumn):
-            changed[name] = _join_coded(columns)
-    return replace(parts[0], **changed)
-
-
-def _join_coded(columns: Sequence[CodedColumn[Any]]) -> CodedColumn[Any]:
-    codes_by_value: dict[Any, int] = {}
-    codes = []
-    for column in columns:
-        new_codes = np.array(
-            [codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values], np.int32
-        )
-        codes.append(new_codes[column.codes] if len(new_codes) else column.codes)
-    return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
-
-
-def _join_checks(parts: Sequence[CheckResults], starts: Sequence[int]) -> CheckResults:
-    kept_texts = {
-        start + row: text for start, part in zip(starts, parts, strict=True) for row, text in part.kept.items()
-    }
-    return replace(join_parts(parts), kept=kept_texts)
-
-
-def _build_empty_check(n: int) -> CheckResults:
-    return CheckResults(
-        np.full(n, -1, np.int8), np.full(n, np.nan), np.full(n, np.nan), CodedColumn.from_constant("", n)
-    )
-
-
-def _build_empty_unit(n: int) -> AlternativeUnit:
-    none = np.zeros(n, np.int64)
-    return AlternativeUnit(
-        CodedColumn.from_constant("", n), none, np.zeros(n, np.bool_), none, none, np.full(n, np.nan)
-    )
-
-
-def _join_correlations(tables: Sequence[Table], starts: Sequence[int], column: str) -> UnitCorrelation:
-    correlations = [
-        (start, correlation)
-        for start, table in zip(starts, tables, strict=True)
-        for correlation in table.dependence
-        if correlation.column == column
-    ]
-
-    def join_column(get_array: Callable[[int, UnitCorrelation], NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate([get_array(start, correlation) for start, correlation in correlations])
-
-    return UnitCorrelation(
-        column,
-        join_column(lambda start, correlation: correlation.rows + start),
-        join_column(lambda _, correlation: correlation.n_groups),
-        join_column(lambda _, correlation: correlation.icc),
-        join_column(lambda _, correlation: correlation.design_effect),
-        join_column(lambda _, correlation: correlation.p_value),
-    )
-
-
-def _join_intervals(tables: Sequence[Table]) -> Intervals | None:
-    if all(table.intervals is None for table in tables):
-        return None
-    return join_parts([table.intervals or build_empty_intervals(len(table)) for table in tables])
-
-
-def _join_digests(tables: Sequence[Table]) -> InputDigests | None:
-    if all(table.origins is None for table in tables):
-        return None
-    return join_parts([table.origins or build_empty_digests(len(table)) for table in tables])
-
-
-def _join_assumptions(tables: Sequence[Table]) -> Assumptions | None:
-    if all(table.assumptions is None for table in tables):
-        return None
-    return join_parts([table.assumptions or build_empty_assumptions(len(table)) for table in tables])
-
-
-def _join_adjusted(tables: Sequence[Table]) -> AdjustmentDetails | None:
-    if all(table.adjusted is None for table in tables):
-        return None
-    return join_parts([get_details(table) for table in tables])
-
-
-def build_empty_intervals(n: int) -> Intervals:
-    """Return columns for `n` rows that have no intervals."""
-    missing = {name: np.full(n, np.nan) for name in FLOAT_COLUMNS}
-    return Intervals(
-        CodedColumn.from_constant("", n), CodedColumn.from_constant("", n), n_resamples=np.zeros(n, np.int64), **missing
-    )
-
-
-def _get_rule(stops: StoppedCounts) -> RuleKey:
-    return stops.rule, stops.epsilon, stops.h
-
-
-def _get_stops(table: Table, rule: RuleKey) -> StoppedCounts:
-    """Return the columns of a stopping rule for a table's rows; empty values if no row has this rule."""
-    n = len(table)
-    none, no = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    absent = StoppedCounts(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
-    return next((stops for stops in table.stops if _get_rule(stops) == rule), absent)
-
-
-def _get_test(table: Table, name: str) -> ClassicalColumn:
-    """Return the columns of a classical test for a table's rows; empty values if it was not requested."""
-    n = len(table)
-    nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
-    absent = ClassicalColumn(name, nothing, nothing, none, none, CodedColumn.from_constant("", n))
-    return next((test for test in table.tests if test.name == name), absent)
-
-
 def get_details(table: Table) -> AdjustmentDetails:
     """Return the details of adjusted p-values of a table's rows; NaN if the table has none."""
-    return build_empty_details(len(table)) if table.adjusted is None else table.adjusted
+    return AdjustmentDetails.build_empty(len(table)) if table.adjusted is None else table.adjusted
+
+
+ExactMethod = tuple[str, str]
+
+GUARANTEED = ("exact", "certified")
+"""Guarantees with which an exact value is p; what is numeric is held against the trials alone."""
+
+ENUMERATION: ExactMethod = ("enumeration", "exact")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactValues:
+    """Exact p-values of one tail, or bounds of them: arrays of shape (n,).
+
+    Attributes
+    ----------
+    low, high : float64
+        NaN where nothing is known.
+    by : CodedColumn of (str, str) or None
+        Method and guarantee.
+    """
+
+    low: Floats
+    high: Floats
+    by: CodedColumn[ExactMethod | None]
+
+    @staticmethod
+    def from_shares(share: Floats) -> ExactValues:
+        """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
+        return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
+
+    def where(self, mask: NDArray[np.bool_], other: ExactValues) -> ExactValues:
+        """Return these values where `mask` is true, and the values of `other` elsewhere."""
+        codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
+        methods = CodedColumn(codes, (*self.by.values, *other.by.values))
+        return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
+
+    @property
+    def is_p(self) -> NDArray[np.bool_]:
+        """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
+        is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
+        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE * self.high) | (self.high == self.low)))
+
+
+def use_exact_p(table: Table) -> Table:
+    """Return the table with exact p-values in place of those from trials, where they are known closely enough.
+
+    Where no trials were asked for, p is the upper bound however far the lower one is, between which then p lies.
+    """
+    is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
+    is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
+    p = np.where(is_known | is_only_exact, table.exact_high, table.p_value)
+    low = np.where(is_only_exact, np.where(is_known, p, table.exact_low), table.p_low)
+    return replace(
+        table, exact=table.exact | is_known, p_value=p, p_low=low, p_high=np.where(is_only_exact, p, table.p_high)
+    )
+
+
+def select_intervals(table: Table) -> tuple[Intervals | None, str]:
+    """Return the intervals to show beside the p that decides, and the word to put before "interval".
+
+    Beside adjusted p-values these are the simultaneous ones, where the family has such. All others are of each
+    comparison alone, and called unadjusted.
+    """
+    details, intervals = get_details(table), table.intervals
+    if intervals is None or np.isnan(table.p_adjusted).all():
+        return intervals, ""
+    if not details.has_interval.any():
+        return intervals, f"{UNADJUSTED} "
+    confidence = np.where(details.has_interval, 1 - table.alpha, np.nan)
+    return replace(intervals, low=details.low, high=details.high, confidence=confidence), SIMULTANEOUS

@@ -1,17 +1,93 @@
 """p-values from counts of exceedances: bound, Clopper-Pearson interval, and trials needed to decide.
 
+Lower tails of the hypergeometric distribution of two equally long runs, for many pairs of counts.
+
+Distinct pairs of counts, so that results shared by many comparisons are computed once.
+
 Noreen 1989; Phipson & Smyth 2010; Clopper & Pearson 1934.
+
+Cross-checks of the exceedances that trials counted: against a second run, a sign test or an exact p-value.
+
+Each judges exceedances by an exact distribution. The alarm is raised at `ALARM` divided by the
+number of comparisons judged together. The smaller of two p-values is never reported.
+
+Confidence intervals of scores and differences, from counts of resamples and of arrangements.
+
+References
+----------
+Efron 1987, Journal of the American Statistical Association 82:171 (BCa). Efron & Tibshirani 1993, An
+Introduction to the Bootstrap, chapter 14. Wilson 1927, Journal of the American Statistical Association
+22:209. Hartigan 1969, Journal of the American Statistical Association 64:1303 (typical values: the
+means of subsets). Garthwaite 1996, Biometrics 52:1387 (randomization tests inverted).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from sigdask.statistics.distinct import find_distinct_pairs
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count
+
+# ruff: noqa: ANN001, ANN201
+# mypy: disable-error-code="no-untyped-def"
+
+
+NEGLIGIBLE_TERM = 1e-18
+"""Share of the largest term below which the others, which fall ever faster, add nothing."""
+
+
+@cached_njit()
+def sum_lower_tails(low, total, n):
+    """Return P(X <= low) / P(X = low) for many pairs, where X is one run's exceedances among the `total` of both runs.
+
+    Parameters
+    ----------
+    low, total, n : int64 array, shape (n_pairs,)
+        The smaller of two counts, their sum, and the trials of each run; low is at most half of the sum.
+
+    Returns
+    -------
+    float64 array, shape (n_pairs,)
+    """
+    out = np.empty(len(low))
+    for p in range(len(low)):
+        term, tail = 1.0, 1.0
+        for x in range(low[p], 0, -1):  # P(x - 1) / P(x)
+            other = total[p] - x
+            term *= float(x) * float(n[p] - other) / (float(other + 1) * float(n[p] - x + 1))
+            tail += term
+            if term < NEGLIGIBLE_TERM:
+                break
+        out[p] = tail
+    return out
+
+
+Integers = NDArray[np.int64]
+
+
+def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the distinct pairs (k, n), sorted by n then k, and the index of each pair among them.
+
+    Examples
+    --------
+    >>> k, n, places = find_distinct_pairs(np.array([3, 1, 3]), np.array([9, 9, 9]))
+    >>> k.tolist(), n.tolist(), places.tolist()
+    ([1, 3], [9, 9], [1, 0, 1])
+    """
+    order = np.lexsort((k, n))
+    is_first = np.ones(len(k), np.bool_)
+    is_first[1:] = (np.diff(k[order]) != 0) | (np.diff(n[order]) != 0)
+    inverse = np.empty(len(k), np.int64)
+    inverse[order] = np.cumsum(is_first) - 1
+    return k[order][is_first], n[order][is_first], inverse
+
 
 Array = NDArray[np.float64]
 
@@ -52,13 +128,18 @@ def clopper_pearson(
     >>> round(float(low), 12), round(float(high), 12)
     (0.21240642049, 0.39981467618)
     """
-    half = (1 - confidence) / 2
     k, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(n_extreme, n_trials))
     few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
-    low = np.where(few_k > 0, special.betaincinv(np.maximum(few_k, 1), few_n - few_k + 1, half), 0.0)
-    inside = few_k < few_n
-    high = np.where(inside, special.betaincinv(few_k + 1, np.where(inside, few_n - few_k, 1), 1 - half), 1.0)
-    return low[inverse].reshape(k.shape), high[inverse].reshape(k.shape)
+    low, high = (limits[inverse].reshape(k.shape) for limits in compute_beta_limits(few_k, few_n, confidence))
+    return low, high
+
+
+def compute_beta_limits(k: NDArray[Any], n: NDArray[Any], confidence: float) -> tuple[Array, Array]:
+    """Return the Clopper-Pearson limits as quantiles of beta distributions, for counts that need not be integers."""
+    half = (1 - confidence) / 2
+    low = np.where(k > 0, special.betaincinv(np.where(k > 0, k, 1), n - k + 1, half), 0.0)
+    high = np.where(k < n, special.betaincinv(k + 1, np.where(k < n, n - k, 1), 1 - half), 1.0)
+    return low, high
 
 
 def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAULT_CONFIDENCE) -> int | None:
@@ -71,3 +152,282 @@ def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAUL
     z = float(special.ndtri(0.5 + confidence / 2))
     needed = math.ceil((z / (p - alpha)) ** 2 * max(p * (1 - p), alpha * (1 - alpha)) * 1.1)
     return needed if needed < MAX_TRIALS else None
+
+
+ALARM = 1e-4
+
+KNOWN_DIGITS = 6
+"""Digits of a p that a count is held against."""
+
+Verdict = Literal["agrees", "disagrees", "not applicable"]
+
+
+EXACT_VALUE = "exact value"
+CHECKS = ("second run", "sign test", EXACT_VALUE)
+"""The names of all checks, in the order in which they are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of one cross-check of one comparison's p-value.
+
+    Attributes
+    ----------
+    name : str
+        Which check, of `CHECKS`.
+    verdict : {"agrees", "disagrees", "not applicable"}
+        What it found.
+    p_value : float or None
+        The p-value of the other side: the second run's bound, the sign test's or the exact p.
+    detail : str
+        In words.
+    """
+
+    name: str
+    verdict: Verdict
+    p_value: float | None
+    detail: str
+
+
+def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
+    """Return Fisher's exact two-sided p-value of the hypothesis that exceedances are equally likely in two runs.
+
+    Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
+    and the two-sided p is twice the smaller tail.
+
+    Parameters
+    ----------
+    k1, k2 : int or int array, shape (...)
+        Exceedances of the two runs.
+    n_trials : int or int array, shape (...)
+        Trials of each of the two.
+
+    Returns
+    -------
+    float64 array, shape (...)
+
+    Examples
+    --------
+    >>> round(float(compute_agreement_p(3, 10, 20)), 9)
+    0.040742395
+    """
+    k, k_again, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(k1, k2, n_trials))
+    low, total = np.minimum(k, k_again), k + k_again
+    start = np.exp(log_choose(n, low) + log_choose(n, total - low) - log_choose(2 * n, total))
+    tail = start * sum_lower_tails(low.ravel(), total.ravel(), n.ravel()).reshape(low.shape)
+    return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
+
+
+def log_choose(n: ArrayLike, k: ArrayLike) -> NDArray[np.float64]:
+    """Return the logarithms of binomial coefficients, n choose k."""
+    n, k = np.asarray(n), np.asarray(k)
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+
+
+def binomial_pmf(k: ArrayLike, n: int, p: ArrayLike) -> NDArray[np.float64]:
+    """Return P(X = k), X ~ Bin(n, p)."""
+    k = np.asarray(k)
+    return np.asarray(np.exp(log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -np.asarray(p))))
+
+
+def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """Return the two-sided exact binomial p-value of exceedance counts when the true probability is known.
+
+    Twice the smaller tail; a z-score fails for tiny p.
+
+    Parameters
+    ----------
+    k, n_trials : int or int array, shape (...)
+        Exceedances, and of how many trials.
+    p : float or float64 array, shape (...)
+        The known p-value.
+
+    Returns
+    -------
+    float64 array, shape (...)
+    """
+    count, n, known_p = np.broadcast_arrays(k, n_trials, p)
+    inside = np.where(known_p < 1, known_p, 0.5)
+    lower = np.where(count < n, special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
+    upper = np.where(count > 0, special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
+    fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
+    return np.asarray(np.where(known_p < 1, fits, np.where(count == n, 1.0, 0.0)))
+
+
+def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Return the p-value of the fit test when the true probability is known only to lie in [low, high]."""
+    share = np.asarray(k) / np.asarray(n_trials)
+    return compute_fit_p(k, n_trials, np.clip(share, low, high))
+
+
+def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether the share of exceedances among all arrangements equals a known p-value, up to rounding."""
+    share = np.asarray(k) / np.asarray(n_arrangements)
+    return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
+
+
+def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
+    """Return the check of whether the exceedances of two independent, equally long runs agree."""
+    verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
+    return Check(
+        "second run", verdict, (k2 + 1) / (n_trials + 1), describe_runs(k1, k2, n_trials, format_p_equals(agreement_p))
+    )
+
+
+def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
+    """Return the check of whether a count of exceedances agrees with a p-value known from another source.
+
+    Parameters
+    ----------
+    name : str
+        Which check.
+    p : float
+        The known p-value.
+    n_extreme, n_trials : int
+        The count, and of how many trials or arrangements.
+    n_comparisons : int
+        Comparisons judged together.
+    exact : bool
+        The count is of all arrangements: it must equal p, not only fit it.
+    """
+    if exact:
+        fits = bool(matches_share(n_extreme, n_trials, p))
+        detail = describe_arrangements(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
+    else:
+        tail = float(compute_fit_p(n_extreme, n_trials, p))
+        fits = tail >= ALARM / n_comparisons
+        detail = describe_trials(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, format_p_equals(tail))
+    return Check(name, "agrees" if fits else "disagrees", p, detail)
+
+
+def describe_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
+    """Return a text that states the exceedances of two runs and Fisher's p-value of their agreement."""
+    return f"{k1:,} and {k2:,} of {format_count(n_trials, 'trial')}; agreement {agreement} (Fisher)"
+
+
+def describe_arrangements(known_text: str, n_extreme: int, n_trials: int) -> str:
+    """Return a text that compares a known p-value with the exceedances among all arrangements."""
+    return f"{known_text} against {n_extreme:,} of all {n_trials:,} arrangements"
+
+
+def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) -> str:
+    """Return a text that compares a known p-value with the exceedances of random trials."""
+    return f"{known_text}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {fit} (binomial)"
+
+
+Floats = NDArray[np.float64]
+
+ENUMERATED_UNITS = 20
+"""Units up to which the means of all subsets are taken."""
+
+
+def compute_level(confidence: float) -> float:
+    """Return 1 - confidence without the rounding error of 1 - 0.95.
+
+    Examples
+    --------
+    >>> compute_level(0.95)
+    0.05
+    """
+    return round(1 - confidence, 12)
+
+
+def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return, for both ends of BCa bootstrap intervals, the share of resamples below the end; NaN where undefined.
+
+    Parameters
+    ----------
+    below : float64 array, shape (n,)
+        Share of resamples below the observed value, ties split half.
+    acceleration : float64 array, shape (n,)
+        Skewness of what the units contribute, over 6 sqrt(n_units).
+    confidence : float
+        Of the intervals.
+
+    Examples
+    --------
+    Without bias and skewness it is the percentile interval.
+
+    >>> [float(share.round(6)[0]) for share in compute_bca_shares(np.array([0.5]), np.array([0.0]), 0.95)]
+    [0.025, 0.975]
+    """
+    alpha = compute_level(confidence)
+    quantile = special.ndtri(below)
+    bias = np.where(np.isfinite(quantile), quantile, np.nan)
+    shares = []
+    for z in special.ndtri([alpha / 2, 1 - alpha / 2]):
+        shifted = bias + z
+        denominator = 1 - acceleration * shifted
+        shares.append(
+            np.where(
+                denominator > 0, special.ndtr(bias + shifted / np.where(denominator > 0, denominator, 1.0)), np.nan
+            )
+        )
+    low, high = shares
+    is_defined = np.isfinite(low) & np.isfinite(high)
+    return np.where(is_defined, low, np.nan), np.where(is_defined, high, np.nan)
+
+
+def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
+    """Return the ends of Wilson's score interval for proportions.
+
+    Examples
+    --------
+    >>> [round(float(end), 4) for end in wilson(9, 10, 0.95)]
+    [0.5958, 0.9821]
+    """
+    k, n = np.asarray(successes, np.float64), np.asarray(n, np.float64)
+    z = float(special.ndtri(1 - compute_level(confidence) / 2))
+    centre = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * np.sqrt(np.maximum(k * (n - k) / n + z * z / 4, 0.0))
+    return np.where(k == 0, 0.0, centre - half), np.where(k == n, 1.0, centre + half)
+
+
+def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
+    """Return how many arrangements, with the observed one, may be as extreme as the observed one if a test rejects.
+
+    That many values of the inverted test lie outside the interval on each side, the end itself included. Of all
+    arrangements these are one-sided, at half of what the confidence leaves; of random ones two-sided.
+    """
+    alpha = compute_level(confidence)
+    return math.floor(alpha / 2 * n_trials if is_exact else alpha * (n_trials + 1))
+
+
+def invert_test(above: NDArray[np.int64], below: NDArray[np.int64], confidence: float) -> tuple[float, float]:
+    """Return the ends of the confidence interval of a mean that inverts the exact two-sided randomization test.
+
+    A shift D leaves sum(above - D below) over swapped units; swapping a subset of the units is as extreme,
+    in one direction, where the subset's own mean lies on the other side of D. So the ends are order statistics of the
+    2^n - 1 means of subsets (Hartigan 1969), here of all of them, and of sums of integers.
+
+    Parameters
+    ----------
+    above : int64 array, shape (n_units,)
+        What each unit adds to the difference's numerator, at most `ENUMERATED_UNITS` of them.
+    below : int64 array, shape (n_units,)
+        What it adds to the denominator, not negative.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    (float, float)
+        In units of `above` over `below`; infinite where so few units reject nothing.
+
+    Examples
+    --------
+    >>> invert_test(np.array([1, 2, 3, 4, 5, 6]), np.ones(6, np.int64), 0.9)
+    (2.0, 5.0)
+    """
+    sums = [np.zeros(1, np.int64), np.zeros(1, np.int64)]
+    for unit_values in zip(above.tolist(), below.tolist(), strict=True):
+        sums = [
+            np.concatenate([subset_sums, subset_sums + x]) for subset_sums, x in zip(sums, unit_values, strict=True)
+        ]
+    top, bottom = (subset_sums[1:].astype(np.float64) for subset_sums in sums)
+    means = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.where(top > 0, np.inf, -np.inf))
+    k = count_rejected(confidence, len(sums[0]), is_exact=True)
+    if k == 0:
+        return -math.inf, math.inf
+    ordered = np.partition(means, [k - 1, len(means) - k])
+    return float(ordered[k - 1]), float(ordered[len(means) - k])

@@ -312,12 +312,10 @@ def _compute_tails(
     q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float
 ) -> NDArray[np.float64]:
     """Return, for each probability q of a loss, the probability of `min_wins` or more wins; shape (len(q),)."""
-    chance = special.gammaln(n + 1) - special.gammaln(losses + 1) - special.gammaln(n - losses + 1)
     q = q[:, None]
-    log = chance + special.xlogy(losses, q) + special.xlog1py(n - losses, -q)
     won = np.clip((q - margin) / np.maximum(1 - q, 1e-300), 0.0, 1.0)
     enough = np.where(min_wins > 0, special.betainc(np.maximum(min_wins, 1), n - losses - min_wins + 1, won), 1.0)
-    return np.asarray((np.exp(log) * enough).sum(axis=1))
+    return np.asarray((bounds.binomial_pmf(losses, n, q) * enough).sum(axis=1))
 
 
 def _find_crossing(

@@ -10,7 +10,7 @@ from string import ascii_letters
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import TIE
+from sigdask.counts.precision import TIE
 
 MOST_GROUPS = 1000
 """Groups up to which letters are worked out: verdicts without order can need exponentially many."""

@@ -5,9 +5,8 @@ import panel_kinds
 import pytest
 from builders import build_rng
 
-from sigdask.analysis.details import null_distribution, runs
-from sigdask.analysis.details.histogram import EqualBars
-from sigdask.analysis.details.units import CUT, MOST_CHARACTERS
+from sigdask.analysis import details as comparison_details
+from sigdask.analysis.details import CUT, MOST_CHARACTERS, EqualBars
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.formats import read
@@ -67,14 +66,14 @@ def test_fewer_trials_are_the_first_of_more():
 
 
 def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_WORK", 100_000)
-    monkeypatch.setattr(null_distribution, "MOST_WORK", 10)
+    monkeypatch.setattr(comparison_details, "MOST_RUN_WORK", 100_000)
+    monkeypatch.setattr(comparison_details, "MOST_WORK", 10)
     results, all_details = compare_opened([draw_scores()], trials=4096, adjust="none")
     for details, result in zip(all_details, results, strict=True):
         assert details.runs[0].n_trials[-1] == 4096
         assert 16 <= details.runs[0].n_trials[-2] < 2048
         assert details.runs[0].n_extreme[-1] == result.n_extreme
-        assert details.null.n_trials == null_distribution.FEWEST_TRIALS
+        assert details.null.n_trials == comparison_details.FEWEST_TRIALS
 
 
 def test_few_units_are_drawn_whole():
@@ -173,7 +172,7 @@ def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
 
 
 def test_intervals_are_those_of_clopper_and_pearson():
-    run = runs.Convergence(np.array([16, 32]), np.array([1, 4]))
+    run = comparison_details.Convergence(np.array([16, 32]), np.array([1, 4]))
     low, high = bounds.clopper_pearson([1, 4], [16, 32])
     assert [end.tolist() for end in run.intervals] == [low.tolist(), high.tolist()]
 

@@ -13,16 +13,15 @@ from scipy import stats
 from sklearn import metrics as scikit
 
 import sigdask
-from sigdask.analysis.independence.labels import Labellings
-from sigdask.analysis.independence.scores import score_labels
+from sigdask.analysis.independence import Labellings, score_labels
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics import find_metric
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import PermutedPanel
-from sigdask.randomization.stream.swaps import PERMUTE, philox
-from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.stream import PERMUTE, philox
+from sigdask.statistics.bounds import compute_fit_p
 
 METRICS = [
     "accuracy",
@@ -271,7 +270,7 @@ def test_counts_are_the_same_on_a_cluster_of_processes():
 
 
 def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
-    from sigdask.execution.packing import _pack_panel
+    from sigdask.execution.run import _pack_panel
 
     @sigdask.metric(fields=["correct", "items"])
     def nowhere(correct, items):

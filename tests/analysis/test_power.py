@@ -9,9 +9,8 @@ from command import call_sigdask
 from conftest import ROOT
 
 import sigdask
-from sigdask.analysis.power.find import PowerSettings, check_question
-from sigdask.analysis.power.search import PowerQuestion
-from sigdask.statistics.power.sign_power import compute_sign_power
+from sigdask.analysis.power import PowerQuestion, PowerSettings, check_question
+from sigdask.statistics.power import compute_sign_power
 
 RNG = np.random.default_rng(11)
 BASE = RNG.normal(0.4, 0.15, 60)
@@ -83,8 +82,8 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
     counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
     [result] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
     assert result.method == "simulated"
-    from sigdask.analysis.comparison.spec import CompareSpec
-    from sigdask.analysis.power.find import _iter_comparisons
+    from sigdask.analysis.comparison.pairs import CompareSpec
+    from sigdask.analysis.power import _iter_comparisons
 
     [(pairs, row, _)] = _iter_comparisons(counts, CompareSpec(["f1[1]"]))
     observed = pairs[row]

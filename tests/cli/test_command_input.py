@@ -8,7 +8,7 @@ import pytest
 from command import call_sigdask
 from conftest import YEH
 
-from sigdask.cli.declared.compare import EXAMPLES, GROUPS, compare
+from sigdask.cli.declared.analyses import COMPARE_EXAMPLES, COMPARE_GROUPS, compare
 
 QUICK_RUN = (YEH, "--trials", "1e3", "--cluster", "none")
 
@@ -30,13 +30,13 @@ def test_the_program_alone_shows_its_help(tmp_path):
 def test_help_shows_every_option_in_a_group_and_examples(tmp_path):
     text = call_sigdask("compare", "--help", cwd=tmp_path).stdout
     titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
-    assert titles == [*GROUPS, "Help", "Examples"]
+    assert titles == [*COMPARE_GROUPS, "Help", "Examples"]
     help_section = text.split("\nHelp:\n")[1].split("Examples:")[0]
     assert help_section.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
     for option in compare.params:
         assert isinstance(option, click.Argument) or all(flag in text for flag in option.opts)
-    assert [line.strip() for line in text.split("Examples:\n")[1].splitlines()] == [*EXAMPLES]
-    for line in EXAMPLES:
+    assert [line.strip() for line in text.split("Examples:\n")[1].splitlines()] == [*COMPARE_EXAMPLES]
+    for line in COMPARE_EXAMPLES:
         compare.make_context("compare", shlex.split(line)[2:])
 
 

@@ -11,8 +11,7 @@ from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report import plots
-from sigdask.report.plots.folder import build_file_names, write_figures
-from sigdask.report.plots.results import FigureSpec, iter_pictures
+from sigdask.report.plots.results import FigureSpec, build_file_names, iter_pictures, write_figures
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +205,7 @@ def test_names_of_files_are_safe_stable_and_different():
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("sigdask.report.plots.folder.MOST_FIGURES", 2)
+    monkeypatch.setattr("sigdask.report.plots.results.MOST_FIGURES", 2)
     figure = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
     figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
     paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])

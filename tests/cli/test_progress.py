@@ -19,13 +19,13 @@ from terminals import run_in_terminal
 import sigdask
 from sigdask.cli.output import progress
 from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
-from sigdask.execution import expected_time, tasks
-from sigdask.execution.expected_time import CountingPace, WorkEstimate
-from sigdask.metrics.extraction import ExtractionProgress
+from sigdask.execution import run
+from sigdask.execution.run import CountingPace, WorkEstimate
+from sigdask.metrics.extraction.parts import ExtractionProgress
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.resampling.bootstrap import Bootstrap
+from sigdask.randomization.slabs import Job
 from sigdask.statistics import exact
 
 
@@ -247,7 +247,7 @@ def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for(
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
-    monkeypatch.setattr(expected_time.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(run.time, "monotonic", lambda: next(clock))
     pace = CountingPace(WorkEstimate.from_jobs([build_job(10**6), build_job(1, enumerated=True)], [1e-4, 900.0], 1))
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
     pace.add_trials(0, 10**6)
@@ -275,7 +275,7 @@ def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
 
 @pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])
 def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, tmp_path):
-    monkeypatch.setattr(expected_time, "LONG_SECONDS", 1e-9)
+    monkeypatch.setattr(run, "LONG_SECONDS", 1e-9)
     result = call_sigdask("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
     assert re.search(
         r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
@@ -283,7 +283,7 @@ def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, 
 
 
 def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(expected_time, "LONG_SECONDS", 1e-9)
+    monkeypatch.setattr(run, "LONG_SECONDS", 1e-9)
     (tmp_path / "plan.toml").write_text(
         f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
     )
@@ -295,11 +295,11 @@ def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
 
 def test_what_one_block_tells_little_of_is_timed_again_for_longer(monkeypatch):
     """Neither short counts nor slow timings are timed again: a trial of a black box may take minutes."""
-    monkeypatch.setattr(tasks, "RETIMING_SECONDS", 5.0)
+    monkeypatch.setattr(run, "RETIMING_SECONDS", 5.0)
     panel, small, slow = (
         build_panel(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3)
     )
     jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(small, 1000), Job(slow, 10**6)]
-    retimed, retimed_rest, *untouched = tasks.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
+    retimed, retimed_rest, *untouched = run.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
     assert retimed == retimed_rest < 1e-3
     assert untouched == [1e-3, 60.0]

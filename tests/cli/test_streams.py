@@ -14,7 +14,7 @@ import pytest
 from command import call_sigdask
 from conftest import YEH
 
-from sigdask.cli.declared.compare import compare
+from sigdask.cli.declared.analyses import compare
 from sigdask.cli.output.streams import Harmless
 
 SIGDASK = f"{sys.executable} -m sigdask"
@@ -118,7 +118,7 @@ def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
 def test_ctrl_c_is_given_back_by_what_takes_it():
     pytest.importorskip("dask_jobqueue")
     code = (
-        "import signal; from sigdask.execution.clusters import parse_description; from sigdask.execution.clusters.queues import jobqueue; before = signal.getsignal(signal.SIGINT)\n"
+        "import signal; from sigdask.execution.clusters import parse_description; from sigdask.execution.clusters import jobqueue; before = signal.getsignal(signal.SIGINT)\n"
         "jobqueue._import_jobqueue(parse_description({'class': 'slurm'}, source='x')); import sys\n"
         "assert 'dask_jobqueue' in sys.modules and signal.getsignal(signal.SIGINT) is before"
     )

@@ -16,8 +16,8 @@ from conftest import ROOT
 
 from sigdask.cli import commands
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.clusters.queues import submission
-from sigdask.execution.clusters.queues.submission import build_submission
+from sigdask.execution.clusters import slurm as submission
+from sigdask.execution.clusters.slurm import build_submission
 from sigdask.nightly.run import parse_deadline
 
 CLUSTER_TOML = """

@@ -12,8 +12,8 @@ from builders import build_panel, build_rng
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.slabs import Job
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 

@@ -9,7 +9,7 @@ import reference
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.counts.lattice import ScoreScale, choose_lattice
+from sigdask.counts.precision import ScoreScale, choose_lattice
 from sigdask.metrics import black_box, metric
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])

@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from builders import build_panel, build_rng
 
-from sigdask.execution import packing
+from sigdask.execution import run as packing
 from sigdask.execution.clusters import Cluster, connect
-from sigdask.execution.packing import BlockedPanel, TransientBytes, WholePanel
-from sigdask.execution.run import count_jobs
-from sigdask.execution.tasks import split_jobs
+from sigdask.execution.run import BlockedPanel, PackedPanel, TransientBytes, count_jobs, split_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember
+from sigdask.randomization.slabs import Job
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))
 N_TRIALS = 9000
@@ -57,7 +55,7 @@ def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
         assert isinstance(large, BlockedPanel)
         assert len(large.blocks[0]) == 4
         assert family.blocks[0] is large.blocks[0]  # sent once
-        assert isinstance(small, WholePanel)
+        assert isinstance(small, PackedPanel)
         assert list_counts(jobs, cluster) == expected
 
 

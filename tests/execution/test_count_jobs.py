@@ -16,12 +16,11 @@ from builders import build_panel, build_rng
 from sigdask.api import compare_all
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.clusters import Cluster, choose_cluster, connect
-from sigdask.execution.run import count_jobs
-from sigdask.execution.tasks import split_jobs
+from sigdask.execution.run import count_jobs, split_jobs
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.slabs import Job, sum_trials
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 N_TRIALS = 30_000
@@ -165,7 +164,7 @@ def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, ex
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
-    monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 1)
     with (
         pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
         connect("tcp://127.0.0.1:1"),

@@ -12,8 +12,8 @@ from sigdask.execution import extract
 from sigdask.execution.clusters import Cluster, connect, parse_description
 from sigdask.execution.extract import ClusterExtraction, count_packed
 from sigdask.metrics import find_metric
-from sigdask.metrics.extraction import ExtractionPart, LocalExtraction, StatisticsSource, extract_statistics, parts
-from sigdask.metrics.extraction.processes import ProcessExtraction
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
+from sigdask.metrics.extraction.parts import ExtractionPart, LocalExtraction, ProcessExtraction
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from sigdask.execution import tasks
-from sigdask.execution.tasks import SHORTEST_SECONDS, SUSTAINED, TASKS_PER_SECOND, compute_task_seconds
+from sigdask.execution import run
+from sigdask.execution.run import SHORTEST_SECONDS, SUSTAINED, TASKS_PER_SECOND, compute_task_seconds
 from sigdask.randomization.tallies import CountingMethod
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
@@ -66,7 +66,7 @@ def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clo
     cores, vectorised, expected, monkeypatch
 ):
     clock = {"wall": 0.0, "cores": 0.0}
-    monkeypatch.setattr(tasks.time, "perf_counter", lambda: clock["wall"])
-    monkeypatch.setattr(tasks.time, "process_time", lambda: clock["cores"])
-    monkeypatch.setattr(tasks, "is_large", lambda _: False)
-    assert tasks.measure_trial_seconds(TimedPanel(clock, cores, vectorised=vectorised)) == pytest.approx(expected)
+    monkeypatch.setattr(run.time, "perf_counter", lambda: clock["wall"])
+    monkeypatch.setattr(run.time, "process_time", lambda: clock["cores"])
+    monkeypatch.setattr(run, "is_large", lambda _: False)
+    assert run.measure_trial_seconds(TimedPanel(clock, cores, vectorised=vectorised)) == pytest.approx(expected)

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from sigdask.formats import Options, detect, parse_source
-from sigdask.formats.by_metric import find_format
+from sigdask.formats import Options, detect, find_format, parse_source
 from sigdask.nightly.plan import load_plan
 
 # single words, each once: a list of ids by its looks (responses)

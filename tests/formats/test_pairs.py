@@ -9,7 +9,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 MEASURES = {"precision": "precision", "recall": "recall", "f1": "f_measure"}
 

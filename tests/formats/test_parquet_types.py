@@ -10,8 +10,8 @@ from pyarrow import parquet
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.formats.reading.numbers import NotANumberError, to_numbers
-from sigdask.formats.reading.rows import format_cell
+from sigdask.formats.reading.columns import NotANumberError, to_numbers
+from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.tables import read_table
 
 TEXTS = ["a", " a", "b\t", "é", "e\u0301", "文", "\u3000x", "x\xa0", "", "0.5", "1e3", "NA", "nan", "x\x1c", "あ", "d1"]

@@ -11,8 +11,8 @@ import pytest
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats.reading import columns as plain
 from sigdask.formats.reading import tables
-from sigdask.formats.reading.columns import plain
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.counts.item_texts import ItemTexts
+from sigdask.counts.texts import ItemTexts
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 

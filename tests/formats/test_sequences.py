@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from sigdask.formats.spans.sequences import compute_edit_distances, compute_subsequence_lengths
+from sigdask.formats.spans.matching import compute_edit_distances, compute_subsequence_lengths
 
 
 def pack_sequences(sequences):

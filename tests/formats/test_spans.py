@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 from sigdask.report.terminal import render
 
 F1_ONLY = Options(metrics=("f1",))

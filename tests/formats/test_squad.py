@@ -7,7 +7,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
-from sigdask.formats.texts.answers.matching import compute_scores, normalize_words
+from sigdask.formats.texts.squad import compute_scores, normalize_words
 
 # answer, gold answers, then exact match and F1 as compute_score of evaluate's metrics/squad (the official evaluate-v1.1.py)
 # and get_raw_scores of metrics/squad_v2 (evaluate-v2.0.py) return them

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from sigdask.io import compiled_cache as room
+from sigdask.io import caches as room
 
 MODULE = """
-from sigdask.io.compiled_cache import TEMPORARY_FOLDERS, cached_njit
+from sigdask.io.caches import TEMPORARY_FOLDERS, cached_njit
 import os, pathlib, numba
 
 @cached_njit()

@@ -9,7 +9,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import METRICS, find_metric
-from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.statistics.bounds import compute_fit_p
 
 LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")})
 

@@ -13,7 +13,7 @@ from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find_metric, replicates
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 N_ITEMS = 40
 

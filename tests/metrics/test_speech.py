@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find_metric
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
 

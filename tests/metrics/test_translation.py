@@ -14,7 +14,7 @@ from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization.kernels.scored import count_scored, get_parameters
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 TOOLS = {
     "BLEU": sacrebleu.BLEU(force=True),

@@ -12,8 +12,7 @@ from sigdask.metrics.forms import Bleu, Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.blocks import SystemBlock, build_frame, build_from_sums, list_panels, split_panel
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.panels.build import build_panels
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember, build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))

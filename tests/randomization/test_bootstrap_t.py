@@ -18,10 +18,9 @@ from sigdask.randomization.families.bootstrap_t import (
     find_critical_value,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.panels.build import PanelGroups
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember, PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_units
+from sigdask.randomization.stream import draw_units
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))

@@ -16,8 +16,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.bounds import clopper_pearson, compute_bound, estimate_trials_to_decide
-from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_fit_p, estimate_trials_to_decide
 from sigdask.verify import yeh_exact
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions

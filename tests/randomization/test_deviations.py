@@ -15,7 +15,7 @@ from sigdask.nightly.gate import NonInferior, NotWorse, get_key
 from sigdask.nightly.gate.margin_tests import compute_normal_p, shift_scores
 from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 
 def list_panels(counts, *names):

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.families.max_t import CHUNK, MaxTFamily, tally_family
-from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
-from sigdask.randomization.panels.families import FamilyMember
-from sigdask.randomization.stream.swaps import draw_swap_bits
-from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.randomization.families.max_t import CHUNK, MaxTFamily
+from sigdask.randomization.families.tukey import Relabelling
+from sigdask.randomization.panels.build import FamilyMember
+from sigdask.randomization.stream import draw_swap_bits
+from sigdask.statistics.bounds import compute_fit_p
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
@@ -80,7 +80,7 @@ def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_
     assert sorted(range(len(order)), key=lambda h: extreme(observed[h])) == pytest.approx(order) or [
         extreme(observed[h]) for h in order
     ] == sorted(extreme(d) for d in observed)
-    counts = tally_family(family, run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    counts = family.tally(run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     for rank, h in enumerate(order):
         t = observed[h]
         want = [
@@ -98,7 +98,7 @@ def test_marginal_counts_of_a_family_are_those_of_its_pairs():
     assert len(panel.pairs) > 2 * CHUNK
     alone = panel.tally(n_trials=5000).counts
     for m in range(3):
-        counts = tally_family(build_family(panel, metric=m), run=0, first=0, n_trials=5000).counts
+        counts = build_family(panel, metric=m).tally(run=0, first=0, n_trials=5000).counts
         assert counts[:, 0, :3].tolist() == alone[:, m].tolist()
 
 
@@ -115,7 +115,7 @@ def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
     panels = [build_panel(one, [F1]), replace(build_panel(two, [F1]), key=(7, 7))]
     members = tuple(FamilyMember(panel, 0, 0.5) for panel in panels)
     parts = np.array([[[0, row], [1, row]] for row in range(3)])
-    counts = tally_family(MaxTFamily(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    counts = MaxTFamily(members, parts).tally(run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     (seen_one, trials_one), (seen_two, trials_two) = (
         compute_differences(panel, values, F1) for panel, values in zip(panels, (one, two), strict=True)
     )
@@ -129,8 +129,8 @@ def test_a_tie_under_cancellation_counts_in_the_joint_tail():
     # means of tenths plus a large constant: the difference is tiny beside the scores
     rng = build_rng(8)
     scores = rng.integers(-3, 4, (12, 3)) + 10**9
-    exact = tally_family(build_family(build_scores_panel(scores)), run=0, first=0, n_trials=4096).counts
-    shifted = tally_family(build_family(build_scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
+    exact = build_family(build_scores_panel(scores)).tally(run=0, first=0, n_trials=4096).counts
+    shifted = build_family(build_scores_panel(scores - 10**9)).tally(run=0, first=0, n_trials=4096).counts
     assert exact.tolist() == shifted.tolist()
 
 
@@ -172,7 +172,7 @@ def test_exact_tukey_of_all_relabellings(oracles):
     panel = build_scores_panel(np.array(o["inputs"]["scores"]))
     family = Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
     assert (family.can_enumerate, family.n_arrangements) == (True, 6**5)
-    counts = tally_relabelling(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
+    counts = replace(family, enumerated=True).tally(run=0, first=0, n_trials=6**5).counts[:, 0, 0]
     assert [Fraction(int(c), 6**5) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
     n = 2**16
     for c, p in zip(family.tally(run=0, first=0, n_trials=n).counts[:, 0, 0], o["expected"], strict=True):
@@ -186,7 +186,7 @@ def test_a_relabelling_is_counted_as_fractions_count_it(form, seed, n_items, n_s
     values = draw_values(seed, n_items, n_systems)
     panel = build_panel(values, [form])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
-    counts = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
+    counts = Relabelling((FamilyMember(panel, 0),), rows).tally(run=run, first=2, n_trials=N_TRIALS).counts
     labels = reference.draw_relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
     ranges = []
     for trial in labels:

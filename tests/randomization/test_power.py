@@ -9,17 +9,14 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.analysis.power.points import PowerPoint, PowerTarget, RejectionRule, measure_power
+from sigdask.analysis.power import PowerPoint, PowerTarget, RejectionRule, measure_power
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.power.population import SystemPairs
-from sigdask.randomization.power.rejection import count_rejected
-from sigdask.randomization.power.resampled import PowerSamples
-from sigdask.randomization.power.samples import draw_samples
+from sigdask.randomization.power import PowerSamples, SystemPairs, count_rejected, draw_samples
 
 KEY = (1, 2)
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}

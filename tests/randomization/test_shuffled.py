@@ -9,11 +9,11 @@ from builders import build_panel, build_rng
 
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.randomization.contributions import compute_contributions
+from sigdask.randomization.influence import compute_unit_contributions
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.trial_differences import iter_differences
+from sigdask.randomization.trials import iter_differences
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {
@@ -98,7 +98,7 @@ def test_a_contribution_is_half_of_what_the_exchange_of_the_unit_takes_away(form
 
     expected = np.array([(difference(values) - difference(swap_unit(values, u))) / 2 for u in range(len(values))])
     contributions = np.zeros(len(values))
-    contributions[panel.addresses] = compute_contributions(panel, 0, 0)
+    contributions[panel.addresses] = compute_unit_contributions(panel, 0, 0)
     np.testing.assert_allclose(contributions, expected, atol=1e-12)
     if form is MEAN:
         assert contributions.sum() == pytest.approx(difference(values), abs=1e-12)
@@ -109,7 +109,7 @@ def test_a_contribution_to_a_score_of_sets_is_what_the_exchange_of_its_terms_tak
     units = SwapUnits.from_counts(counts, 0)
     [(panel, _)] = build_set_panels(counts, units, [m.bind(counts) for m in metrics], [(0, 1)])
     for column in range(2):
-        contributions = compute_contributions(panel, 0, column)
+        contributions = compute_unit_contributions(panel, 0, column)
         a, b = panel.pair_scores[0, column]
         for item in range(counts.n_items):
             columns = [system.copy() for system in counts.outputs.systems]

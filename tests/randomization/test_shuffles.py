@@ -7,9 +7,9 @@ from scipy import stats
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.kernels.relabel import sum_relabelled
+from sigdask.randomization.kernels.labels import sum_relabelled
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import (
+from sigdask.randomization.stream import (
     compute_stream_key,
     draw_swap_bits,
     fill_counting_words,

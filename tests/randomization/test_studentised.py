@@ -11,15 +11,15 @@ from builders import build_panel, build_rng
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.analysis.comparison.adjust import build_adjustment, compute_joint_p_values
+from sigdask.analysis.comparison.families import build_adjustment, compute_joint_p_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.families.deviations import compute_contributions, compute_skewness, compute_swap_deviations
-from sigdask.randomization.families.max_t import MaxTFamily, tally_family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.skewness import compute_skewness_limit, find_skewed
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember
 from sigdask.statistics.bounds import clopper_pearson
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -273,7 +273,7 @@ def test_a_score_in_steps_that_has_no_slope_is_scaled_by_a_sample_of_its_swaps()
     panel = build_panel(values, [Formula("steps", lambda a, n: np.round(a / n, 1))])
     smooth = build_panel(values, [MEAN])
     assert compute_swap_deviations(panel, 0) == pytest.approx(compute_swap_deviations(smooth, 0), rel=0.25)
-    counts = tally_family(build_family(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    counts = build_family(panel).tally(run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()  # the better system is found
 
 
@@ -290,7 +290,7 @@ def test_a_formula_of_whole_sums_alone_takes_part_in_a_family():
     assert compute_swap_deviations(panel, 0) == pytest.approx(
         compute_swap_deviations(build_panel(values, [MEAN]), 0), rel=0.25
     )
-    counts = tally_family(build_family(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    counts = build_family(panel).tally(run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()
 
 
@@ -323,8 +323,8 @@ def test_integers_and_floats_count_alike():
     halves = tuple(FamilyMember(panel, 0, 1.0) for _ in range(2))  # two members take the path of floats
     parts = np.array([[[row % 2, row]] for row in range(len(panel.pairs))])
     for side in (0, 1, -1):
-        whole = tally_family(build_family(panel, side=side), run=0, first=0, n_trials=3000)
-        split = tally_family(MaxTFamily(halves, parts, side, studentised=True), run=0, first=0, n_trials=3000)
+        whole = build_family(panel, side=side).tally(run=0, first=0, n_trials=3000)
+        split = MaxTFamily(halves, parts, side, studentised=True).tally(run=0, first=0, n_trials=3000)
         assert whole.counts.tolist() == split.counts.tolist()
 
 
@@ -334,7 +334,7 @@ def test_equal_statistics_of_different_scales_are_ties():
     values = np.stack([np.stack([d, 0 * d, 7 * d], axis=1), np.ones((8, 3), int)], axis=-1)
     panel = build_panel(values, [MEAN], pairs=[(0, 1), (2, 1)])
     family = build_family(panel).build_enumeration()
-    counts = tally_family(family, run=0, first=0, n_trials=256).counts[:, 0]
+    counts = family.tally(run=0, first=0, n_trials=256).counts[:, 0]
     assert counts[0, 2:].tolist() == counts[1, 2:].tolist() == [2, 2, 2]
 
 
@@ -347,7 +347,7 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
         values = scores * np.array(signs)[:, None]
         panel = build_panel(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
         family = build_family(panel).build_enumeration()
-        tally = tally_family(family, run=0, first=0, n_trials=family.n_arrangements)
+        tally = family.tally(run=0, first=0, n_trials=family.n_arrangements)
         least_p.append(compute_joint_p_values(family, method, tally)[0].min())
     for k in range(1, 65):
         assert sum(p <= k / 64 for p in least_p) <= k

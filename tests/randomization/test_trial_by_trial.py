@@ -5,8 +5,8 @@ import pytest
 from builders import build_panel, build_rng
 
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.stream import trial_by_trial as module
-from sigdask.randomization.stream.trial_by_trial import count_by_trial
+from sigdask.randomization import trials as module
+from sigdask.randomization.trials import count_by_trial
 
 LINEAR = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {

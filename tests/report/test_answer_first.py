@@ -10,7 +10,7 @@ from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline
 from sigdask.report.terminal import MOST_CLOSEST, render, select_warnings
 from sigdask.results.table import DISAGREES
 
@@ -37,7 +37,7 @@ def find_positions(text, *parts):
 
 def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
     text = render(many)
-    summary = verdict.build_verdict(many)
+    summary = headline.build_verdict(many)
     assert text.startswith(summary.headline)
     n, n_close = len(many), len(summary.close)
     assert n_close > MOST_CLOSEST
@@ -59,7 +59,7 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
 
 def test_the_table_of_close_calls_is_of_the_rows_that_the_verdict_names(many):
     rows = [line.split()[:2] for line in render(many).splitlines() if ROW_PATTERN.match(line)]
-    assert rows == [[many[int(k)].a, many[int(k)].b] for k in verdict.build_verdict(many).close[:MOST_CLOSEST]]
+    assert rows == [[many[int(k)].a, many[int(k)].b] for k in headline.build_verdict(many).close[:MOST_CLOSEST]]
 
 
 def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked():
@@ -67,7 +67,7 @@ def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked
     with_random_p = replace(results, table=replace(results.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
     text = render(with_random_p)
     assert "= not significantly different from the best (groups are too many for letters)\n" in text
-    [best] = verdict.build_verdict(with_random_p).best
+    [best] = headline.build_verdict(with_random_p).best
     marked = re.findall(r"^ +\d+ +(s\d+) .*=$", render(with_random_p, everything=True), re.MULTILINE)
     assert {*marked} == {*best.names}
 

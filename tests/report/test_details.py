@@ -15,7 +15,7 @@ from sigdask.cli import commands
 from sigdask.counts import Counts, Outputs
 from sigdask.report.page import render_page
 from sigdask.report.page.details import build_part
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -67,7 +67,7 @@ def test_texts_travel_once_and_nothing_of_them_ends_a_script():
 
 
 def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
-    monkeypatch.setattr("sigdask.analysis.details.details.compute_details", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr("sigdask.analysis.details.compute_details", lambda *_: pytest.fail("opened"))
     result = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
     assert result.exit_code == 0, result.output
 
@@ -133,7 +133,7 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     scores = {f"s{k}": np.round(build_rng(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
     results, opened = compare_opened([Counts.from_scores(scores)], trials=499)
     assert len(results) == 28
-    assert [detail.row for detail in opened] == verdict.build_verdict(results).close.tolist()
+    assert [detail.row for detail in opened] == headline.build_verdict(results).close.tolist()
     assert 0 < len(opened) < 28
     text = render_page({"": results}, title="t", parts=build_part(results.table, opened, reason="the close ones"))
     assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text

@@ -16,10 +16,10 @@ from pybtex.database import parse_string
 from sigdask import compare_all
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
-from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES, format_bibtex
+from sigdask.report.wording import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
 from sigdask.results.comparisons import get_version
-from sigdask.statistics.classical.names import DESCRIPTIONS
+from sigdask.statistics.classical import DESCRIPTIONS
 
 SCORES = np.random.default_rng(4).random((40, 3))
 
@@ -47,10 +47,11 @@ def test_the_program_is_cited_as_citation_cff_says():
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
-    texts = " ".join([*methods.ADJUSTMENT_TEXTS.values(), *methods.INTERVAL_TEXTS.values(), *DESCRIPTIONS.values()])
-    keys = {key for match in methods.CITATION_PATTERN.finditer(texts) for key in match[1].split(",")}
-    assert keys | set(methods.EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
-    assert {*methods.ADJUSTMENT_TEXTS, "none"} == set(Adjust.__args__)
+    texts = " ".join(
+        [*(words.sentence for words in (*ADJUSTMENTS.values(), *INTERVAL_METHODS.values())), *DESCRIPTIONS.values()]
+    )
+    assert set(find_citations(texts)) | set(EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
+    assert {*ADJUSTMENTS, "none"} == set(Adjust.__args__)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rich.console import Console
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.notebook import MAX_ROWS
-from sigdask.report.summary.verdict import build_verdict as verdict_of
+from sigdask.report.summary.headline import build_verdict as verdict_of
 
 
 class HTMLCells(HTMLParser):

@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES
 from sigdask.report.tables import comparisons, latex
-from sigdask.results.columns.coded import CodedColumn, ScoredMetric
+from sigdask.results.columns import CodedColumn, ScoredMetric
 
 
 def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():

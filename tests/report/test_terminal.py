@@ -14,9 +14,9 @@ from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
 from sigdask.report.summary.sentences import describe_standing
 from sigdask.report.terminal import render
+from sigdask.results.fields import get_result
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result, Stopped
-from sigdask.results.views import get_result
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 

@@ -9,7 +9,7 @@ from builders import build_rng
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.results.messages.notes import Note, NoteKind, drop_duplicates
+from sigdask.results.notes import Note, NoteKind, drop_duplicates
 from sigdask.statistics.bounds import estimate_trials_to_decide
 from sigdask.statistics.dependence import compute_naive_size
 

@@ -16,8 +16,8 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.results import json_lines, schema
-from sigdask.results.messages.notes import NoteKind
+from sigdask.results import comparisons, fields
+from sigdask.results.notes import NoteKind
 
 RNG = np.random.default_rng(4)
 SCORES = {name: RNG.integers(0, 5, 60) / 4 for name in "abc"}
@@ -60,7 +60,7 @@ def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_
     folder = tmp_path / "p"
     written_json = json.loads((folder / "r.json").read_text())
     build_validator().validate(written_json)
-    assert written_json["schema_version"] == schema.VERSION
+    assert written_json["schema_version"] == comparisons.VERSION
     expected = [results.to_markdown(layout="systems", digits=2) for results in outcome.results.values()]
     [markdown] = folder.glob("r-*.md")
     assert markdown.read_text() == "\n".join(expected)
@@ -84,17 +84,17 @@ def test_an_unknown_key_or_kind_of_value_is_refused():
 
 
 def test_the_schema_is_one_and_names_the_keys_that_lines_have():
-    schema_dict = json.loads(schema.read_schema())
+    schema_dict = json.loads(fields.read_schema())
     jsonschema.Draft202012Validator.check_schema(schema_dict)
-    assert schema_dict["properties"]["schema_version"]["const"] == schema.VERSION
+    assert schema_dict["properties"]["schema_version"]["const"] == comparisons.VERSION
     result_schema = schema_dict["$defs"]["result"]
-    assert result_schema["properties"].keys() == {*result_schema["required"]} == {*json_lines.KEYS}
+    assert result_schema["properties"].keys() == {*result_schema["required"]} == {field.name for field in fields.FIELDS}
     assert {*schema_dict["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(NoteKind)}
 
 
 def test_compare_prints_it_without_any_file(tmp_path):
     command = call_sigdask("compare", "--schema", cwd=tmp_path)
-    assert (command.returncode, command.stdout) == (0, schema.read_schema())
+    assert (command.returncode, command.stdout) == (0, fields.read_schema())
 
 
 FRAME_COLUMNS = {

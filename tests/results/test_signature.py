@@ -18,9 +18,9 @@ from sigdask.examples import yeh2000
 from sigdask.nightly.store.status import build_report
 from sigdask.results import signature
 from sigdask.results.comparisons import get_version
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.signature import DataDigests, Signature
-from sigdask.results.views import iter_results
 
 WORDS = st.text(max_size=12)
 HEX = st.text("0123456789abcdef", min_size=12, max_size=12)

@@ -15,13 +15,12 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.formats import read
 from sigdask.report.presentable import Results
+from sigdask.results.fields import get_result, iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.messages.notes import Note
+from sigdask.results.notes import Note
 from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
 from sigdask.results.table import Table
-from sigdask.results.views import get_result, iter_results
-from sigdask.statistics.bounds import clopper_pearson, compute_bound
-from sigdask.statistics.crosscheck import Check, judge_known_p, judge_second_run
+from sigdask.statistics.bounds import Check, clopper_pearson, compute_bound, judge_known_p, judge_second_run
 from sigdask.statistics.dependence import Dependence
 
 YEH = Path(sigdask.__file__).parent / "examples" / "yeh2000.tsv"

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, fisher_exact
 
-from sigdask.statistics.classical.correlation import compute_correlations, compute_inflation
-from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.crosscheck import ALARM, compute_agreement_p, compute_fit_p, judge_known_p, judge_second_run
+from sigdask.statistics.bounds import ALARM, compute_agreement_p, compute_fit_p, judge_known_p, judge_second_run
+from sigdask.statistics.classical import compute_correlations, compute_inflation, sign_test
 
 
 @settings(max_examples=50, deadline=None)

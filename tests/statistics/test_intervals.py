@@ -8,7 +8,7 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
-from sigdask.statistics.intervals import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
+from sigdask.statistics.bounds import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margin
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, zeta
 
-from sigdask.statistics.online_fdr import bound_false_alarms, compute_levels, compute_old_levels, compute_weight
+from sigdask.statistics.multiplicity import bound_false_alarms, compute_levels, compute_old_levels, compute_weight
 
 # The example of `LORD` and `LOND` in the reference manual of the R package onlineFDR (Robertson et al. 2019),
 # https://dsrobertson.github.io/onlineFDR/reference/LORD.html, `LORD(sample.df, random=FALSE)`

@@ -10,9 +10,8 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.statistics.power import tilting
-from sigdask.statistics.power.crossing import PowerCrossing
-from sigdask.statistics.power.sign_power import compute_critical_wins, compute_sign_power
+from sigdask.statistics import power as tilting
+from sigdask.statistics.power import PowerCrossing, compute_critical_wins, compute_sign_power
 
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
 

@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.trial_by_trial import count_by_trial
+from sigdask.randomization.trials import count_by_trial
 from sigdask.statistics.stopping import (
     NOT_YET,
     SINGLE_TRIALS,

@@ -9,11 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact
 
-from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_p_value
-from sigdask.statistics.classical.correlation import compute_correlations
-from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.crosscheck import compute_agreement_p, compute_fit_p, matches_share
-from sigdask.statistics.distinct import find_distinct_pairs
+from sigdask.statistics.bounds import (
+    clopper_pearson,
+    compute_agreement_p,
+    compute_bound,
+    compute_fit_p,
+    compute_p_value,
+    find_distinct_pairs,
+    matches_share,
+)
+from sigdask.statistics.classical import compute_correlations, sign_test
 
 
 def compute_sign_test_p(wins: int, losses: int, alternative: str) -> Fraction:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings, RepeatedSamples, validate
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation, RankingSpec
 from sigdask.counts.candidates import Candidates
 from sigdask.execution.run import count_jobs
 from sigdask.options import RankingOptions

@@ -1,8 +1,19 @@
-"""Panels that test pairs of rankings: each candidate's two ranks are swapped at random, for all n together.
+"""Panels that test pairs of rankings, panels of random samples, and the least favourable orders of ties.
 
-Exchangeable ranks are another null than Fisher's on the two difference sets, which fixes the sizes of lists: here a
-shuffled ranking may hold more or fewer than n candidates among its n best.
+Each candidate's two ranks are swapped at random, for all n together. Exchangeable ranks are another null than Fisher's
+on the two difference sets, which fixes the sizes of lists: here a shuffled ranking may hold more or fewer than n
+candidates among its n best. A candidate that is swapped takes its rank in the other ranking, so at each rank of a
+shuffled ranking stand none, one or two candidates. What differs from the observed lists are sums over ranks, so no list
+is sorted again.
+
+Tied candidates are tested in the order in which the difference has its largest p. Of the list that is ahead, false
+candidates of a tie come first, and of the other one true candidates. Among equals, candidates come first that the other
+list ranks low, so that the two lists share as few candidates as possible. Both raise p: the difference is the smallest
+of all orders, and the most candidates are exchanged about it. In enumerations of all orders of small lists no other
+order had a larger p, by exchange or by Fisher's test.
 """
+# ruff: noqa: ANN001, ANN201
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
@@ -14,14 +25,112 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings.kernels import write_average_precisions, write_precisions
-from sigdask.counts.lattice import TIE
+from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
+from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.differences import raise_maxima
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream.swaps import Key, draw_swap_bits
+from sigdask.randomization.panels.digests import WholePanel
+from sigdask.randomization.stream import Key, draw_sample_ranks, draw_swap_bits
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
-from sigdask.statistics.candidates.lists import count_difference_sets
+from sigdask.statistics.candidates import RankedList, count_difference_sets, count_n_best
+
+
+@cached_njit()
+def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
+    """Write the difference in n-best precision of each pair and n, for each trial, into `out`.
+
+    Parameters
+    ----------
+    swapped : bool array, shape (n_trials, n_candidates)
+    orders : int32 array, shape (n_measures, n_candidates)
+        The candidate at each rank.
+    gold : uint8 array, shape (n_candidates,)
+    pairs : int64 array, shape (n_pairs, 2)
+    cutoffs : int64 array, shape (n_measures, n_cutoffs)
+        Candidates of each list; ascending.
+    out, tie : float64 array, shape (n_pairs * n_cutoffs, n_trials)
+        Differences, and how far they may miss a tie.
+    """
+    n_measures, n_cutoffs = cutoffs.shape
+    true = np.zeros((n_measures, n_cutoffs), np.int64)
+    for m in range(n_measures):
+        for c in range(n_cutoffs):
+            for r in range(cutoffs[m, c]):
+                true[m, c] += gold[orders[m, r]]
+    moved = np.empty((n_measures, n_cutoffs), np.int64)
+    moved_true = np.empty((n_measures, n_cutoffs), np.int64)
+    for t in range(swapped.shape[0]):
+        for m in range(n_measures):
+            size, size_true, r = np.int64(0), np.int64(0), 0
+            for c in range(n_cutoffs):
+                while r < cutoffs[m, c]:
+                    candidate = orders[m, r]
+                    bit = np.int64(swapped[t, candidate])
+                    size += bit
+                    size_true += bit & np.int64(gold[candidate])
+                    r += 1
+                moved[m, c], moved_true[m, c] = size, size_true
+        for p in range(pairs.shape[0]):
+            a, b = pairs[p, 0], pairs[p, 1]
+            for c in range(n_cutoffs):
+                shift, shift_true = moved[b, c] - moved[a, c], moved_true[b, c] - moved_true[a, c]
+                size_a, size_b = cutoffs[a, c] + shift, cutoffs[b, c] - shift
+                x = (true[a, c] + shift_true) / size_a if size_a > 0 else 0.0
+                y = (true[b, c] - shift_true) / size_b if size_b > 0 else 0.0
+                out[p * n_cutoffs + c, t] = x - y
+                tie[p * n_cutoffs + c, t] = 2.0 * TIE * (x + y)
+
+
+@cached_njit()
+def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C901  # one loop a level
+    """Write the difference in average precision of each pair, for each trial, into `out`.
+
+    Two candidates at one rank are tied, and both count there.
+
+    Parameters
+    ----------
+    swapped, orders, gold, pairs
+        As in `write_precisions`.
+    out, tie : float64 array, shape (n_pairs, n_trials)
+        Likewise.
+    """
+    n_measures, n = orders.shape
+    n_true = max(gold.sum(), 1)
+    true = np.zeros((n_measures, n), np.int32)
+    for m in range(n_measures):
+        size_true = np.int32(0)
+        for r in range(n):
+            size_true += np.int32(gold[orders[m, r]])
+            true[m, r] = size_true
+    moved = np.empty((n_measures, n), np.int32)
+    moved_true = np.empty((n_measures, n), np.int32)
+    for t in range(swapped.shape[0]):
+        for m in range(n_measures):
+            size, size_true = np.int32(0), np.int32(0)
+            for r in range(n):
+                candidate = orders[m, r]
+                bit = np.int32(swapped[t, candidate])
+                size += bit
+                size_true += bit & np.int32(gold[candidate])
+                moved[m, r], moved_true[m, r] = size, size_true
+        for p in range(pairs.shape[0]):
+            a, b = pairs[p, 0], pairs[p, 1]
+            x, y = 0.0, 0.0
+            before_a, before_b = np.int32(0), np.int32(0)
+            for r in range(n):
+                shift_true = moved_true[b, r] - moved_true[a, r]
+                now_a, now_b = true[a, r] + shift_true, true[b, r] - shift_true
+                if now_a == before_a and now_b == before_b:
+                    continue
+                shift = moved[b, r] - moved[a, r]
+                if now_a != before_a:
+                    x += (now_a - before_a) * (now_a / (r + 1 + shift))
+                if now_b != before_b:
+                    y += (now_b - before_b) * (now_b / (r + 1 - shift))
+                before_a, before_b = now_a, now_b
+            out[p, t] = (x - y) / n_true
+            tie[p, t] = 2.0 * TIE * (x + y) / n_true
+
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,7 +144,7 @@ SCALING_RUN, SCALING_TRIALS = 255, 1024
 
 @known_as("ExchangedRanks", "key orders gold pairs cutoffs", apart_from="scales")
 @dataclass(frozen=True, eq=False)
-class SwappedRanks:
+class SwappedRanks(WholePanel):
     """Panel of the hypotheses that two measures are equally good, for each pair at each n, or by average precision.
 
     Attributes
@@ -64,7 +173,6 @@ class SwappedRanks:
     scales: Floats
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS), grain=256, timed=256)
-    is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
 
     @staticmethod
@@ -139,7 +247,7 @@ class SwappedRanks:
             counts[:, 3] += len(largest) - np.searchsorted(largest, thresholds, side="left")
         return Tally(n_trials, counts[:, None, :])
 
-    def iter_slabs(self, *, run: int, first: int, n_trials: int):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def iter_slabs(self, *, run: int, first: int, n_trials: int):
         """Yield the differences of all trials and their slack, each of shape (n_hypotheses, n_slab)."""
         size = max(1, SLAB_BYTES // max(len(self.gold), 16 * len(self.scales)))
         for start in range(first, first + n_trials, size):
@@ -156,14 +264,6 @@ class SwappedRanks:
         else:
             write_average_precisions(swapped, self.orders, self.gold, self.pairs, out, tie)
         return out, tie
-
-    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> SwappedRanks:
-        """Return the panel itself, whichever part is selected, as it is always counted as a whole."""
-        return self
-
-    def compute_digests(self) -> Digests:
-        """Return the digest of the panel's contents, shape (1, 1)."""
-        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
 @known_as("TiedRanks", "key orders gold pairs cutoffs used", apart_from="scales")
@@ -209,3 +309,168 @@ def _invert(deviations: Floats) -> Floats:
     """Return 1 / deviation, or 0 where nothing varies."""
     varies = deviations > np.finfo(np.float64).tiny
     return np.where(varies, 1.0, 0.0) / np.where(varies, deviations, 1.0)
+
+
+SAMPLE_SLAB_BYTES = 2**24
+"""What the random numbers of the samples drawn at a time may take."""
+
+
+@known_as("RandomSamples", "key orders gold cutoffs size n_samples")
+@dataclass(frozen=True, eq=False)
+class RandomSamples(WholePanel):
+    """Panel of random samples of candidates, drawn without replacement; each trial draws one sample.
+
+    Attributes
+    ----------
+    key : tuple of int
+        Key of the stream.
+    orders : int32 array, shape (n_measures, n_candidates)
+        The candidate at each rank.
+    gold : uint8 array, shape (n_candidates,)
+        1 where a candidate is true.
+    cutoffs : int64 array, shape (n_cutoffs,)
+        Each n.
+    size : int
+        Candidates of a sample.
+    n_samples : int
+        Samples in all.
+    """
+
+    key: Key
+    orders: NDArray[np.int32]
+    gold: NDArray[np.uint8]
+    cutoffs: Integers
+    size: int
+    n_samples: int
+
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=2, grain=1, timed=1)
+    enumerated: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples, and of measures times cutoffs."""
+        return self.n_samples, len(self.orders) * len(self.cutoffs)
+
+    @property
+    def nbytes(self) -> int:
+        """Approximate size of the panel's arrays in bytes."""
+        return self.orders.nbytes + self.gold.nbytes
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count, for each sample and each n best, the sampled candidates and the true candidates among them.
+
+        A sample has its own rows in the counts, those of others are 0: tallies of other samples add to it.
+        """
+        counts = np.zeros((*self.shape, 2), np.int64)
+        size = max(1, SAMPLE_SLAB_BYTES // (4 * len(self.gold)))
+        for start in range(first, first + n_trials, size):
+            n_slab = min(size, first + n_trials - start)
+            counts[start : start + n_slab] = self._count_samples(run, start, n_slab)
+        return Tally(n_trials, counts)
+
+    def _count_samples(self, run: int, first: int, n_trials: int) -> Integers:
+        """Count judged and true candidates in some samples, shape (n_trials, n_measures * n_cutoffs, 2)."""
+        n = len(self.gold)
+        random = draw_sample_ranks(self.key, run=run, first=first, n_trials=n_trials, n_units=n)
+        is_drawn = np.zeros((n_trials, n), np.bool_)
+        selected = np.argsort(random, axis=1, kind="stable")[:, : self.size]
+        np.put_along_axis(is_drawn, selected, values=True, axis=1)
+        counts = np.empty((n_trials, len(self.orders), len(self.cutoffs), 2), np.int64)
+        for m, order in enumerate(self.orders[:, : self.cutoffs.max()]):
+            in_list = is_drawn[:, order]
+            counts[:, m, :, 0] = np.cumsum(in_list, axis=1)[:, self.cutoffs - 1]
+            counts[:, m, :, 1] = np.cumsum(in_list & (self.gold[order] > 0), axis=1)[:, self.cutoffs - 1]
+        return counts.reshape(n_trials, -1, 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TiedOrders:
+    """The orders of tied candidates that are least favourable to each hypothesis about a pair of lists.
+
+    Attributes
+    ----------
+    orders : int32 array, shape (n_orders, n_candidates)
+        The candidate at each rank.
+    pairs : int64 array, shape (n_compared, 2)
+        Orders that are held against each other: of each pair of lists one or two, by which of them is ahead.
+    pair_index : int64 array, shape (n_pairs, n_cutoffs)
+        Which of `pairs` each hypothesis takes.
+    is_open : bool array, shape (n_pairs, n_cutoffs)
+        Which hypotheses have orders with either list ahead, so that the largest p is 1.
+    """
+
+    orders: NDArray[np.int32]
+    pairs: Integers
+    pair_index: Integers
+    is_open: NDArray[np.bool_]
+
+    @staticmethod
+    def from_lists(
+        ranked: Sequence[RankedList],
+        gold: NDArray[np.integer],
+        pairs: Integers,
+        mean: Floats,
+        lowest: Floats,
+        highest: Floats,
+    ) -> TiedOrders:
+        """Return the least favourable orders for some pairs of lists.
+
+        Parameters
+        ----------
+        ranked : sequence of RankedList, length n_lists
+        gold : int array, shape (n_candidates,)
+            1 where a candidate is true.
+        pairs : int64 array, shape (n_pairs, 2)
+            Lists that are compared.
+        mean, lowest, highest : float64 array, shape (n_lists, n_cutoffs)
+            The score of each list over all orders of its ties, in the worst and in the best one.
+        """
+        a, b = pairs.T
+        is_ahead = mean[a] >= mean[b]  # (n_pairs, n_cutoffs)
+        compared, pair_index = np.unique(2 * np.arange(len(pairs))[:, None] + is_ahead, return_inverse=True)
+        rows: dict[tuple[int, int, bool, bool], int] = {}
+        orders: list[Integers] = []
+        flat_pairs: list[int] = []
+        for number in compared.tolist():
+            list_a, list_b = pairs[number // 2].tolist()
+            is_ahead_a = bool(number % 2)
+            for m, against, is_first in ((list_a, list_b, True), (list_b, list_a, False)):
+                is_tied = ranked[m].n_distinct < len(gold)
+                key = (m, against, is_ahead_a == is_first, is_first) if is_tied else (m, -1, True, True)
+                if key not in rows:
+                    rows[key] = len(orders)
+                    orders.append(
+                        _order_ties(
+                            ranked[m], ranked[against], gold, is_ahead=is_ahead_a == is_first, is_first=is_first
+                        )
+                    )
+                flat_pairs.append(rows[key])
+        is_open = (lowest[a] <= highest[b]) & (lowest[b] <= highest[a])
+        is_open &= (lowest[a] < highest[a]) | (lowest[b] < highest[b])
+        order_pairs = np.array(flat_pairs, np.int64).reshape(-1, 2)
+        return TiedOrders(np.array(orders, np.int32), order_pairs, pair_index.reshape(is_ahead.shape), is_open)
+
+
+def count_true_in_n_best(ranked: Sequence[RankedList], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
+    """Return the number of true candidates in each n best: its mean, minimum and maximum over all orders of ties."""
+    results = [count_n_best(entry, cutoffs) for entry in ranked]
+    return tuple(
+        np.array([getattr(entry, name) for entry in results], np.float64) for name in ("mean", "lowest", "highest")
+    )  # type: ignore[return-value]
+
+
+def resolve_ties(ranked: RankedList, gold: NDArray[np.integer], *, true_first: bool) -> RankedList:
+    """Return the list with its tied candidates in their best or worst order."""
+    start = np.empty(len(gold), np.int64)
+    start[ranked.order] = ranked.start
+    return RankedList.from_scores(-start.astype(np.float64), gold == 1, np.where((gold == 1) == true_first, 0, 1))
+
+
+def _order_ties(
+    ranked: RankedList, opponent: RankedList, gold: NDArray[np.integer], *, is_ahead: bool, is_first: bool
+) -> Integers:
+    start, opponent_start = np.empty((2, len(gold)), np.int64)
+    start[ranked.order], opponent_start[opponent.order] = ranked.start, opponent.start
+    number = np.arange(len(gold))
+    keys = (number if is_first else -number, -opponent_start, gold if is_ahead else -gold.astype(np.int64), start)
+    return np.lexsort(keys)

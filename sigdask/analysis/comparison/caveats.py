@@ -1,16 +1,21 @@
-"""Notes on what weakens verdicts: too few trials or units, undecided adjusted p-values, limits of the method."""
+"""What weakens verdicts: too few trials or units, undecided adjusted p, skewed differences, few deciding units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.adjust import Adjustment
+from sigdask.analysis.comparison.families import Adjustment
+from sigdask.analysis.comparison.pairs import Comparisons
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.randomization.families.skewness import SHARE
-from sigdask.results.messages.notes import Note, NoteValue
-from sigdask.results.table import Floats, Table, get_details
+from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
+from sigdask.randomization.panels.sums import Panel
+from sigdask.results.columns import Assumptions, Floats, compute_unseen_rate
+from sigdask.results.notes import Note, NoteValue
+from sigdask.results.table import Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, compute_penalty, compute_trials_needed
 from sigdask.statistics.rounding import format_p
@@ -51,7 +56,8 @@ def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
 
 def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     alpha = table.alpha
-    sampled = count_requested_trials(table)[~table.exact & (table.n_trials > 0)]
+    monitored = count_monitored_trials(table)  # those that a stopping rule saved were asked for as well
+    sampled = np.where(monitored > 0, monitored, table.n_trials)[~table.exact & (table.n_trials > 0)]
     if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
         if (min_trials := int(sampled.min())) < needed:
@@ -61,6 +67,8 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
                 f"it takes {needed:,} (--trials {needed})"
             )
             yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
+        return
+    if adjustment.family is None and not len(sampled):
         return
     needed = compute_trials_needed(1, alpha)
     if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
@@ -119,7 +127,7 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
     alpha = table.alpha
-    fixed = (table.n_trials > 0) & ~is_stopped(table)  # a stopping rule's p needs no more trials
+    fixed = (table.n_trials > 0) & (count_monitored_trials(table) == 0)  # a stopping rule's p needs no more trials
     straddling = fixed & (table.p_adjusted_low <= alpha) & (alpha < table.p_adjusted_high)
     if n := int(np.count_nonzero(straddling)):
         middle = table.p_adjusted[straddling].tolist()
@@ -132,16 +140,6 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         )
         numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
         yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
-
-
-def count_requested_trials(table: Table) -> NDArray[np.int64]:
-    """Return the number of trials requested for each comparison, including those that a stopping rule saved."""
-    return np.where(is_stopped(table), count_monitored_trials(table), table.n_trials)
-
-
-def is_stopped(table: Table) -> NDArray[np.bool_]:
-    """Return which comparisons were monitored by a stopping rule, shape (n,)."""
-    return np.asarray(count_monitored_trials(table) > 0)
 
 
 def count_monitored_trials(table: Table) -> NDArray[np.int64]:
@@ -185,3 +183,40 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
     values = {"a": table.a[row], "b": table.b[row], "tukey": tukey, "alone": unadjusted}
     text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
     yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
+
+
+def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
+    """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
+    empty = Assumptions.build_empty(len(table))
+    columns = Assumptions(*(getattr(empty, name).copy() for name in Assumptions.__slots__))
+    verdicts, start = extract_verdicts(table), 0
+    for comparisons in set_comparisons:
+        for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
+            panel = comparisons.panels[int(comparisons.panel[rows[0]])]
+            if not isinstance(panel, Panel):
+                continue
+            table_rows, metric = start + rows, int(comparisons.column[rows[0]])
+            pairs = comparisons.row[rows].astype(np.int64)
+            selected = ComparisonVerdicts(
+                verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
+            )
+            influence = compute_influence(panel, metric, pairs, selected)
+            columns.skewness[table_rows] = np.where(influence.is_skewed, influence.skewness, np.nan)
+            for name in ("is_skewed", "n_deciding", "reverses"):
+                getattr(columns, name)[table_rows] = getattr(influence, name)
+            one_sign, rate = influence.has_one_sign, compute_unseen_rate(panel.n_units)
+            columns.unseen_rate[table_rows[one_sign]] = rate
+            if panel.linear[metric]:
+                size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
+                columns.cancelling_size[table_rows[one_sign]] = size[one_sign]
+        start += len(comparisons)
+    return columns
+
+
+def extract_verdicts(table: Table) -> ComparisonVerdicts:
+    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the side tested."""
+    sides = {"two-sided": 0, "greater": 1, "less": -1}
+    side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
+    return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)

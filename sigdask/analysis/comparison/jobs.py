@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.exact.list_problems import list_exact_jobs, read_exact_values
+from sigdask.analysis.comparison.exact import list_exact_jobs, read_exact_values
 from sigdask.analysis.comparison.pairs import (
     AllCountPositions,
+    CompareSpec,
     Comparisons,
     CountPositions,
     ResolvedSpec,
     list_comparisons,
+    list_pairs,
 )
-from sigdask.analysis.comparison.spec import CompareSpec, list_pairs
 from sigdask.counts import Counts
-from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Alternative, Method
-from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
-from sigdask.randomization.panels.contents import format_hash, hash_code
+from sigdask.randomization.panels.digests import format_hash, hash_code
 from sigdask.randomization.panels.sums import EnumeratedPairs, SwapUnits
+from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns.coded import CodedColumn
-from sigdask.results.columns.inputs import Hashes, InputDigests, build_empty_digests
-from sigdask.results.exact import ExactValues
+from sigdask.results.columns import CodedColumn, Hashes, InputDigests
+from sigdask.results.table import ExactValues
 
 Integers = NDArray[np.int64]
 Enumerated = tuple[Integers, AnyPanel]
@@ -64,6 +64,8 @@ class ComparisonJobs:
     def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> ComparisonJobs:
         """Return the comparisons of a test set with the jobs that count them, including those of exact p-values."""
         jobs = ComparisonJobs._from_spec(counts, spec, second_run=second_run)
+        if jobs.comparisons.enumerated.all():
+            return jobs
         signs = list_exact_jobs(jobs.comparisons, spec.method, spec.exact_limit, jobs.slots.exact_p, jobs.jobs)
         return replace(jobs, signs=signs)
 
@@ -93,6 +95,9 @@ class ComparisonJobs:
 
     def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
         """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
+        if self.comparisons.enumerated.all():
+            nans = np.full(len(self.comparisons), np.nan)
+            return ExactValues(nans, nans, CodedColumn(np.zeros(len(nans), np.int32), (None,)))
         return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
 
 
@@ -232,18 +237,14 @@ class FamilyComparisons:
         """Return the values of a column of `Comparisons`."""
         values = np.zeros(len(self), np.int64)
         for k, jobs in enumerate(self.comparison_jobs):
-            in_set = self.set_index == k
-            values[in_set] = getattr(jobs.comparisons, name)[self.row[in_set]]
+            in_set, column = self.set_index == k, getattr(jobs.comparisons, name)
+            values[in_set] = (column.codes if isinstance(column, CodedColumn) else column)[self.row[in_set]]
         return values
 
     @property
     def subset(self) -> Integers:
         """Codes of the comparisons' subsets; different test sets may use one code for different subsets."""
-        codes = np.zeros(len(self), np.int64)
-        for k, jobs in enumerate(self.comparison_jobs):
-            in_set = self.set_index == k
-            codes[in_set] = jobs.comparisons.subset.codes[self.row[in_set]]
-        return codes
+        return self.get_column("subset")
 
     @property
     def panel(self) -> Integers:
@@ -305,8 +306,8 @@ def build_input_digests(jobs: ComparisonJobs, seed: int, version: str) -> InputD
         panel = comparisons.panels[int(comparisons.panel[rows[0]])]
         data[rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
     data_a, data_b = (_encode_digests(side) for side in data.T)
-    return replace(
-        build_empty_digests(n),
+    return InputDigests.build_empty(
+        n,
         seed=np.full(n, seed, np.int64),
         method=CodedColumn.from_constant(spec.method_and_limit, n),
         units=CodedColumn.from_constant(format_hash(spec.units.content), n),

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.correlation import TestSetCorrelations
-from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, CountPositions, Integers
-from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.analysis.comparison.classical import compute_r12
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import Comparisons, CountPositions, Integers
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.options import Alternative
-from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns.coded import CodedColumn, ScoredMetric
-from sigdask.results.exact import ExactValues
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, Floats, Table
-from sigdask.statistics import bounds, crosscheck
-from sigdask.statistics.classical.sign import sign_test
+from sigdask.results.columns import CodedColumn, Floats, ScoredMetric
+from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, ExactValues, Table
+from sigdask.statistics import bounds
+from sigdask.statistics.classical import sign_test
 
 Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
@@ -36,6 +37,11 @@ class ComparisonCounts:
 
     n_trials: Integers
     n_extreme: Integers
+
+    @staticmethod
+    def zero(n: int) -> ComparisonCounts:
+        """Return the counts of `n` comparisons of which nothing was counted."""
+        return ComparisonCounts(np.zeros(n, np.int64), np.zeros(n, np.int64))
 
     def where(self, mask: NDArray[np.bool_], other: ComparisonCounts) -> ComparisonCounts:
         """Return these counts where `mask` is true, and the counts of `other` elsewhere."""
@@ -65,27 +71,18 @@ class JudgementSettings:
     n_sampled: int
     failed: Failed | None = None
 
-    def build_table(
-        self,
-        comparisons: Comparisons,
-        slots: AllCountPositions,
-        jobs: Sequence[Job],
-        tallies: Tallies,
-        exact_values: ExactValues,
-    ) -> Table:
-        """Return the table of results of comparisons, from their positions and the tallies of their jobs."""
-        tail = TAILS.index(self.alternative)
-        sample = read_counts(slots.first, jobs, tallies, tail)
-        complete = read_complete_counts(comparisons, slots, jobs, tallies, tail)
-        judged, exact = _select_counts(slots, sample, complete)
+    def build_table(self, jobs: ComparisonJobs, tallies: Tallies) -> Table:
+        """Return the table of results of comparisons, from the tallies of their jobs."""
+        comparisons, n = jobs.comparisons, len(jobs.comparisons)
+        judged, exact, exact_values = _judge_counts(jobs, tallies, self.alternative)
         p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
         low, high = bounds.clopper_pearson(judged.n_extreme, judged.n_trials)
-        second = self._select_second_run(judged, read_counts(slots.second, jobs, tallies, tail))
-        agreement = crosscheck.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
+        second = read_counts(jobs.slots.second, jobs.jobs, tallies, TAILS.index(self.alternative))
+        second = second.where((second.n_trials == judged.n_trials) & (second.n_trials > 0), ComparisonCounts.zero(n))
+        agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
         agreement = np.where(second.n_trials > 0, agreement, np.nan)
-        exact_values = _convert_to_exact(complete).where(complete.n_trials > 0, exact_values)
-        observed = _ObservedData.from_comparisons(comparisons, self.failed)
-        n = len(comparisons)
+        signs, observed_columns = _observe(comparisons, self.failed)
+        nans = np.full(n, np.nan)
         return Table(
             alpha=self.alpha,
             test_set=CodedColumn.from_constant(comparisons.counts.name, n),
@@ -95,9 +92,6 @@ class JudgementSettings:
             b=CodedColumn(comparisons.b, tuple(comparisons.counts.systems)),
             metric=CodedColumn(comparisons.metric, tuple(map(_describe_metric, comparisons.metrics))),
             alternative=CodedColumn.from_constant(self.alternative, n),
-            score_a=observed.scores[:, 0],
-            score_b=observed.scores[:, 1],
-            difference=observed.difference,
             n_items=comparisons.n_items,
             n_units=comparisons.n_units,
             n_discordant=comparisons.n_discordant,
@@ -107,7 +101,7 @@ class JudgementSettings:
             p_value=p,
             p_low=np.where(exact, p, low),
             p_high=np.where(exact, p, high),
-            r12=TestSetCorrelations(comparisons).r12,
+            r12=compute_r12(comparisons),
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,
@@ -116,26 +110,18 @@ class JudgementSettings:
             exact_by=exact_values.by,
             checks={
                 "second run": self._check_second_run(exact, second, agreement),
-                "sign test": self._check_sign_test(comparisons, observed.signs, judged, exact),
+                "sign test": self._check_sign_test(comparisons, signs, judged, exact),
                 "exact value": self._check_exact_value(exact_values, judged, exact, comparisons.rational.is_counted),
             },
-            p_adjusted=np.full(n, np.nan),
-            p_adjusted_low=np.full(n, np.nan),
-            p_adjusted_high=np.full(n, np.nan),
-            undefined_a=observed.undefined[:, 0],
-            undefined_b=observed.undefined[:, 1],
-            step=observed.step,
+            p_adjusted=nans,
+            p_adjusted_low=nans,
+            p_adjusted_high=nans,
             seen_with=np.zeros(n, np.int64),
+            **observed_columns,
         )
 
-    def _select_second_run(self, first: ComparisonCounts, second: ComparisonCounts) -> ComparisonCounts:
-        """Return the counts of second runs, set to 0 where the second run has not as many trials as the first."""
-        is_complete = (second.n_trials == first.n_trials) & (second.n_trials > 0)
-        zeros = np.zeros(len(is_complete), np.int64)
-        return second.where(is_complete, ComparisonCounts(zeros, zeros))
-
     def _compute_alarm_level(self) -> float:
-        return crosscheck.ALARM / max(self.n_sampled, 1)
+        return bounds.ALARM / max(self.n_sampled, 1)
 
     def _check_second_run(self, exact: NDArray[np.bool_], second: ComparisonCounts, agreement: Floats) -> CheckResults:
         has_run = second.n_trials > 0
@@ -167,10 +153,10 @@ class JudgementSettings:
         p, fit = np.full(n, np.nan), np.full(n, np.nan)
         p[tested] = sign_test(signs[tested, 0], signs[tested, 1], self.alternative)
         sampled = tested & ~exact
-        fit[sampled] = crosscheck.compute_fit_p(judged.n_extreme[sampled], judged.n_trials[sampled], p[sampled])
+        fit[sampled] = bounds.compute_fit_p(judged.n_extreme[sampled], judged.n_trials[sampled], p[sampled])
         fits = fit >= self._compute_alarm_level()
         all_counted = tested & exact
-        fits[all_counted] = crosscheck.matches_share(
+        fits[all_counted] = bounds.matches_share(
             judged.n_extreme[all_counted], judged.n_trials[all_counted], p[all_counted]
         )
         return CheckResults(_encode_verdicts(tested, fits), p, fit, reason)
@@ -188,7 +174,7 @@ class JudgementSettings:
         )  # trials are upper bounds there
         fit = np.full(n, np.nan)
         counts = judged.n_extreme[is_checked], judged.n_trials[is_checked]
-        fit[is_checked] = crosscheck.compute_fit_p_within(
+        fit[is_checked] = bounds.compute_fit_p_within(
             *counts, exact_values.low[is_checked], exact_values.high[is_checked]
         )
         verdict = np.where(
@@ -202,36 +188,24 @@ class JudgementSettings:
         )
 
 
-def compute_p_values(
-    comparisons: Comparisons,
-    slots: AllCountPositions,
-    jobs: Sequence[Job],
-    tallies: Tallies,
-    alternative: Alternative,
-    exact_values: ExactValues,
-) -> Floats:
+def compute_p_values(jobs: ComparisonJobs, tallies: Tallies, alternative: Alternative) -> Floats:
     """Return the unadjusted p of each comparison, shape (n,): the exact p if known, else that of the trials."""
-    tail = TAILS.index(alternative)
-    complete = read_complete_counts(comparisons, slots, jobs, tallies, tail)
-    judged, exact = _select_counts(slots, read_counts(slots.first, jobs, tallies, tail), complete)
+    judged, exact, exact_values = _judge_counts(jobs, tallies, alternative)
     p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
-    exact_values = _convert_to_exact(complete).where(complete.n_trials > 0, exact_values)
     return np.where(exact_values.is_p, exact_values.high, p)
 
 
-def _convert_to_exact(complete: ComparisonCounts) -> ExactValues:
-    """Return the exact p-values from counts of all arrangements."""
-    return ExactValues.from_shares(
-        np.where(complete.n_trials > 0, complete.n_extreme / np.maximum(complete.n_trials, 1), np.nan)
-    )
-
-
-def _select_counts(
-    slots: AllCountPositions, sample: ComparisonCounts, complete: ComparisonCounts
-) -> tuple[ComparisonCounts, NDArray[np.bool_]]:
-    """Return the counts from which p is computed, and for which comparisons these are counts of all arrangements."""
-    sampled = slots.first.job >= 0
-    return sample.where(sampled, complete), ~sampled & (complete.n_trials > 0)
+def _judge_counts(
+    jobs: ComparisonJobs, tallies: Tallies, alternative: Alternative
+) -> tuple[ComparisonCounts, NDArray[np.bool_], ExactValues]:
+    """Return the counts from which p is computed, which of them are of all arrangements, and the exact p-values."""
+    tail, sampled = TAILS.index(alternative), jobs.slots.first.job >= 0
+    complete = read_complete_counts(jobs, tallies, tail)
+    judged = read_counts(jobs.slots.first, jobs.jobs, tallies, tail).where(sampled, complete)
+    has_all = complete.n_trials > 0
+    shares = np.where(has_all, complete.n_extreme / np.maximum(complete.n_trials, 1), np.nan)
+    exact_values = ExactValues.from_shares(shares).where(has_all, jobs.get_exact_values(tallies, alternative))
+    return judged, ~sampled & has_all, exact_values
 
 
 def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int) -> ComparisonCounts:
@@ -246,22 +220,20 @@ def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies
     return ComparisonCounts(n_trials, n_extreme)
 
 
-def read_complete_counts(
-    comparisons: Comparisons, slots: AllCountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
-) -> ComparisonCounts:
+def read_complete_counts(jobs: ComparisonJobs, tallies: Tallies, tail: int) -> ComparisonCounts:
     """Return the counts of enumerated comparisons; 0 unless all arrangements of the comparison are counted."""
-    counts = read_counts(slots.exact, jobs, tallies, tail)
-    feasible = slots.exact.job >= 0
+    comparisons, positions = jobs.comparisons, jobs.slots.exact
+    counts = read_counts(positions, jobs.jobs, tallies, tail)
+    feasible = positions.job >= 0
     complete = feasible & (counts.n_trials == 1 << np.where(feasible, comparisons.n_discordant, 0))
     if (impossible := np.flatnonzero(complete & (counts.n_extreme == 0))).size:
         label = comparisons.describe(int(impossible[0]))
         raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
-    zeros = np.zeros(len(comparisons), np.int64)
     is_rational = comparisons.rational.is_counted
     in_fractions = ComparisonCounts(
         1 << np.where(is_rational, comparisons.n_discordant, 0), comparisons.rational.n_reached[:, tail]
     )
-    return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts(zeros, zeros)))
+    return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(comparisons))))
 
 
 def _encode_verdicts(applies: NDArray[np.bool_], agrees: NDArray[np.bool_]) -> NDArray[np.int8]:
@@ -272,38 +244,27 @@ def _describe_metric(metric: BoundMetric | BoundSets | BlackBox) -> ScoredMetric
     return ScoredMetric(metric.name, metric.higher_is_better, metric.signature)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ObservedData:
-    """Observed scores, differences and signs of comparisons: arrays of shape (n,), or (n, 2) for both systems."""
-
-    scores: Floats
-    difference: Floats
-    signs: Integers
-    undefined: Floats
-    step: Floats
-
-    @staticmethod
-    def from_comparisons(comparisons: Comparisons, failed: Failed | None) -> _ObservedData:
-        """Return the observed data of all comparisons; each panel computes its scores once."""
-        n = len(comparisons)
-        scores, ties = np.full((n, 2), np.nan), np.zeros(n)
-        signs, undefined = np.full((n, 2), -1, np.int64), np.full((n, 2), np.nan)
-        step = np.zeros(n)
-        for group in group_rows(number_rows(comparisons.panel)):
-            panel = comparisons.panels[int(comparisons.panel[group[0]])]
-            positions = comparisons.row[group], comparisons.column[group]
-            signs[group], undefined[group] = panel.sign_counts[positions], panel.zero_division_scores[positions]
-            steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
-            step[group] = steps[positions[1]]
-            pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[group[0]])].name, failed)
-            if pair_scores is not None:
-                scores[group], ties[group] = pair_scores[positions], panel.tie_widths[positions]
-        raw_difference = scores[:, 0] - scores[:, 1]
-        difference = np.where(
-            np.abs(raw_difference) <= ties, 0.0, raw_difference
-        )  # a tie as the shuffled ones are: within rounding
-        difference = np.where(comparisons.rational.is_counted, comparisons.rational.difference, difference)
-        return _ObservedData(scores, difference, signs, undefined, step)
+def _observe(comparisons: Comparisons, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
+    """Return the signs of comparisons, shape (n, 2), and columns of scores; each panel computes its scores once."""
+    n = len(comparisons)
+    scores, undefined, ties = np.full((n, 2), np.nan), np.full((n, 2), np.nan), np.zeros(n)
+    signs, step = np.full((n, 2), -1, np.int64), np.zeros(n)
+    for group in group_rows(number_rows(comparisons.panel)):
+        panel = comparisons.panels[int(comparisons.panel[group[0]])]
+        positions = comparisons.row[group], comparisons.column[group]
+        signs[group], undefined[group] = panel.sign_counts[positions], panel.zero_division_scores[positions]
+        steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
+        step[group] = steps[positions[1]]
+        pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[group[0]])].name, failed)
+        if pair_scores is not None:
+            scores[group], ties[group] = pair_scores[positions], panel.tie_widths[positions]
+    difference = scores[:, 0] - scores[:, 1]
+    difference = np.where(
+        np.abs(difference) <= ties, 0.0, difference
+    )  # a tie as the shuffled ones are: within rounding
+    difference = np.where(comparisons.rational.is_counted, comparisons.rational.difference, difference)
+    columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
+    return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}
 
 
 def _compute_scores(panel: ComparedPanel, metric: str, failed: Failed | None) -> Floats | None:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
-from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import compute_gradients
@@ -95,19 +94,21 @@ def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tup
                     by_level, _test_levels(comparisons, tile, metric, units, levels), strict=True
                 ):
                     level_results.append(results)
+    n = len(comparisons)
     return tuple(
-        _merge_results(level.column, results) for level, results in zip(levels, by_level, strict=True) if results
+        _merge_results(level.column, results, n) for level, results in zip(levels, by_level, strict=True) if results
     )
 
 
-def _merge_results(column: str, results: list[LevelResults]) -> UnitCorrelation:
-    """Return one column's correlations in row order, without undefined correlations."""
-    rows, n_groups, icc, effect, p = (np.concatenate(columns) for columns in zip(*results, strict=True))
-    rows_kept = np.flatnonzero(~np.isnan(p))
-    rows_kept = rows_kept[np.argsort(rows[rows_kept])]
-    return UnitCorrelation(
-        column, rows[rows_kept], n_groups[rows_kept], icc[rows_kept], effect[rows_kept], p[rows_kept]
-    )
+def _merge_results(column: str, results: list[LevelResults], n: int) -> UnitCorrelation:
+    """Return one column's correlations for each of `n` rows, none where they are undefined."""
+    correlation = UnitCorrelation.build_empty(n, column=column)
+    rows, *numbers = (np.concatenate(columns) for columns in zip(*results, strict=True))
+    is_defined = ~np.isnan(numbers[-1])
+    full: Any = correlation.columns
+    for name, values in zip(full, numbers, strict=True):
+        full[name][rows[is_defined]] = values[is_defined]
+    return correlation
 
 
 def _group_by_sums(comparisons: Comparisons) -> list[Integers]:

@@ -1,29 +1,132 @@
-"""Comparisons of a test set (pairs x metrics x subsets) as columns, and which of them are enumerated."""
+"""Comparisons of a test set: what is asked, and the pairs x metrics x subsets as columns.
+
+Real scores of so unequal size that integer steps cannot hold them are enumerated in fractions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.exact.rationals import RationalCounts, is_unequal
+from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
-from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.counts.checks import check_names
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.precision import as_fraction
+from sigdask.errors import InputError
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.options import Method
-from sigdask.randomization.jobs import Job
+from sigdask.metrics.forms import Ratios
+from sigdask.options import Method, SelectionOptions
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import Panel, SwapUnits
-from sigdask.results.columns.coded import CodedColumn, Subset
+from sigdask.randomization.slabs import Job
+from sigdask.results.columns import CodedColumn, Subset
+from sigdask.statistics.classical import parse_tests
+from sigdask.statistics.exact.rationals import count_extreme
 
-AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
-Places = NDArray[np.int32]
 Integers = NDArray[np.int64]
+
+MIN_SLACK_RATIO = 2**10
+"""How many times a sum's slack the smallest difference must be, for the lattice to tell ties from others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RationalCounts:
+    """Counts of all arrangements for comparisons with scores of very unequal size: arrays of shape (n,).
+
+    Attributes
+    ----------
+    n_reached : int64, shape (n, 3)
+        Arrangements that are as extreme as the observed one, in the order of `TAILS`; -1 of other comparisons.
+    difference : float64
+        The observed difference, without rounding of sums; NaN of other comparisons.
+    """
+
+    n_reached: Integers
+    difference: NDArray[np.float64]
+
+    @staticmethod
+    def empty(n: int) -> RationalCounts:
+        """Return counts of `n` comparisons that are all unknown."""
+        return RationalCounts(np.full((n, 3), -1, np.int64), np.full(n, np.nan))
+
+    @property
+    def is_counted(self) -> NDArray[np.bool_]:
+        """Whether each comparison is counted."""
+        return np.asarray(self.n_reached[:, 0] >= 0)
+
+    def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
+            mask: NDArray[np.bool_] | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
+        """Enumerate comparison `k` in fractions, and enter its extreme arrangements and its difference."""
+        i, j = panel.pairs[row]
+        values = panel.compute_numerators(column, panel.values[:, [i, j]])
+        addresses = panel.addresses[values[:, 0] != values[:, 1]]
+        items = counts.in_common(list(systems), mask, metric.held)
+        items &= np.isin(units.index, addresses)
+        sums = {unit: [Fraction(), Fraction()] for unit in addresses.tolist()}
+        for item in np.flatnonzero(items).tolist():
+            for index, change in enumerate(_compute_change(counts, metric, systems, item)):
+                sums[int(units.index[item])][index] += change
+        differences, roundings = (list(values_of_side) for values_of_side in zip(*sums.values(), strict=True))
+        self.n_reached[k] = count_extreme(differences, roundings)
+        self.difference[k] = float(sum(differences) / _sum_weights(panel, column))
+
+
+def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> NDArray[np.bool_]:
+    """Return which pairs have units with differences so small that integer steps cannot tell them from ties."""
+    if not isinstance(panel, Panel) or not panel.linear[column] or not panel.count_slack_steps(column):
+        return np.zeros(len(rows), np.bool_)
+    if panel.is_coarse(column):
+        return np.ones(len(rows), np.bool_)
+    values = panel.compute_numerators(column, panel.values)
+    result = np.zeros(len(rows), np.bool_)
+    for index, (i, j) in enumerate(panel.pairs[rows].tolist()):
+        sizes = np.abs(values[:, i] - values[:, j])
+        sizes = sizes[sizes > 0]
+        result[index] = bool(len(sizes)) and sizes.min() < MIN_SLACK_RATIO * panel.slack[rows[index], column]
+    return result
+
+
+def _sum_weights(panel: Panel, column: int) -> Fraction:
+    """Return the denominator of a panel's mean as a fraction."""
+    total = Fraction()
+    for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
+        lattice = panel.lattices[f]
+        step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
+        total += Fraction(weight) * int(panel.totals[0, f]) * step
+    return total
+
+
+def _compute_change(
+    counts: Counts, metric: BoundMetric, systems: Sequence[int], item: int
+) -> tuple[Fraction, Fraction]:
+    """Return the difference of two systems' numerators on an item, and a bound of its rounding error."""
+    assert isinstance(metric.form, Ratios)
+    difference, rounding = Fraction(), Fraction()
+    for name, weight in zip(metric.fields, metric.form.numerators[0], strict=True):
+        field = metric.get_field(name, counts)
+        if not weight or field.shape[1] == 1:
+            continue
+        values = [float(field[item, s]) for s in systems]
+        if values[0] == values[1]:
+            continue
+        for sign, value, s in zip((1, -1), values, systems, strict=True):
+            number, error = as_fraction(value)
+            difference += sign * Fraction(weight) * number
+            rounding += abs(Fraction(weight)) * (error + Fraction(metric.get_rounding(name, counts)[s]))
+    return difference, rounding
+
+
+KnownMetric = Metric | BoundMetric | BoundSets | BlackBox
+Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,12 +270,12 @@ class ResolvedSpec:
         return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
 
 
-def bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+def bind_metric(metric: KnownMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
     """Return the metric bound to the data; a metric that is already bound is returned unchanged."""
     return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(spec: ResolvedSpec, unbound: Sequence[AnyMetric], by: str | None) -> Comparisons:
+def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str | None) -> Comparisons:
     """Return all comparisons of pairs with common items, in the order of subsets, pairs and metrics."""
     metrics = tuple(bind_metric(m, spec.counts) for m in unbound)
     panel_makers = _group_metrics(spec, metrics)
@@ -219,7 +322,7 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[AnyMetric], by: str |
 
 
 def list_left_out(
-    counts: Counts, pairs: NDArray[np.int64], metrics: Sequence[AnyMetric], by: str | None
+    counts: Counts, pairs: NDArray[np.int64], metrics: Sequence[KnownMetric], by: str | None
 ) -> Iterator[tuple[str | None, str, str, str]]:
     """Yield (subset, a, b, metric) of the comparisons that are omitted because the systems have no common items."""
     if counts.present is None and not counts.held and not counts.replicates:
@@ -350,3 +453,131 @@ def _choose_enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: 
     """Return which comparisons are enumerated: those with few arrangements, unless the method is randomization."""
     max_units = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
     return (n_discordant <= max_units) & (method != "randomization")
+
+
+AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+
+
+MOST_BY_DEFAULT = 100
+"""Comparisons that have intervals without being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSpec:
+    """Which intervals of differences and scores are computed.
+
+    Attributes
+    ----------
+    kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
+        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
+    confidence : float
+        Of the intervals.
+    resamples : int or None
+        Resamples; by default what the kind takes.
+    max_comparisons : int or None
+        Comparisons of which there are intervals at most, all or none; None for any number.
+    """
+
+    kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
+    confidence: float = 0.95
+    resamples: int | None = None
+    max_comparisons: int | None = None
+
+    @staticmethod
+    def from_options(options: SelectionOptions) -> IntervalSpec | None:
+        """Return the interval specification from options; None if no intervals are wanted."""
+        kind = options["interval"]
+        if kind == "none":
+            return None
+        max_comparisons = MOST_BY_DEFAULT if kind is None else None
+        return IntervalSpec(kind or "auto", options["confidence"], options["resamples"], max_comparisons)
+
+    def covers(self, n_comparisons: int) -> bool:
+        """Return whether intervals are computed for a call with this many comparisons."""
+        return self.max_comparisons is None or n_comparisons <= self.max_comparisons
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSpec:
+    """The specification of the comparisons of one test set.
+
+    Attributes
+    ----------
+    metrics : sequence of str, Metric, BoundMetric, BoundSets or BlackBox
+        Scores.
+    pairs : sequence of (str, str), or None
+        Systems to compare; None for all pairs, or all against the baseline.
+    baseline : str or None
+        The system that all others are compared with.
+    levels : tuple of str
+        Units named; the coarsest is exchanged.
+    by : str or None
+        Column of subsets.
+    method, exact_limit, trials, seed
+        As in `compare_sets`.
+    has_contrasts : bool
+        Show p with other units exchanged.
+    tests : tuple of str
+        Names of classical tests, as `statistics.classical.names.parse_tests` gives them.
+    interval_spec : IntervalSpec or None
+        Intervals that are wanted; None for none.
+    """
+
+    metrics: Sequence[AnyMetric]
+    pairs: Sequence[tuple[str, str]] | None = None
+    baseline: str | None = None
+    levels: tuple[str, ...] = ()
+    by: str | None = None
+    method: Method = "auto"
+    exact_limit: float | None = None
+    trials: int | None = None
+    seed: int = 0
+    has_contrasts: bool = True
+    tests: tuple[str, ...] = ()
+    interval_spec: IntervalSpec | None = None
+
+    @staticmethod
+    def from_options(options: SelectionOptions, metrics: Sequence[AnyMetric]) -> CompareSpec:
+        """Return the specification of comparisons that options describe, under these metrics."""
+        unit = options["unit"]
+        same: dict[str, Any] = {name: value for name, value in options.items() if name in CompareSpec.__slots__}
+        return CompareSpec(**same | {
+            "metrics": metrics,
+            "levels": (unit,) if isinstance(unit, str) else tuple(unit or ()),
+            "has_contrasts": options["beside"],
+            "tests": parse_tests(options["tests"]),
+            "interval_spec": IntervalSpec.from_options(options),
+        })  # fmt: skip
+
+    def find_metrics(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
+        """Return the metrics as objects; names are looked up among the built-in metrics."""
+        metrics = [metric_registry.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        for metric in metrics:
+            if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
+                raise InputError(
+                    f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
+                    "metrics of functions"
+                )
+        return metrics
+
+    def bind_metrics(self, counts: Counts) -> CompareSpec:
+        """Return a copy with metrics bound to the data; binding may take long, so do it once for all units."""
+        return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
+
+
+def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
+    """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
+    check_names(counts.systems)
+    index_of = {name: k for k, name in enumerate(counts.systems)}
+    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
+        if name not in index_of:
+            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
+    if pairs is not None:
+        for a, b in pairs:
+            if a == b:
+                raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
+        return np.array([(index_of[a], index_of[b]) for a, b in pairs], np.int64).reshape(-1, 2)
+    if baseline is not None:
+        others = np.delete(np.arange(counts.n_systems), index_of[baseline])
+        return np.column_stack([others, np.full_like(others, index_of[baseline])])
+    return np.column_stack(np.triu_indices(counts.n_systems, 1))

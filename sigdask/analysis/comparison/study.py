@@ -4,33 +4,186 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.across_sets import AcrossSets, build_across_sets
-from sigdask.analysis.comparison.adjust import Adjustment, build_adjustment, choose_adjustment, is_exact
-from sigdask.analysis.comparison.assumptions import diagnose_units
-from sigdask.analysis.comparison.caveats import list_caveats
-from sigdask.analysis.comparison.intervals.plan import IntervalJobs
-from sigdask.analysis.comparison.jobs import FamilyComparisons, build_input_digests, join_positions, shift_jobs
-from sigdask.analysis.comparison.judge import Failed, JudgementSettings
-from sigdask.analysis.comparison.pairs import AllCountPositions, CountPositions, build_empty_positions
-from sigdask.analysis.comparison.set_analysis import SetAnalysis
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.caveats import diagnose_units, list_caveats
+from sigdask.analysis.comparison.classical import run_tests
+from sigdask.analysis.comparison.families import (
+    AcrossSets,
+    Adjustment,
+    build_across_sets,
+    build_adjustment,
+    choose_adjustment,
+    is_exact,
+)
+from sigdask.analysis.comparison.intervals import IntervalJobs
+from sigdask.analysis.comparison.jobs import (
+    ComparisonJobs,
+    FamilyComparisons,
+    build_input_digests,
+    join_positions,
+    shift_jobs,
+)
+from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute_p_values
+from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
+from sigdask.analysis.comparison.pairs import (
+    AllCountPositions,
+    CompareSpec,
+    CountPositions,
+    build_empty_positions,
+    list_left_out,
+)
 from sigdask.counts import Counts
-from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.jobs import Job, Tallies
+from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns.adjusted import AdjustmentDetails
+from sigdask.results.columns import AdjustmentDetails
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
-from sigdask.results.exact import use_exact_p
-from sigdask.results.families import add_families
-from sigdask.results.messages.intervals import note_adjusted
-from sigdask.results.messages.notes import Note, drop_duplicates
-from sigdask.results.table import Table, join_parts, take_part_rows
+from sigdask.results.messages import note_adjusted
+from sigdask.results.notes import Note, drop_duplicates
+from sigdask.results.signature import add_families
+from sigdask.results.table import AlternativeUnit, Table, UnitCorrelation, use_exact_p
+from sigdask.statistics.dependence import CLEAR_LEVEL, NEGLIGIBLE_EFFECT, Dependence, compute_naive_size
+from sigdask.text import format_list
+
+MAX_NAMED = 5
+"""Comparisons left out that are named."""
+
+FEWEST_GROUPS = 6
+"""Groups from which exchanging them can reach 0.05, two-sided."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetAnalysis:
+    """The comparisons of one test set, with contrasts by other units, correlations within columns and classical tests.
+
+    Attributes
+    ----------
+    main : ComparisonJobs
+        With the unit asked for.
+    dependences : tuple of UnitCorrelation
+        How differences are correlated within each coarser column.
+    contrasts : tuple of ComparisonJobs
+        With other units, for contrast.
+    left_out : tuple of (str or None, str, str, str)
+        Subset, systems and metric of what is not compared, as one of the systems has no item of it.
+    tests : tuple of str
+        Names of the classical tests beside.
+    """
+
+    main: ComparisonJobs
+    dependences: tuple[UnitCorrelation, ...]
+    contrasts: tuple[ComparisonJobs, ...]
+    left_out: tuple[tuple[str | None, str, str, str], ...] = ()
+    tests: tuple[str, ...] = ()
+
+    @staticmethod
+    def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> SetAnalysis:
+        """Return the analysis that a specification asks of a test set, ready to be counted."""
+        unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
+        grouped = counts.with_unit(unit)
+        spec = spec.bind_metrics(grouped)
+        main = ComparisonJobs.from_spec(grouped, spec, second_run=second_run)
+        dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
+        finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
+        levels = (
+            [*(finer if unit != "item" else ()), *list_clear_columns(dependences, FEWEST_GROUPS)]
+            if spec.has_contrasts
+            else []
+        )
+        contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
+        omitted = list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by)
+        return SetAnalysis(main, dependences, contrasts, tuple(omitted), spec.tests)
+
+    @property
+    def comparison_jobs(self) -> tuple[ComparisonJobs, ...]:
+        """Comparison jobs by the main unit, followed by those of the contrast units."""
+        return self.main, *self.contrasts
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs to count."""
+        return [job for unit_jobs in self.comparison_jobs for job in unit_jobs.jobs]
+
+    def build_table(self, settings: JudgementSettings, tallies: Tallies) -> Table:
+        """Return the table of results from the tallies of `jobs`, with contrasts and classical tests."""
+        result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in self.comparison_jobs)
+        tests = run_tests(self.main.comparisons, self.tests, settings.alternative)
+        return replace(
+            result, dependence=self.dependences, beside=tuple(map(_extract_contrast, contrasts)), tests=tests
+        )
+
+    @cached_property
+    def notes(self) -> list[Note]:
+        """Notes on omitted comparisons, and on differences that are correlated within columns coarser than the unit."""
+        unit = self.main.spec.counts.unit
+        notes = []
+        if self.left_out:
+            names = [
+                f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
+                for subset, a, b, metric in self.left_out
+            ]
+            text = f"not compared, as the two have no item in common: {format_list(names, MAX_NAMED, '; ')}"
+            notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
+        n_tested, n = _count_tested(self.dependences), len(self.main.comparisons)
+        for column in list_clear_columns(self.dependences):
+            [correlation] = [entry for entry in self.dependences if entry.column == column]
+            is_clear = np.flatnonzero(_find_clear(correlation, n_tested))
+            worst = _get_dependence(correlation, int(is_clear[np.argmax(correlation.design_effect[is_clear])]))
+            remedy = (
+                f"use --unit {column}"
+                if worst.n_groups >= FEWEST_GROUPS
+                else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
+            )
+            text = (
+                f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
+                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
+                f"about {compute_naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes "
+                "p too "
+                f"small for other values of {column} than these; {remedy}"
+            )
+            worst_values = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
+            shares = {"n_comparisons": len(is_clear), "of": n}
+            notes.append(Note("dependence", text, {"column": column, "unit": unit, **worst_values, **shares}))
+        return notes
+
+
+def _extract_contrast(table: Table) -> AlternativeUnit:
+    return AlternativeUnit(table.unit, table.n_units, table.exact, table.n_trials, table.n_extreme, table.p_value)
+
+
+def _get_dependence(correlation: UnitCorrelation, k: int) -> Dependence:
+    numbers = (correlation.n_groups, correlation.icc, correlation.design_effect, correlation.p_value)
+    return Dependence(correlation.column, *(column[k].item() for column in numbers))
+
+
+def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
+    """Return columns of `fewest` groups or more within which differences are clearly correlated.
+
+    Columns are ordered by the first comparison with such a correlation.
+    """
+    n_tested = _count_tested(dependences)
+    clear_rows = {
+        entry.column: np.flatnonzero(_find_clear(entry, n_tested) & (entry.n_groups >= fewest)) for entry in dependences
+    }
+    return sorted(
+        (column for column, rows in clear_rows.items() if len(rows)), key=lambda column: int(clear_rows[column][0])
+    )
+
+
+def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
+    return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences)
+
+
+def _find_clear(correlation: UnitCorrelation, n_tested: int) -> NDArray[np.bool_]:
+    """Return which correlations are large enough to matter and significant, corrected for `n_tested` tests."""
+    return (correlation.design_effect > NEGLIGIBLE_EFFECT) & (correlation.p_value <= CLEAR_LEVEL / max(n_tested, 1))
+
 
 Integers = NDArray[np.int64]
 
@@ -96,25 +249,22 @@ class Study:
     @property
     def family_positions(self) -> CountPositions:
         """Positions of the counts of each comparison's family; -1 as job where it has no family."""
-        positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
-        job = sum(len(analysis.jobs) for analysis in self.analyses)
-        for adjustment, indices in self.families:
-            if adjustment.job is not None:
-                positions.job[indices] = job
-                job += 1
-        return positions
+        return self._build_family_positions([adjustment.job for adjustment, _ in self.families])
 
     @property
     def companion_positions(self) -> CountPositions:
         """Positions of the counts of each comparison's studentised bootstrap; -1 as job where its family has none."""
+        n_before = sum(adjustment.job is not None for adjustment, _ in self.families)
+        return self._build_family_positions([adjustment.companion_job for adjustment, _ in self.families], n_before)
+
+    def _build_family_positions(self, family_jobs: Sequence[Job | None], n_before: int = 0) -> CountPositions:
+        """Return the positions of comparisons in jobs of their families, which stand after `n_before` such jobs."""
         positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
-        job = sum(len(analysis.jobs) for analysis in self.analyses) + sum(
-            adjustment.job is not None for adjustment, _ in self.families
-        )
-        for adjustment, indices in self.families:
-            if adjustment.companion_job is not None:
-                positions.job[indices] = job
-                job += 1
+        number = sum(len(analysis.jobs) for analysis in self.analyses) + n_before
+        for job, (_, indices) in zip(family_jobs, self.families, strict=True):
+            if job is not None:
+                positions.job[indices] = number
+                number += 1
         return positions
 
     @property
@@ -167,9 +317,9 @@ class Study:
         ]
         families = [(adjustment.with_counted_trials(tally_of), indices) for adjustment, indices in self.families]
         table = _add_adjusted_p(use_exact_p(revise(Table.join(tables))), families, tally_of)
-        table = add_families(
-            table, [(adjustment.method, adjustment.trial_counts, indices) for adjustment, indices in families]
-        )
+        adjusted = [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
+        if adjusted:
+            table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
         table = replace(table, assumptions=diagnose_units([entry.main.comparisons for entry in self.analyses], table))
         notes = [
             *_iter_scopes([analysis.main.spec.counts for analysis in self.analyses]),
@@ -187,7 +337,7 @@ class Study:
             seed=self.seed,
             alpha=self.alpha,
             notes=drop_duplicates(notes),
-            family=_build_family_note(families, table),
+            family=_build_family_note(adjusted),
             together=self._combine_sets(tally_of, table),
         )
 
@@ -195,7 +345,7 @@ class Study:
         if self.across is None:
             return ()
         p_greater, p_less = (
-            np.concatenate([analysis.compute_p_values(tallies, side) for analysis in self.analyses])
+            np.concatenate([compute_p_values(analysis.main, tallies, side) for analysis in self.analyses])
             for side in ("greater", "less")
         )
         return self.across.build_results(tallies, table, p_greater, p_less)
@@ -234,7 +384,7 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Adju
     if not any(entry.has_two_methods.any() or entry.has_interval.any() for entry in details):
         return None
     rows = np.concatenate([family_rows for _, family_rows in families])
-    return take_part_rows(join_parts(details), np.argsort(rows, kind="stable"))
+    return AdjustmentDetails.join(details).take(np.argsort(rows, kind="stable"))
 
 
 def _take_rows(table: Table, indices: Integers) -> Table:
@@ -242,11 +392,8 @@ def _take_rows(table: Table, indices: Integers) -> Table:
     return table if np.array_equal(indices, np.arange(len(table))) else table.take(indices)
 
 
-def _build_family_note(families: Families, table: Table) -> FamilyNote | None:
+def _build_family_note(adjusted: Families) -> FamilyNote | None:
     """Return a note on how p-values were adjusted in the largest family; None if none were adjusted."""
-    adjusted = [
-        (adjustment, indices) for adjustment, indices in families if not np.isnan(table.p_adjusted[indices]).all()
-    ]
     if not adjusted:
         return None
     adjustment, indices = max(adjusted, key=lambda family: len(family[1]))
@@ -275,7 +422,10 @@ def prepare_study(
     """
     if not specs:
         raise InputError("no test set given")
-    _check_names([counts for counts, _, _ in specs])
+    names = [counts.name for counts, _, _ in specs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
     analyses = [
         SetAnalysis.from_spec(counts, interval_specs, second_run=second_run) for counts, interval_specs, _ in specs
     ]
@@ -300,10 +450,3 @@ def prepare_study(
         for analysis, members, side in zip(analyses, interval_specs, sides, strict=True)
     ]
     return Study(analyses, sides, families, across, alpha, specs[0][1].seed, intervals)
-
-
-def _check_names(test_sets: Sequence[Counts]) -> None:
-    names = [counts.name for counts in test_sets]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")

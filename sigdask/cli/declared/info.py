@@ -1,4 +1,4 @@
-"""The commands that list or check what sigdask has: metrics, formats, verify, certificates."""
+"""Declared commands that show or check what sigdask has: demo, examples, metrics, formats, verify, certificates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def formats() -> None:
 @click.command()
 @click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N")
-@run_by("sigdask.cli.verify:verify")
+@run_by("sigdask.cli.info:verify")
 def verify(**options: Any) -> None:
     """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
 
@@ -39,3 +39,23 @@ def certificates(**options: Any) -> None:
 
     Name FOLDER in a cluster file ([security] folder) and give it to `dask scheduler` and `dask worker`.
     """
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@run_by("sigdask.cli.demo:examples")
+def examples(**options: Any) -> None:
+    """List the example data, or copy the files of one.
+
+    FOLDER is called like the example unless it is given. The tutorials start from these files.
+    """
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Go on without waiting for Enter.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Leave the files of the example in DIR.")
+@click.pass_context
+@run_by("sigdask.cli.demo:demo")
+def demo(context: click.Context, **options: Any) -> None:
+    """Explain a comparison of real taggers, step by step: each command is run, and what it prints is explained."""

@@ -10,70 +10,97 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import wraps
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import OPTIONS, POWER_OPTIONS, PRINT_OPTIONS, READING_OPTIONS, Option
+from sigdask.options import Option, TableLayoutOptions, list_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING_OPTIONS, **POWER_OPTIONS, **PRINT_OPTIONS}
+
+def parse_integer(text: str) -> int:
+    """Parse an integer, also one written as 1e6."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
+        raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
+    return int(number)
 
 
-def option(
-    flag: str,
-    name: str | None = None,
-    *,
-    long: str = "",
-    more: str = "",
-    of: Mapping[str, Option] = DECLARED,
-    **settings: Any,
-) -> Callable[[Command], Command]:
-    """Return the decorator that adds an option to a command, with help and default as `sigdask.options` declares it.
+MOST_DIGITS = 30
+"""Of a number that is made of its digits."""
+
+
+NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
+"""Types of options whose numbers are not written as 1e6."""
+
+Decorators = tuple[Callable[[Any], Any], ...]
+
+
+def declare_options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> Decorators:
+    """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
 
     Parameters
     ----------
-    flag : str
-        As it is written: `--trials`.
-    name : str, optional
-        What it is declared as; by default as the flag.
-    long : str
-        A longer flag for the same.
-    more : str
-        A further sentence for this command.
-    of : mapping of str to Option
-        The declarations among which it is.
-    **settings
-        Of `click.option`: metavar, multiple, type.
+    declaration : type
+        A typed dictionary of options.
+    *names : str
+        Which of them; by default all.
+    more : mapping of str to str
+        Further sentences for this command, by the option's name.
     """
-    name = name or flag.lstrip("-").replace("-", "_")
-    declaration = of[name]
-    if declaration.choices:
-        settings.setdefault("type", click.Choice(declaration.choices))
-    if declaration.default is not None and not settings.get("multiple") and "flag_value" not in settings:
-        settings.setdefault("default", declaration.default)
-        settings.setdefault("show_default", declaration.default is not False)
-    return click.option(*filter(None, (flag, long)), name, help=_build_help(declaration, more), **settings)
+    declared = list_options(declaration)
+    return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
 
 
-def _build_help(declaration: Option, more: str) -> str:
-    default = f"  [default: {declaration.otherwise}]" if declaration.otherwise else ""
-    return f"{declaration.help}{' ' if more else ''}{more}{default}"
+def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:
+    flags = option.flag.split(",") if option.flag else [f"--{option.name.replace('_', '-')}"]
+    if option.negative:
+        return click.option(f"--no-{option.name.replace('_', '-')}", is_flag=True, help=option.negative)
+    settings: dict[str, Any] = {"metavar": option.metavar or None, "multiple": option.repeats}
+    if option.choices:
+        settings["type"] = click.Choice(option.choices)
+    elif option.kind is bool:
+        settings["is_flag"] = True
+    elif option.kind is not object:
+        settings["type"] = NUMBERS.get(option.name, parse_integer if option.kind is int else option.kind)
+    if option.repeats:
+        settings["nargs"] = len(option.metavar.split())
+    elif option.default is not None:
+        settings |= {"default": option.default, "show_default": option.default is not False}
+    more = option.more if more is None else more
+    sentences = [option.help, "May be repeated." if more is None and option.repeats else more]
+    default = f"  [default: {option.otherwise}]" if option.otherwise else ""
+    return click.option(*flags, option.name, **settings, help=" ".join(filter(None, sentences)) + default)
 
 
-TABLE_AND_LAYOUT_OPTIONS = (
-    click.option("--markdown", "markdown_file", metavar="FILE|-", help="Write tables for papers as Markdown."),
-    click.option("--latex", "latex_file", metavar="FILE|-", help="Write tables for papers as LaTeX with booktabs."),
-    option("--layout"),
-    option("--digits", type=int, metavar="N"),
-    option("--percent", is_flag=True),
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
+
+
+def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any], Any]:
+    """Return the decorator that adds the option of a file to write; a command gets it as `json_file` and the like."""
+    return click.option(f"--{flag}", f"{flag}_file", metavar=metavar, help=what)
+
+
+def declare_all(what: str) -> Callable[[Any], Any]:
+    """Return the decorator that adds `--all`; a command gets it as `everything`."""
+    return click.option("--all", "everything", is_flag=True, help=f"Show every {what}.")
+
+
+TABLE_OPTIONS = (
+    declare_file("markdown", "Write tables for papers as Markdown."),
+    declare_file("latex", "Write tables for papers as LaTeX with booktabs."),
 )
-"""Options of tables for papers."""
-
-TABLE_OPTIONS = TABLE_AND_LAYOUT_OPTIONS[:2]
 """Options of commands whose tables have one layout."""
+
+TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions))
+"""Options of tables for papers."""
 
 
 FIGURE_FORMATS = "svg,pdf"
@@ -90,18 +117,15 @@ FIGURE_OPTIONS = (
 )  # fmt: skip
 
 
-def add_table_options(command: Command) -> Command:
-    """Give a command the options of tables for papers."""
-    for add in reversed(TABLE_AND_LAYOUT_OPTIONS):
-        command = add(command)
-    return command
+def add_options(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command some options, in this order."""
 
+    def add(command: Command) -> Command:
+        for decorate in reversed(decorators):
+            command = decorate(command)
+        return command
 
-def add_figure_options(command: Command) -> Command:
-    """Give a command the options of figures."""
-    for add in reversed(FIGURE_OPTIONS):
-        command = add(command)
-    return command
+    return add
 
 
 def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -121,21 +145,6 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return run
 
     return declare
-
-
-def parse_integer(text: str) -> int:
-    """Parse an integer, also one written as 1e6."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
-        raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
-    return int(number)
-
-
-MOST_DIGITS = 30
-"""Of a number that is made of its digits."""
 
 
 FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
@@ -205,8 +214,7 @@ def grouped_command(
     """
 
     def build(function: Callable[..., Any]) -> click.Command:
-        for declared in reversed([option for group in groups.values() for option in group]):
-            function = declared(function)
+        function = add_options(*(option for group in groups.values() for option in group))(function)
         command = click.command(cls=GroupedCommand, context_settings=HELP_NAMES)(function)
         command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
         return command

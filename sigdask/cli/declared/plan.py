@@ -1,4 +1,4 @@
-"""The commands on plans (check, run, submit, status, history, report): their options and help."""
+"""Declared commands on plans and stores: init, check, run, submit, status, history, report, and store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,24 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declared.options import add_figure_options, add_table_options, run_by
+from sigdask.cli.declared.options import (
+    FIGURE_OPTIONS,
+    QUIET,
+    TABLE_AND_LAYOUT_OPTIONS,
+    VERBOSE,
+    add_options,
+    declare_all,
+    declare_file,
+    declare_options,
+    run_by,
+)
+from sigdask.options import ReadingOptions
+
+STORE = (
+    click.argument("where", metavar="PLAN.toml|STORE"),
+    click.option("--store", metavar="FILE|URL", help="Instead of the plan's."),
+)
+PLAN_NAME = click.option("--plan", "name", help="Which plan, where a store has several.")
 
 
 @click.command()
@@ -24,12 +41,12 @@ def check(**options: Any) -> None:
 @click.option("--cluster", help="As in `compare`, instead of the plan's.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
-@click.option("--all", "everything", is_flag=True, help="Show every comparison.")
-@click.option("--json", "json_file", metavar="FILE|-", help="Write the results, and what changed, as JSON.")
-@add_table_options
-@add_figure_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
+@VERBOSE
+@declare_all("comparison")
+@declare_file("json", "Write the results, and what changed, as JSON.")
+@add_options(*TABLE_AND_LAYOUT_OPTIONS)
+@add_options(*FIGURE_OPTIONS)
+@QUIET
 @run_by("sigdask.cli.run:run")
 def run(**options: Any) -> None:
     """Run a plan: count what is missing, and report.
@@ -50,9 +67,7 @@ def submit(**options: Any) -> None:
 
 
 @click.command()
-@click.argument("where", metavar="PLAN.toml|STORE")
-@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
-@click.option("--plan", "name", help="Which plan, where a store has several.")
+@add_options(*STORE, PLAN_NAME)
 @click.option("--json", "in_json", is_flag=True, help="Write JSON.")
 @run_by("sigdask.cli.status:status")
 def status(**options: Any) -> None:
@@ -60,9 +75,7 @@ def status(**options: Any) -> None:
 
 
 @click.command()
-@click.argument("where", metavar="PLAN.toml|STORE")
-@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
-@click.option("--plan", "name", help="Which plan, where a store has several.")
+@add_options(*STORE, PLAN_NAME)
 @click.option("--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How many runs.")
 @run_by("sigdask.cli.status:history")
 def history(**options: Any) -> None:
@@ -70,16 +83,52 @@ def history(**options: Any) -> None:
 
 
 @click.command()
-@click.argument("where", metavar="PLAN.toml|STORE")
-@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
-@click.option("--plan", "name", help="Which plan, where a store has several.")
+@add_options(*STORE, PLAN_NAME)
 @click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
-@click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
-@click.option("--all", "everything", is_flag=True, help="Show every comparison and change.")
-@click.option("--json", "json_file", metavar="FILE|-", help="Write JSON.")
-@add_table_options
-@click.option("--html", "html_file", metavar="FILE", help="Write a page that needs nothing else.")
-@add_figure_options
+@VERBOSE
+@declare_all("comparison and change")
+@declare_file("json", "Write JSON.")
+@add_options(*TABLE_AND_LAYOUT_OPTIONS)
+@declare_file("html", "Write a page that needs nothing else.", "FILE")
+@add_options(*FIGURE_OPTIONS)
 @run_by("sigdask.cli.status:report")
 def report(**options: Any) -> None:
     """Show what a plan has found, and what changed since the run before."""
+
+
+@click.command()
+@click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]")
+@click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right.")
+@click.option("--documents", metavar="FILE", help="File of the document of each segment.")
+@click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
+@add_options(*declare_options(ReadingOptions, "missing", "min_items"))
+@click.option("-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="What to write.")
+@click.option("--force", is_flag=True, help="Write over a plan that is there.")
+@run_by("sigdask.cli.init:init")
+def init(**options: Any) -> None:
+    """Write a plan of the files at hand: a folder's, or those of systems.
+
+    It looks at what lies there, reads it to be sure, and says what it took for what; what it cannot tell it asks for.
+    The plan passes `sigdask check`, and is commented for whoever goes on with it.
+    """
+
+
+@click.group()
+def store() -> None:
+    """Look at a store, and mend one that is damaged."""
+
+
+@store.command("check")
+@add_options(*STORE)
+@declare_all("damaged row")
+@run_by("sigdask.cli.store:check")
+def check_store(**options: Any) -> None:
+    """Look at every row: its checksum, and whether trials can have given it. Nothing is changed."""
+
+
+@store.command("repair")
+@add_options(*STORE)
+@declare_all("damaged row")
+@run_by("sigdask.cli.store:repair")
+def repair_store(**options: Any) -> None:
+    """Take out what is damaged, so that the next run counts it again; all else stays."""

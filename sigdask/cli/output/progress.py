@@ -11,20 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from sigdask.cli.output.logs import is_json_log, terminal_columns
-from sigdask.cli.output.say import log_note
-from sigdask.cli.output.streams import Harmless, data_stream
+from sigdask.cli.output.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
+from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.io import is_present, is_url
-from sigdask.metrics import extraction
+from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.text import format_count, format_duration
 
 if TYPE_CHECKING:
-    from sigdask.execution.expected_time import WorkEstimate
+    from sigdask.execution.run import WorkEstimate
     from sigdask.formats import Source
-    from sigdask.metrics.extraction import ExtractionProgress
+    from sigdask.metrics.extraction.parts import ExtractionProgress
     from sigdask.nightly.plan import Plan
 
 SECONDS_BETWEEN_LINES = 30.0
@@ -90,20 +89,6 @@ class ProgressStep:
         return f"{text}, about {self.time_left} left" if self.time_left else text
 
 
-class ProgressDisplay(Protocol):
-    """Protocol of objects that show the progress of steps."""
-
-    def show(self, step: ProgressStep) -> None:
-        """Show the progress of a step."""
-
-
-class NoDisplay:
-    """Shows no progress."""
-
-    def show(self, step: ProgressStep) -> None:
-        """Show nothing, since progress is off."""
-
-
 class ProgressLines:
     """Logs a line of progress every half minute."""
 
@@ -149,7 +134,7 @@ class Bar:
             if self._task is not None:
                 self._bar.remove_task(self._task)
             self._of = step.doing
-            self._task = self._bar.add_task(step.doing, total=None, percent="", left="", rate="")
+            self._task = self._bar.add_task(step.doing, total=None, percent="", step=step, rate="")
         if not step.total:
             return
         self._bar.update(
@@ -158,19 +143,9 @@ class Bar:
             completed=step.done if step.share is None else step.share * step.total,
             total=step.total,
             percent=step.percent,
-            left=_TimeLeftColumn(step),
+            step=step,
             rate=f"{format_short(int(step.done / max(step.elapsed, 1e-9)))} {step.of}/s" if step.done else "",
         )
-
-
-class _TimeLeftColumn:
-    """The time left, computed anew whenever the bar is drawn."""
-
-    def __init__(self, step: ProgressStep) -> None:
-        self._step = step
-
-    def __str__(self) -> str:
-        return self._step.time_left
 
 
 @contextmanager
@@ -183,7 +158,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         Show nothing.
     """
     if quiet:
-        yield ProgressSteps(NoDisplay())
+        yield ProgressSteps(None)
         return
     bar = _build_bar() if sys.stderr.isatty() and not is_json_log() else None
     if bar is None:
@@ -198,6 +173,24 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         yield ProgressSteps(Bar(bar))
 
 
+@contextmanager
+def show_analysis(*, quiet: bool) -> Iterator[ProgressSteps]:
+    """Show the progress of an analysis, which Ctrl-C ends before anything is written.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing, and log only warnings and errors from now on.
+    """
+    if quiet:
+        be_quiet()
+    with show_progress(quiet=quiet) as steps:
+        try:
+            yield steps
+        except KeyboardInterrupt:
+            raise UnfinishedError("interrupted; nothing was written") from None
+
+
 def _build_bar() -> Any:
     """Return a progress bar for the terminal, or None if the terminal cannot redraw a line."""
     from rich.console import Console
@@ -208,7 +201,7 @@ def _build_bar() -> Any:
     if console.is_dumb_terminal:
         return None
     bar = [BarColumn(min(40, room - TEXT_COLUMNS))] if room >= TEXT_COLUMNS + 5 else []
-    texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[left]}"]
+    texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[step].time_left}"]
     bar_columns = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
     return Progress(*bar_columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
 
@@ -222,14 +215,14 @@ class ProgressSteps:
 
     Parameters
     ----------
-    shown : ProgressDisplay
+    shown : ProgressLines, Bar or None
         What shows them.
     """
 
-    def __init__(self, shown: ProgressDisplay) -> None:
+    def __init__(self, shown: ProgressLines | Bar | None) -> None:
         self._display = shown
         self._step = ProgressStep("starting")
-        self._announce = extraction.ExtractionLog(log_note, every=math.inf)
+        self._announce = ExtractionLog(log_note, every=math.inf)
         self._offsets: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
         self._total_bytes = self._bytes_done = 0
@@ -292,13 +285,16 @@ class ProgressSteps:
             self._begin_step(then)
             return
         start = self._step.start if self._step.doing == doing else time.monotonic()
-        self._step = ProgressStep(doing, of, done, total, left, start, share)
-        self._display.show(self._step)
+        self._set_step(ProgressStep(doing, of, done, total, left, start, share))
 
     def _begin_step(self, doing: str) -> None:
         if self._step.doing != doing:
-            self._step = ProgressStep(doing)
-            self._display.show(self._step)
+            self._set_step(ProgressStep(doing))
+
+    def _set_step(self, step: ProgressStep) -> None:
+        self._step = step
+        if self._display is not None:
+            self._display.show(step)
 
 
 def list_source_paths(sources: Iterable[Source]) -> Iterator[Path]:

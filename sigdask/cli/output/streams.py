@@ -3,18 +3,27 @@
 Everything written on `sys.stdout` and `sys.stderr` goes through here. Text of users cannot control the terminal, and
 output to a stream that is closed, full or no longer read is dropped. Only `data_stream` passes data and progress bars
 on unchanged.
+
+Log lines go to standard error: text for people, or one JSON object a line for programs.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import IO, Any, TextIO, cast
 
-from sigdask.text import make_printable
+import click
+
+from sigdask.errors import SeveralError
+from sigdask.report.layout import COLUMN_GAP, wrap_lines
+from sigdask.text import as_json, escape_json, make_printable
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""
@@ -47,29 +56,29 @@ class LossTolerantStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write text unchanged."""
-        if self.open:
-            try:
-                cast("TextIO", self._stream).write(text)
-            except (OSError, ValueError) as error:
-                self._discard_output(error)
+        self._attempt(lambda stream: stream.write(text))
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes unchanged."""
         self.flush()
-        if self.open:
-            try:
-                cast("TextIO", self._stream).buffer.write(data)
-            except (OSError, ValueError) as error:
-                self._discard_output(error)
+        self._attempt(lambda stream: stream.buffer.write(data))
 
     def flush(self) -> None:
         """Flush the buffer."""
+        self._attempt(lambda stream: stream.flush())
+
+    def _attempt(self, call: Callable[[TextIO], object]) -> None:
+        """Call a function with the stream while it is open; if that fails, note why, and discard what comes."""
         if self.open:
             try:
-                cast("TextIO", self._stream).flush()
+                call(cast("TextIO", self._stream))
             except (OSError, ValueError) as error:
-                self._discard_output(error)
+                self.open = False
+                reason = getattr(error, "strerror", None) or str(error)
+                self.lost = "" if isinstance(error, BrokenPipeError) else reason
+                with suppress(OSError, ValueError):  # what is still buffered goes to the null device
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
     def isatty(self) -> bool:
         """Return whether the stream is a terminal."""
@@ -94,13 +103,6 @@ class LossTolerantStream(io.TextIOBase):
     def errors(self) -> str:  # type: ignore[override]
         """How the stream treats characters that its encoding lacks."""
         return getattr(self._stream, "errors", None) or "strict"
-
-    def _discard_output(self, error: Exception) -> None:
-        """Note why output was lost, and send what is still buffered to the null device."""
-        self.open = False
-        self.lost = "" if isinstance(error, BrokenPipeError) else getattr(error, "strerror", None) or str(error)
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 class Harmless(LossTolerantStream):
@@ -145,17 +147,13 @@ def protect_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            _open_null_as(number)
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         setattr(sys, name, Harmless(stream.exactly._stream if isinstance(stream, Harmless) else stream))  # noqa: SLF001  # our own
-
-
-def _open_null_as(number: int) -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    if nowhere != number:
-        os.dup2(nowhere, number)
-        os.close(nowhere)
 
 
 def data_stream(stream: IO[Any]) -> LossTolerantStream:
@@ -168,3 +166,118 @@ def describe_lost_output() -> str:
     stream = data_stream(sys.stdout)
     stream.flush()
     return stream.lost
+
+
+STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+"""What every record has; anything else was given as `extra`."""
+
+
+LEAST_COLUMNS = 20
+"""Columns of a terminal that says it has fewer, or none."""
+
+
+def terminal_columns(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that a stream writes to, None for a pipe."""
+    if not stream.isatty():
+        return None
+    wanted = os.environ.get("COLUMNS", "")
+    try:
+        n_columns = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a stream of tests, or one that is closed
+        n_columns = 0
+    return max(n_columns, LEAST_COLUMNS) if n_columns else 80
+
+
+class LogLines(logging.Formatter):
+    """Formatter of log records for people, as `sigdask: warning: text`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line, or as a line for each of several errors; line breaks in names are escaped."""
+        level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
+        parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
+        text = "\n".join(map(make_printable, parts))
+        return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
+
+
+class JsonLines(logging.Formatter):
+    """Formatter of log records as a line of JSON each: time (UTC), level, logger, message, and extra fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line of JSON."""
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
+        return escape_json(as_json({**entry, **extra}, lines=False, default=str))
+
+
+class Stderr(logging.Handler):
+    """A log handler that writes to what `sys.stderr` is at the time."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a log record as a line."""
+        sys.stderr.write(self.format(record) + "\n")
+        sys.stderr.flush()
+
+
+def is_json_log() -> bool:
+    """Return whether log lines are JSON."""
+    return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
+
+
+def log_to_stderr(*, in_json: bool = False) -> None:
+    """Send the program's log lines to standard error, once.
+
+    Parameters
+    ----------
+    in_json : bool
+        One JSON object a line; also asked for by ``SIGDASK_LOG=json``.
+    """
+    handler = Stderr()
+    handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else LogLines())
+    logger = logging.getLogger("sigdask")
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+
+LOG = logging.getLogger("sigdask")
+
+WORDS = "sigdask.words"
+"""Key in click's context under which the words of the command line are kept."""
+
+
+def log_note(text: str) -> None:
+    """Log a message for people that is no result, such as how files were read."""
+    LOG.info(text)
+
+
+def print_text(text: str, *, on_stderr: bool = False, hang: int = COLUMN_GAP) -> None:
+    """Print text on standard output, or on standard error if `on_stderr`, wrapped to the terminal's width.
+
+    Users' words in it are harmless already: whoever makes a text of them sees to it.
+    """
+    click.echo(wrap_lines(text, terminal_columns(sys.stderr if on_stderr else sys.stdout), hang=hang), err=on_stderr)
+
+
+def be_quiet() -> None:
+    """Log only warnings and errors from now on."""
+    LOG.setLevel(logging.WARNING)
+
+
+def output_columns() -> int | None:
+    """Return the columns of the terminal that results are printed on, None for a pipe."""
+    return terminal_columns(sys.stdout)
+
+
+def print_json(text: str) -> None:
+    """Print JSON without wrapping its lines."""
+    click.echo(escape_json(text))
+
+
+def print_data(text: str) -> None:
+    """Write data on standard output: byte for byte into a pipe, escaped on a terminal."""
+    (sys.stdout if sys.stdout.isatty() else data_stream(sys.stdout)).write(text)

@@ -1,30 +1,70 @@
-"""Writing results into files, as JSON, CSV, Parquet, tables or text."""
+"""Results as files: JSON, CSV, Parquet, tables, text, figures and HTML pages."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sigdask.cli.output.say import print_data
-from sigdask.cli.output.streams import data_stream
-from sigdask.errors import InputError, UnfinishedError
-from sigdask.io import describe_url_error
+import click
+
+from sigdask.cli.declared.options import FIGURE_FORMATS
+from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
+from sigdask.errors import InputError, UnfinishedError, build_extra_error
+from sigdask.io import describe_url_error, is_url, redact
 from sigdask.report import files
 from sigdask.report.files import write_parts, write_whole_text
+from sigdask.report.page import write_page
+from sigdask.report.page.details import build_part
+from sigdask.report.page.frame import get_versions, hash_paths
+from sigdask.report.plots.results import MOST_FIGURES, parse_formats
+from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
-from sigdask.results.export import import_pyarrow, iter_csv
-from sigdask.text import escape_json
+from sigdask.results.export import import_pyarrow
+from sigdask.text import escape_json, format_count, format_list, make_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sigdask.analysis.details import ComparisonDetails
+    from sigdask.report.plots.results import FigureSpec
+    from sigdask.report.presentable import Independences, Powers, Results
     from sigdask.report.tables.model import PaperTable
     from sigdask.results.table import Table
+
+
+def collect_files(options: Mapping[str, Any], *names: str) -> dict[str, str | None]:
+    """Return the files that options such as `json_file` name, by the names of their formats, after a check of all."""
+    files: dict[str, str | None] = {name: options[f"{name}_file"] for name in names}
+    check_outputs(**files)
+    return files
+
+
+def write_analysis(
+    files: Mapping[str, str | None], results: Powers | Independences, render: Callable[[int | None], str]
+) -> None:
+    """Print an analysis unless standard output takes one of its files, and write its JSON and tables.
+
+    Parameters
+    ----------
+    files : mapping
+        By "json", "markdown" and "latex".
+    results : Powers or Independences
+        What was found.
+    render : callable
+        Writes it for so many columns of a terminal.
+    """
+    if "-" not in files.values():
+        print_text(render(output_columns()))
+    write_json(files["json"], results.json_parts)
+    write_tables(files, results.paper_tables)
 
 
 def check_outputs(**files: str | None) -> None:
@@ -68,10 +108,10 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
             write_parts(Path(file), chain(parts(), ["\n"]))
 
 
-def write_csv(file: str | None, table: Table) -> None:
-    """Write CSV if a file was given."""
+def write_csv(file: str | None, lines: Callable[[], Iterable[str]]) -> None:
+    """Write lines of CSV if a file was given."""
     if file is not None:
-        write_data(file, iter_csv([table]), "--csv")
+        write_data(file, lines(), "--csv")
 
 
 def write_parquet(file: str | None, table: Table) -> None:
@@ -116,3 +156,89 @@ def _name_option_in_errors(option: str) -> Iterator[None]:
         yield
     except UnfinishedError as error:
         raise UnfinishedError(f"{option} {error}") from None
+
+
+MOST_NAMED = 6
+"""Files that are named."""
+
+
+def check_figures(folder: str | None, formats: str) -> None:
+    """Raise, before anything is counted, if the figures cannot be drawn or written."""
+    if folder is None and formats == FIGURE_FORMATS:
+        return
+
+    parse_formats(formats)
+    if folder is None:
+        return
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise InputError(f"--figures {folder}: is no folder")
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise build_extra_error("matplotlib", "report", "--figures")
+
+
+def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpec]) -> None:
+    """Write the figures if a folder was given, and log the names of the files."""
+    if folder is None:
+        return
+
+    written, n_left = write_figure_files(Path(folder), pictures, parse_formats(formats))
+    if not written:
+        log_note(make_printable(f"--figures {folder}: nothing that was found can be drawn"))
+        return
+    names = format_list([path.name for path in written], limit=MOST_NAMED)
+    log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
+    if n_left:
+        log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
+
+
+BORDERLINE_REASON = "those that another seed or a few more units could turn, the closest first"
+
+
+def command_line() -> str:
+    """Return the command that is running as a shell would take it, with secrets in URLs hidden."""
+    words = click.get_current_context().meta.get(WORDS, ())
+    return shlex.join(["sigdask", *map(redact, words)])
+
+
+def write_results_page(
+    file: str, results: Results, details: Sequence[ComparisonDetails], *, name: str, files: Iterable[Path]
+) -> None:
+    """Write the page of one test set.
+
+    Parameters
+    ----------
+    file : str
+        Where to.
+    results, details
+        What was found, and the comparisons of it that are opened.
+    name : str
+        The test set's name, empty unless given.
+    files : iterable of Path
+        What was read.
+    """
+    provenance = {"seed": str(results.seed), **get_versions()}
+    write_page(
+        Path(file),
+        {name: results},
+        _build_title(results, name),
+        inputs={name or "read": hash_paths(dict.fromkeys(files))},
+        command=command_line(),
+        parts=build_part(results.table, details, reason=BORDERLINE_REASON, origins=provenance),
+    )
+
+
+def _build_title(results: Results, name: str) -> str:
+    """Return a page's title: the names of up to three systems, or the number of more, and the test set."""
+    table = results.table
+    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
+    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} systems"
+    return f"{compared} on {name}" if name else compared
+
+
+def list_local_files(options: dict[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
+    """Return the local files that a command read; a folder or pattern is replaced by the files read in it."""
+    option_files = [options["gold"], options["documents"], options["group_file"], *options["references"]]
+    paths = [*(tuple(matched) or sources), *(Path(text) for text in option_files if text)]
+    return [path for path in paths if not is_url(str(path))]

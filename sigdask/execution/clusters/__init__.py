@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.base import Cluster, count_cores
+from sigdask.execution.clusters.base import Cluster, count_cores, find_active, is_closed, is_dask_object
 from sigdask.execution.clusters.description import (
     LOCAL_WORDS,
     MODULES,
@@ -25,7 +25,6 @@ from sigdask.execution.clusters.description import (
     parse_description,
     read,
 )
-from sigdask.execution.clusters.existing.discover import find_active, is_closed, is_dask_object
 
 __all__ = [
     "CLUSTER_WORDS",
@@ -120,7 +119,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
         return
     description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
     if description.kind in QUEUES:
-        _import_module("queues.jobqueue").check_queue(description)
+        _import_module("jobqueue").check_queue(description)
 
 
 @contextmanager
@@ -147,7 +146,7 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
     if cluster == "current":
         cluster = resolve_active(cluster)
     if is_dask_object(cluster):
-        with _import_module("existing.client").use_client(cluster) as connected:
+        with _import_module("existing").use_client(cluster) as connected:
             yield connected
     elif cluster == "none":
         yield Cluster("none")
@@ -181,7 +180,7 @@ def _parse_cluster(cluster: str | Mapping[str, Any]) -> ClusterDescription:
 @contextmanager
 def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
     if description.kind == "address":
-        with _import_module("existing.address").connect_address(description) as connected:
+        with _import_module("existing").connect_address(description) as connected:
             yield connected
         return
     module = _import_module(MODULES.get(description.kind, "custom"))

@@ -35,10 +35,10 @@ LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 
 MODULES = {
     "local": "local",
-    "address": "existing.address",
+    "address": "existing",
     "ssh": "ssh",
-    **dict.fromkeys(QUEUES, "queues.jobqueue"),
-    "allocation": "queues.allocation",
+    **dict.fromkeys(QUEUES, "jobqueue"),
+    "allocation": "slurm",
     "kubernetes": "kubernetes",
 }
 """Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""

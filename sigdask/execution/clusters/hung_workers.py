@@ -37,17 +37,12 @@ class HungWorkers(SchedulerPlugin):  # type: ignore[misc]
 
 async def remove_silent(scheduler: Any) -> None:
     """Remove from the scheduler the workers that have not reported for too long."""
+    from distributed.scheduler import heartbeat_interval  # seconds between a worker's reports
+
     limit = parse_timedelta(dask.config.get("distributed.scheduler.worker-ttl") or "15s")
     for worker in list(scheduler.workers.values()):
-        if time() - worker.last_seen > max(limit, 10 * get_heartbeat_interval(len(scheduler.workers))):
+        if time() - worker.last_seen > max(limit, 10 * float(heartbeat_interval(len(scheduler.workers)))):
             await scheduler.remove_worker(worker.address, stimulus_id=f"sigdask-hung-{time()}")
-
-
-def get_heartbeat_interval(n_workers: int) -> float:
-    """Return the number of seconds between a worker's reports to the scheduler."""
-    from distributed.scheduler import heartbeat_interval
-
-    return float(heartbeat_interval(n_workers))
 
 
 async def dask_setup(scheduler: Any) -> None:

@@ -1,28 +1,141 @@
-"""Start and end of clusters of any kind: settings, certificates, size, waiting for workers and version checks."""
+"""Start, watch and end of clusters of any kind: settings, certificates, size, waiting for workers, version checks.
+
+Lost workers are replaced for as long as a cluster is in use. dask leaves a fixed-size cluster at the workers that are
+left: a nanny whose worker dies while it restarts closes for good, `scale` does not replace a job that was cancelled,
+and a job whose submission failed counts as there.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from sigdask.errors import ClusterLostError, InputError, SigdaskError
+from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
 from sigdask.execution.certificates import CertificateFiles, open_certificates
-from sigdask.execution.clusters import versions
-from sigdask.execution.clusters.base import Cluster, get_first_line, get_no_status, log, silence_dask
+from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
 from sigdask.execution.clusters.description import ClusterDescription, check_keys
-from sigdask.execution.clusters.settings import settings
-from sigdask.execution.clusters.waiting import wait_for_workers
-from sigdask.execution.clusters.watchdog import keep_workers
-from sigdask.io.folders import make_private_folder
+from sigdask.execution.clusters.settings import check_versions, settings
+from sigdask.io.caches import make_private_folder
+
+CHECK_SECONDS = 2.0
+"""Seconds between looks; doubled while nothing helps."""
+
+MAX_SECONDS = 60.0
+
+
+@contextmanager
+def keep_workers(
+    cluster: Any, client: Any, n_workers: int, *, vanished: Callable[[Any], bool] | None = None
+) -> Iterator[None]:  # fmt: skip
+    """Start new workers whenever a `SpecCluster` has fewer than `n_workers`, while the `with` body runs.
+
+    Parameters
+    ----------
+    cluster : distributed.SpecCluster
+        What starts workers.
+    client : distributed.Client
+        What counts them.
+    n_workers : int
+        Fixed size.
+    vanished : callable, optional
+        Says of a job whether its queue no longer knows it.
+    """
+    stop = Event()
+    dog = Thread(target=_watch, args=(cluster, client, n_workers, vanished, stop), daemon=True, name="sigdask-watchdog")
+    dog.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        dog.join(timeout=MAX_SECONDS)
+
+
+def _watch(
+    cluster: Any, client: Any, n_workers: int, vanished: Callable[[Any], bool] | None, stop: Event
+) -> None:  # fmt: skip
+    pause, n_before = CHECK_SECONDS, n_workers
+    while not stop.wait(pause):
+        with suppress(Exception):  # a scheduler on its way out is the engine's to report
+            n_present = len(client.nthreads())
+            if n_present < n_before:
+                log.warning("%d of %d workers are left; starting others", n_present, n_workers)
+            pause = CHECK_SECONDS if n_present >= n_before else min(2 * pause, MAX_SECONDS)
+            if n_present < n_workers:
+                names = {name for name, job in list(cluster.workers.items()) if vanished is not None and vanished(job)}
+                cluster.loop.add_callback(_forget_dead, cluster, names)
+                cluster.scale(n_workers)
+            n_before = n_present
+
+
+def _forget_dead(cluster: Any, names: set[Any]) -> None:
+    """Remove from the cluster workers that never started, have closed or lost their job; `scale` then replaces them."""
+    for name, worker in list(cluster.workers.items()):
+        if worker.status.name in {"created", "closed", "failed"} or name in names:
+            del cluster.workers[name]
+
+
+PROGRESS_SECONDS = 10.0
+"""Seconds between lines of progress."""
+
+
+def wait_for_workers(
+    client: Any,
+    n_workers: int,
+    *,
+    seconds: float,
+    what: str,
+    get_status: Callable[[], str],
+    is_hopeless: Callable[[], bool] = bool,
+) -> None:
+    """Wait until the cluster has at least `n_workers` workers; raise if they do not come in time.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to the scheduler.
+    n_workers : int
+        How many.
+    seconds : float
+        Time limit.
+    what : str
+        What is waited on, for messages.
+    get_status : callable
+        What the queue says.
+    is_hopeless : callable
+        Says that none will ever come.
+
+    Raises
+    ------
+    UnfinishedError
+        They were not there in time; ends with what the queue said.
+    """
+    start = time.monotonic()
+    last_shown = start
+    while (n_present := len(client.nthreads())) < n_workers:
+        now = time.monotonic()
+        is_over = now - start > seconds or is_hopeless()
+        status = get_status() if now - last_shown > PROGRESS_SECONDS or is_over else ""
+        if is_over:
+            detail = f"; the queue says: {status}" if status else ""
+            raise UnfinishedError(f"{what}: {n_present} of {n_workers} workers after {now - start:.0f} s{detail}")
+        if now - last_shown > PROGRESS_SECONDS:
+            last_shown = now
+            log.info(
+                "waiting for workers of %s: %d of %d%s", what, n_present, n_workers, f" ({status})" if status else ""
+            )
+        time.sleep(0.1)
+
 
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 """Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
@@ -62,7 +175,7 @@ class ClusterKind:
     """
 
     make: Callable[[ClusterDescription, CertificateFiles | None], Any]
-    get_status: Callable[[], str] = get_no_status
+    get_status: Callable[[], str] = str
     vanished: Callable[[Any], bool] | None = None
     hopeless: Callable[[], bool] = bool
     threads: int = 1
@@ -120,7 +233,7 @@ def start_cluster(
             is_hopeless=kind.hopeless,
         )
         if kind.remote:
-            versions.check_versions(client)
+            check_versions(client)
         if not description.is_adaptive and description.workers is not None and is_spec_cluster:
             stack.enter_context(keep_workers(cluster, client, description.workers, vanished=kind.vanished))
         expected = (description.max_workers or 0) * kind.threads

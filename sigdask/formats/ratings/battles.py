@@ -16,18 +16,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.item_texts import ScopeNote
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
-from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record
+from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_first_record
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
+from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),
@@ -119,7 +119,11 @@ class Judgements:
         self.kinds.add(names)
         a, b = (str(record[key] or "").strip() for key in names)
         if source.name is not None:
-            b = _check_name(where, names, source.name)
+            if names != ALPACA:
+                raise InputError(
+                    f"{where}: the models are named in the fields {' and '.join(names)}; give the file without NAME="
+                )
+            b = source.name
         if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
             raise build_repeated_system_error(
                 source.path, b, self.homes[b]
@@ -131,8 +135,12 @@ class Judgements:
             self.undecided += 1
             return
         self.inconsistent += str(record.get(_find_verdict_name(record) or "")).strip().lower() == INCONSISTENT
-        group = tuple(_get_group(where, record, column) for column in self.options.groups)
-        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), group))
+        group = [find_field(record, column) for column in self.options.groups]
+        if None in group:
+            raise InputError(
+                f"{where}: no field {self.options.groups[group.index(None)]!r}; fields: {', '.join(record)}"
+            )
+        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), tuple(map(str, group))))
 
     def build_counts(self) -> Counts:
         """Return counts of both models' scores in each pair or, if there is a common opponent, of scores against it."""
@@ -142,7 +150,7 @@ class Judgements:
         against = self._find_opponent()
         if self.inconsistent:
             notes.append(f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (not the same in both orders): ties")
-        cells, groups = self._group_by_pair() if against is None else self._group_by_question(against)
+        cells, groups = self._group_scores(against)
         sides = 2 if against is None else 1  # both models of a judgement have its score
         n_values, n_repeated = (n // sides for n in count_repeated(cells))
         if n_values:
@@ -174,30 +182,25 @@ class Judgements:
             raise InputError(f"format battles: against = {opponent!r}: no such model; models: {examples}, ...")
         return opponent
 
-    def _group_by_pair(self) -> tuple[Cells, Groups]:
-        """Return the scores of both models in each judgement, and the groups, both by pair and question.
+    def _group_scores(self, against: str | None) -> tuple[Cells, Groups]:
+        """Return the scores of models by question, and the groups of each question.
 
-        The pair comes first in the ids, so that its questions are neighbours: swap bits are drawn for
-        128 units in the order of their ids, and a pair is compared on its own questions alone.
+        Without a common opponent, both models of a judgement have a score, and the pair comes first in the ids, so
+        that its questions are neighbours: swap bits are drawn for 128 units in the order of their ids, and a pair is
+        compared on its own questions alone. Questions that occur in several groups are told apart by these.
         """
+        rows = [row for row in self.rows if against is None or against in {row.a, row.b}]
+        pairs = [() if against is not None else (" / ".join(sorted((row.a, row.b))),) for row in rows]
+        keys = [(*pair, *row.question) for pair, row in zip(pairs, rows, strict=True)]
+        groups = dict(zip(keys, (row.group for row in rows), strict=True))
+        if any(groups[key] != row.group for key, row in zip(keys, rows, strict=True)):
+            keys = [(*key, *row.group) for key, row in zip(keys, rows, strict=True)]
+            groups = dict(zip(keys, (row.group for row in rows), strict=True))
         cells: Cells = {}
-        rows = [(row, (" / ".join(sorted((row.a, row.b))), *row.question)) for row in self.rows]
-        groups = _map_groups(rows)
-        for row, key in _iter_keyed_votes(rows, groups):
-            add_value(cells, row.a, key, row.score)
-            add_value(cells, row.b, key, _complement(row.score))
-        return cells, groups
-
-    def _group_by_question(self, against: str) -> tuple[Cells, Groups]:
-        """Return the scores of all other models against one model, and the groups, both by question."""
-        cells: Cells = {}
-        rows = [(row, row.question) for row in self.rows if against in {row.a, row.b}]
-        groups = _map_groups(rows)
-        for row, key in _iter_keyed_votes(rows, groups):
-            if row.b == against:
-                add_value(cells, row.a, key, row.score)
-            else:
-                add_value(cells, row.b, key, _complement(row.score))
+        for key, row in zip(keys, rows, strict=True):
+            for model, score in ((row.a, row.score), (row.b, float(1 - Decimal(repr(row.score))))):
+                if model != against:
+                    add_value(cells, model, key, score)
         return cells, groups
 
     def _get_question(self, where: str, record: Record) -> tuple[str, ...]:
@@ -218,15 +221,6 @@ def _find_models(record: Record) -> tuple[str, str] | None:
     return next((names for names in MODELS if names[0] in record and names[1] in record), None)
 
 
-def _check_name(where: str, names: tuple[str, str], name: str) -> str:
-    """Return the user's name for the second model; raise unless the file holds AlpacaEval annotations."""
-    if names != ALPACA:
-        raise InputError(
-            f"{where}: the models are named in the fields {' and '.join(names)}; give the file without NAME="
-        )
-    return name
-
-
 def _has_verdict(record: Record) -> bool:
     return _find_verdict_name(record) is not None or BOTH_ORDERS[0] in record or bool(_find_winner_flags(record))
 
@@ -239,13 +233,6 @@ def _find_winner_flags(record: Record) -> Mapping[str, str]:
     """Return the fields `winner_VERDICT` of a record by verdict, or an empty mapping if there are fewer than two."""
     flags = {name.removeprefix("winner_"): name for name in record if name.startswith("winner_")}
     return flags if len(flags) > 1 else {}
-
-
-def _get_group(where: str, record: Record, column: str) -> str:
-    value = find_field(record, column)
-    if value is None:
-        raise InputError(f"{where}: no field {column!r}; fields: {', '.join(record)}")
-    return value
 
 
 def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
@@ -282,24 +269,6 @@ def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) ->
         + (", or a preference from 1 to 2" if numbers == "preference" else "")
         + "; write it so, or leave it empty where there is no verdict (the row is then left out)"
     )
-
-
-def _map_groups(rows: Sequence[tuple[BattleVote, tuple[str, ...]]]) -> Groups:
-    """Return the groups of each key; if a key occurs in several groups, all keys are extended by their groups."""
-    groups = {key: row.group for row, key in rows}
-    if all(groups[key] == row.group for row, key in rows):
-        return groups
-    return {(*key, *row.group): row.group for row, key in rows}
-
-
-def _iter_keyed_votes(
-    rows: Sequence[tuple[BattleVote, tuple[str, ...]]], groups: Groups
-) -> Iterator[tuple[BattleVote, tuple[str, ...]]]:
-    return ((row, key if key in groups else (*key, *row.group)) for row, key in rows)
-
-
-def _complement(score: float) -> float:
-    return float(1 - Decimal(repr(score)))
 
 
 def _format_ids(keys: Groups, question: int) -> dict[Key, str]:

@@ -6,6 +6,8 @@ ESA exports (rater, score), with their columns in any order and others among the
 mt-metrics-eval's rows of system and score alone. Scores are kept with their sign: of MQM averages,
 0 is best.
 
+Rows are split by tabs, blanks or both, delimited, JSON or Parquet; a header is optional.
+
 - Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor
   punctuation, 25 for major non-translation (Freitag et al. 2021); `ratings:major=10,critical=25`
@@ -21,38 +23,244 @@ mt-metrics-eval's rows of system and score alone. Scores are kept with their sig
 
 from __future__ import annotations
 
+import csv
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.item_texts import ScopeNote
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.ratings.rows import (
-    are_languages,
-    check_once,
-    check_one_file,
-    detect_kind,
-    is_bare,
-    is_split_by_blanks,
-    missing_column_error,
-    read_columns,
-    read_header,
-    read_start,
-    select_ratings,
-)
-from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.averages_only import is_metric_name
-from sigdask.formats.reading.numbers import MISSING, is_number
-from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.columns import MISSING, is_number
+from sigdask.formats.reading.files import (
+    Row,
+    build_empty_error,
+    check_widths,
+    find_delimiter,
+    format_cell,
+    is_parquet,
+    open_text,
+    read_delimited_rows,
+)
+from sigdask.formats.reading.json_records import is_json, read_record_cells
+from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
+from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.summaries import find_summary_keys
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
+from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, build_table, read_table
 from sigdask.formats.tables.labels import GOLD_NAMES
-from sigdask.formats.tables.score_notation import convert_scores
+from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.scores import check_no_gold
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
+
+APPRAISE_TYPES = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
+"""Appraise's types of items."""
+
+CAMPAIGN_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
+"""What Appraise's export of a campaign begins with, without saying so; the times of start and end are its last."""
+
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,2}")
+N_START_ROWS = 50
+"""Rows looked at to tell what a column holds."""
+
+
+def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
+    """Return the first rows of a file as stripped cells, the header first."""
+    rows = list(islice(_iter_rows(path), n_rows + 1))
+    if not rows:
+        raise build_empty_error(path)
+    return [[cell.strip() for cell in cells] for _, cells in rows]
+
+
+def are_languages(cells: Sequence[str]) -> bool:
+    """Return whether cells are language codes rather than texts.
+
+    Examples
+    --------
+    >>> are_languages(["eng", "deu"]), are_languages(["pt-BR", "zh_Hans_CN"]), are_languages(["yes", "Good morning"])
+    (True, True, False)
+    """
+    return bool(cells) and all(LANGUAGE.fullmatch(cell) for cell in cells)
+
+
+def check_once(path: Path, header: Sequence[str], names: Iterable[str]) -> None:
+    """Raise if a column is missing from the header or occurs twice in it."""
+    for column in names:
+        if header.count(column) != 1:
+            problem = (
+                "occurs twice in the header" if column in header else f"is not there; columns: {', '.join(header)}"
+            )
+            raise InputError(f"{path}: column {column!r} {problem}")
+
+
+def missing_column_error(
+    path: Path, header: Sequence[str], role: str, option: str, possible: Sequence[str]
+) -> InputError:
+    """Return the error for a column that is missing or ambiguous."""
+    problem = f"which column is the {role}, {' or '.join(possible)}?" if len(possible) > 1 else f"no {role} column;"
+    return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
+
+
+def _iter_rows(path: Path) -> Iterator[Row]:
+    kind = detect_kind(path)
+    if kind == "parquet":
+        table = read_table(path)
+        yield 1, list(table.columns)
+        yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
+    elif kind == "json":
+        yield from ((number, list(map(format_cell, cells))) for number, cells in read_record_cells(path))
+    elif is_bare(path):
+        yield from _iter_bare_rows(path)
+    else:
+        if (names := _find_campaign_columns(path)) is not None:
+            yield 0, names
+        yield from iter_loose_rows(path) if kind == "loose" else read_delimited_rows(path)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> FileTable:
+    """Read only some columns of a file."""
+    rows = _iter_rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    check_once(path, names, columns)
+    indices = [names.index(name) for name in columns]
+    return build_table(path, [(1, columns), *((line, [cells[k] for k in indices]) for line, cells in rows)])
+
+
+def is_bare(path: Path) -> bool:
+    """Return whether rows are only a system and a score, in segment order (mt-metrics-eval)."""
+    with open_text(path) as text:
+        rows = [line.split() for line in islice(text, 2)]
+    return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
+
+
+def _find_campaign_columns(path: Path) -> list[str] | None:
+    """Return column names if a file is an Appraise campaign export, which has no header, else None."""
+    first = _read_first_line(path).strip()
+    try:
+        cells = next(csv.reader([first], delimiter=find_delimiter(first) or ","), [])
+    except csv.Error:
+        return None
+    n = len(cells)
+    if n < len(CAMPAIGN_COLUMNS) - 2 or cells[3] not in APPRAISE_TYPES or not are_languages(cells[4:6]):
+        return None
+    if not cells[6] or not is_number(cells[6]):
+        return None
+    times = ["start", "end"] if n > len(CAMPAIGN_COLUMNS) + 1 else []
+    return [
+        *CAMPAIGN_COLUMNS[:n],
+        *(f"column {k}" for k in range(len(CAMPAIGN_COLUMNS) + 1, n - len(times) + 1)),
+        *times,
+    ]
+
+
+def _iter_bare_rows(path: Path) -> Iterator[Row]:
+    yield 0, ("system", "seg_id", "score")
+    counts: Counter[str] = Counter()
+    for line, cells in iter_loose_rows(path):
+        counts[cells[0]] += 1
+        yield line, (cells[0], str(counts[cells[0]]), cells[1])
+    if len(set(counts.values())) > 1:
+        (most, n), (fewest, m) = counts.most_common()[0], counts.most_common()[-1]
+        raise InputError(
+            f"{path}: system {most!r} has {n:,} rows and {fewest!r} {m:,}; rows without ids are paired by order, so "
+            "every system needs one a segment (None where there is no score)"
+        )
+
+
+def detect_kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
+    """Return a file's kind; "loose" means split by tabs or blanks, with quotes as part of the text."""
+    if is_parquet(path):
+        return "parquet"
+    if is_json(path):
+        return "json"
+    return "loose" if find_delimiter(_read_first_line(path)) in {"\t", None} else "delimited"
+
+
+def _read_first_line(path: Path) -> str:
+    with open_text(path) as text:
+        return "".join(islice(text, 1))
+
+
+def iter_loose_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file split by tabs, blanks or both; the header comes first.
+
+    Raises
+    ------
+    InputError
+        For a row that is as wide as the header under no reading.
+    """
+    with open_text(path) as text:
+        first_line = "".join(islice(text, 1))
+        if not first_line:
+            return
+        header_line = first_line.rstrip("\r\n")
+        header = header_line.split("\t") if header_line.count("\t") > 1 else header_line.split()
+        while header and header[-1].startswith("#"):  # a remark, as Marot writes it
+            header.pop()
+        yield 1, header
+        lines = ((number, raw.rstrip("\r\n")) for number, raw in enumerate(text, start=2))
+        rows = ((number, _split_loose(line, len(header)) if line.strip() else []) for number, line in lines)
+        yield from check_widths(path, rows, len(header))
+
+
+def _split_loose(line: str, width: int) -> list[str]:
+    """Return the cells of a line by tabs, by blanks or by both, preferably as many as there are in the header."""
+    cells = line.split("\t")
+    if len(cells) == width:
+        return [c[1:-1] if len(c) > 1 and c[0] == c[-1] == '"' else c for c in cells]
+    words = line.split()
+    if len(words) == width or len(cells) == 1:
+        return words
+    mixed = [cells[0], *" ".join(cells[1:]).split()]
+    return mixed if len(mixed) == width else cells
+
+
+def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
+    """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these.
+
+    A judge's grade of -1 says that it gave none. Appraise marks translations by the type TGT, and whole documents.
+    """
+    notes = []
+    names = {name.lower() for name in header}
+    if "score" in roles and "judge" in names and names & {"turn", "judgment"}:
+        cells = table.columns[roles["score"]]
+        failed = {cell for cell in set(cells) if cell[:1] == "-" and is_number(cell) and float(cell) == -1}
+        n_failed = sum(cell in failed for cell in cells)
+        grades = ["" if cell in failed else cell for cell in cells]
+        if n_failed:
+            table = replace(table, columns={**table.columns, roles["score"]: grades})
+            notes.append(
+                f"{table.path}: {format_count(n_failed, 'grade')} of -1 (the judge gave none) taken as missing"
+            )
+    for role, noun, kept_cells in (("type", "row", {"TGT"}), ("whole", "rating", {"false", "0"})):
+        if role not in roles:
+            continue
+        name = roles[role]
+        cells = [cell.lower() if role == "whole" else cell for cell in table.columns[name]]
+        other_cells = sorted({*cells} - kept_cells)
+        if not other_cells or kept_cells.isdisjoint(cells) or (role == "whole" and {*other_cells} - {"true", "1"}):
+            continue
+        is_kept = np.array([cell in kept_cells for cell in cells])
+        reason = (
+            f"of quality controls ({name} is {', '.join(other_cells)}, not TGT)"
+            if role == "type"
+            else f"of whole documents ({name})"
+        )
+        n_left_out = int(np.count_nonzero(~is_kept))
+        notes.append(f"{table.path}: {format_count(n_left_out, noun)} {reason} left out")
+        table = table.select_rows(is_kept)
+    return table, notes
+
 
 COLUMN_NAMES = {
     "system": (*SYSTEM_NAMES, "mt_system"),
@@ -90,8 +298,7 @@ SHOWN = 4
 def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read ratings (scores or MQM errors) by people, and return counts of the mean rating of each item."""
     options.check_format_options("ratings", raters=RATERS, **dict.fromkeys(WEIGHTS, ()))
-    if gold is not None:
-        raise InputError(f"--gold {gold}: format ratings holds scores and takes no gold file")
+    check_no_gold(gold, "ratings")
     weights = _read_weights(options)
     tables = [_read_table(source, options, len(sources)) for source in sources]
     ratings = Ratings(options, _find_id_parts(tables))
@@ -102,11 +309,16 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     for table in tables:
         scope_columns = (table.get_cells(part) for part in ratings.parts if part in ID_SCOPES)
         if options.own.get("raters") != "mean":
-            check_one_file(table.path, zip(table.get_systems(), *scope_columns, strict=True), homes)
-        if table.has_error_rows:
-            ratings.add_errors(table, weights)
-        else:
+            for owner in dict.fromkeys(zip(table.get_systems(), *scope_columns, strict=True)):
+                if homes.setdefault(owner, table.path) != table.path:  # ratings of both files would be averaged
+                    raise InputError(
+                        f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; or average them as "
+                        "ratings of one system: --format ratings:raters=mean"
+                    )
+        if "score" in table.names:
             ratings.add_scores(table)
+        else:  # rows are MQM errors
+            ratings.add_errors(table, weights)
     return ratings.build_counts([note for table in tables for note in table.notes])
 
 
@@ -115,7 +327,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is not None:
         return False
     try:
-        header = read_header(sources[0].path)
+        header = read_start(sources[0].path, 0)[0]
         roles = _find_roles(header, options)
         if "system" not in roles or "item" not in roles:
             return False
@@ -126,13 +338,13 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
                 return True  # whose reader asks for the score
     except InputError:
         return False
-    if ("severity" in roles and "category" in roles) or (
-        detect_kind(sources[0].path) == "loose" and is_bare(sources[0].path)
-    ):
+    is_loose = detect_kind(sources[0].path) == "loose"
+    if ("severity" in roles and "category" in roles) or (is_loose and is_bare(sources[0].path)):
         return True
     lowered = {name.lower() for name in header}
-    is_long = bool(lowered & {*SCORE_NAMES}) and bool(lowered & {*SYSTEM_NAMES}) and bool(lowered & {*ID_NAMES})
-    return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks(sources[0].path))
+    is_long = not any(map(lowered.isdisjoint, (SCORE_NAMES, SYSTEM_NAMES, ID_NAMES)))
+    is_split_by_blanks = is_loose and "\t" not in _read_first_line(sources[0].path)
+    return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +356,6 @@ class RatingTable:
     names: Mapping[str, str]
     system: str | None = None
     notes: Sequence[str] = ()
-
-    @property
-    def has_error_rows(self) -> bool:
-        """Whether each row is an MQM error rather than a score."""
-        return "score" not in self.names
 
     def get_cells(self, role: str, default: str = "") -> Sequence[str]:
         """Return a column by its role, or the default in every row if there is no such column."""
@@ -270,9 +477,8 @@ class Ratings:
         first_place = self.lines.setdefault((system, item), (path, line))
         if first_place != (path, line):
             raise InputError(
-                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line "
-                f"{first_place[1]} of "
-                f"{first_place[0]}; --format ratings:raters=mean averages them"
+                f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line {first_place[1]} "
+                f"of {first_place[0]}; --format ratings:raters=mean averages them"
             )
 
 
@@ -393,4 +599,4 @@ def _find_id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
 
 def _iter_parts(tables: Sequence[RatingTable], *parts: str) -> Iterator[tuple[str, ...]]:
     for table in tables:
-        yield from zip(*(table.get_cells(part) for part in parts), strict=True)
+        yield from zip(*map(table.get_cells, parts), strict=True)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.item_texts import ScopeNote
-from sigdask.counts.texts import Texts, find_positions
+from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError
-from sigdask.formats.reading.numbers import has_numbers
+from sigdask.formats.reading.columns import has_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.text import describe_items, format_count
@@ -163,8 +162,7 @@ def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) 
     """Return the note on rows aligned by position although some of their words differ."""
     return ScopeNote(
         f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others are written otherwise; "
-        "aligned "
-        "by position"
+        "aligned by position"
     )
 
 

@@ -108,8 +108,11 @@ def check_document(path: Path, document: Any) -> None:
 def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
     """Raise an error for a JSON object of metric to value, which could pass for item scores."""
     numbers = [name for name, value in document.items() if isinstance(value, int | float)]
+    averages = [
+        name for name in numbers if is_metric_name(name) or RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower()))
+    ]
     nested = any(isinstance(value, dict | list) for value in document.values())
-    if not nested and numbers and 2 * sum(map(_is_average_name, numbers)) > len(numbers):
+    if not nested and numbers and 2 * len(averages) > len(numbers):
         raise _build_averages_error(path, "an object of metrics", "write a table or JSON lines with a row an item")
     inner = [value for value in document.values() if isinstance(value, dict)]
     if len(inner) == len(document) and any("stderr" in name for value in inner for name in value):
@@ -140,10 +143,6 @@ def _build_averages_error(path: Path, description: str, remedy: str) -> RefusedF
     return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
 
 
-def _is_average_name(name: str) -> bool:
-    return is_metric_name(name) or bool(RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower())))
-
-
 def _has_any_key(*keys: str) -> Callable[[Any], bool]:
     """Return a predicate that is true for objects with any of these keys."""
     return lambda document: isinstance(document, dict) and not document.keys().isdisjoint(keys)
@@ -160,10 +159,6 @@ def _is_lm_harness(document: Any) -> bool:
         return False
     results = document.get("results")
     return isinstance(results, dict) and bool(results) and all(isinstance(value, dict) for value in results.values())
-
-
-def _is_lighteval(document: Any) -> bool:
-    return _has_any_key("config_general")(document) and isinstance(document.get("results"), dict)
 
 
 def _is_classification_report(document: Any) -> bool:
@@ -196,7 +191,7 @@ def _is_helm(document: Any) -> bool:
 
 TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
     (
-        _is_lighteval,
+        lambda document: _has_any_key("config_general")(document) and isinstance(document.get("results"), dict),
         "the results of lighteval",
         "run it again with --save-details, and write the metrics of each sample as a table",
     ),

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_common_items
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, get_stem, list_files
-from sigdask.formats.reading.json.records import IsRecord, find_id_keys, get_id_parts, read_records
+from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, format_cell, get_stem, list_files
+from sigdask.formats.reading.json_records import IsRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.rows import build_repeated_id_error, format_cell
 from sigdask.text import describe_items, format_count
 
 T = TypeVar("T")
@@ -269,9 +268,8 @@ def _align_by_position(gold: FileListing, systems: Mapping[str, FileListing]) ->
     for listing in systems.values():
         if len(listing.items) != len(ids):
             raise InputError(
-                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; "
-                "without ids in every "
-                "file they are aligned by position"
+                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; without "
+                "ids in every file they are aligned by position"
             )
     return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,

@@ -246,8 +246,7 @@ def build_repeated_system_error(path: Path, system: str, other_path: Path) -> In
     """Return the error for a system that is in two files."""
     return InputError(
         f"{path}: system {system!r} is in {other_path} already; name the two NAME=FILE to compare them, or join the "
-        "files "
-        "where they are parts of one system's results"
+        "files where they are parts of one system's results"
     )
 
 

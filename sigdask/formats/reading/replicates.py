@@ -1,29 +1,40 @@
-"""Replicates: several files with one name (runs, seeds), or several samples of an item in one file."""
+"""Replicates: several files with one name (runs, seeds), or several samples of an item in one file.
+
+Average several values of one item, as exact sums where possible.
+
+The mean of three ratings is no decimal, but a third of a sum is: with L the least common multiple
+of the numbers of values, an item contributes L times its mean to `score` and L to `items`. Both
+are exact, and the ratio of their sums is the mean of the items' means.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import check_common_items
 from sigdask.counts.factors import Factor
-from sigdask.counts.item_texts import ScopeNote
-from sigdask.counts.texts import Texts
+from sigdask.counts.fields import Array
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.numbers import NotANumberError, to_numbers
+from sigdask.formats.reading.columns import NotANumberError, to_numbers
+from sigdask.formats.reading.files import build_repeated_id_error
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.rows import build_repeated_id_error
 from sigdask.text import describe_items, format_count
 
 if TYPE_CHECKING:
     from sigdask.formats.reading.tables import FileTable
+
 
 SWAP_CHOICES = ("together", "each")
 """What the option `replicates` of any format takes: how the replicates of an item are swapped."""
@@ -72,8 +83,7 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
         other_name = shortest[0].name or shortest[0].path
         raise InputError(
             f"system {longest[0].name!r} has {len(longest)} files, replicates of it, but {other_name} has "
-            f"{len(shortest)}; "
-            "give every system as many (NAME=FILE NAME=FILE), or another name to each file"
+            f"{len(shortest)}; give every system as many (NAME=FILE NAME=FILE), or another name to each file"
         )
     return [list(replicate) for replicate in zip(*files, strict=True)]
 
@@ -117,9 +127,8 @@ class SamplesRead:
         if n > MOST_SAMPLES:
             path, sizes = max(self.sizes.items(), key=lambda item: len(item[1]))
             raise InputError(
-                f"{path}: items have {describe_items(list(map(str, sizes)), 'unlike number')} of samples; average "
-                "the scores of "
-                "each item, or give all items equally many samples"
+                f"{path}: items have {describe_items(list(map(str, sizes)), 'unlike number')} of samples; average the "
+                "scores of each item, or give all items equally many samples"
             )
         return n
 
@@ -314,3 +323,181 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
     )
     samples.places[table.path] = table, sample_numbers, n_rows[cell]
     return samples
+
+
+Key = Hashable
+Cells = dict[str, dict[Key, float | list[float]]]
+"""System, then what an item is known by, to its value or values."""
+
+MOST_WEIGHT = 5040
+"""The largest L; items with more unlike numbers of values contribute their rounded means."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """The values of one kind of score, by system and item.
+
+    Attributes
+    ----------
+    cells : Cells
+        Values of each system and item.
+    sizes : mapping of key to int
+        What an item counts, where that is not 1: its value is then a sum of so many parts.
+    """
+
+    cells: Cells = field(default_factory=dict)
+    sizes: dict[Key, int] = field(default_factory=dict)
+
+
+def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
+    """Add a value of an item; a list is created only for a second value, to save memory."""
+    values = cells.setdefault(system, {})
+    previous = values.get(item)
+    if previous is None:
+        values[item] = value
+    elif isinstance(previous, list):
+        previous.append(value)
+    else:
+        values[item] = [previous, value]
+
+
+def count_repeated(cells: Cells) -> tuple[int, int]:
+    """Return the number of values of items that have several values, and the number of these items."""
+    sizes = [len(value) for values in cells.values() for value in values.values() if isinstance(value, list)]
+    return sum(sizes), len(sizes)
+
+
+def build_averaged_counts(
+    columns: Mapping[str, ScoreColumn],
+    systems: Sequence[str],
+    items: Mapping[Key, str],
+    *,
+    groups: Mapping[str, Sequence[str]],
+    options: Options,
+    warnings: Sequence[str] = (),
+) -> Counts:
+    """Return counts in which the score of an item is the mean of its values.
+
+    Parameters
+    ----------
+    columns : mapping of str to ScoreColumn
+        The column "" is the field `score`, NAME is `score[NAME]`.
+    systems : sequence of str
+        Names, in order.
+    items : mapping of key to str
+        Ids, in order. An item belongs to the columns that some system has it in; a system that
+        lacks it in one of these misses it there, and in no other column.
+    groups, warnings
+        As in `Counts`.
+    options : Options
+        Its `missing` and `name`.
+
+    Raises
+    ------
+    InputError
+        For a missing value, unless `options.missing` allows it.
+    """
+    cells = [values for column in columns.values() for values in column.cells.values()]
+    weight = math.lcm(*{len(value) for values in cells for value in values.values() if isinstance(value, list)})
+    weight = weight if weight <= MOST_WEIGHT else 1
+
+    def scale_mean(value: float | list[float]) -> float:
+        """Return weight times the mean of values, in decimals: 3 times the mean of three 0.1 is exactly 0.3."""
+        if isinstance(value, list):
+            return float(sum(Decimal(repr(v)) for v in value) * weight / len(value))
+        return value if weight == 1 or math.isnan(value) else float(Decimal(repr(value)) * weight)
+
+    def scale_column(values: Mapping[Key, float | list[float]]) -> NDArray[np.float64]:
+        return np.array([scale_mean(values.get(item, math.nan)) for item in items], np.float64)
+
+    return build_score_counts(
+        {
+            name: np.column_stack([scale_column(column.cells.get(system, {})) for system in systems])
+            for name, column in columns.items()
+        },
+        systems,
+        tuple(items.values()),
+        groups=groups,
+        options=options,
+        weight=weight,
+        sizes={
+            name: np.array([column.sizes.get(item, 1) for item in items], np.int64)
+            for name, column in columns.items()
+            if column.sizes
+        },
+        warnings=warnings,
+    )
+
+
+def build_score_counts(
+    matrices: Mapping[str, Array],
+    systems: Sequence[str],
+    ids: Sequence[str] | None,
+    *,
+    groups: Mapping[str, Sequence[str]],
+    options: Options,
+    weight: int = 1,
+    sizes: Mapping[str, Array] | None = None,
+    warnings: Sequence[str] = (),
+) -> Counts:
+    """Return counts from matrices of scores, one for each score column.
+
+    Parameters
+    ----------
+    matrices : mapping of str to array, shape (n_items, n_systems)
+        Scores by the column's name, "" for the field `score`; NaN where a system has none.
+    systems : sequence of str
+        Names, in order.
+    ids : sequence of str, or None
+        Of the items.
+    groups, options, warnings
+        As in `build_averaged_counts`.
+    weight : int
+        What an item counts in scores.
+    sizes : mapping of str to array, shape (n_items,), optional
+        What items count in a column, where that is not 1.
+
+    Raises
+    ------
+    InputError
+        For a missing value, unless `options.missing` allows it.
+    """
+    missing, n_items = options.missing or "error", len(next(iter(matrices.values())))
+    fields: dict[str, Array] = {}
+    held: dict[str, NDArray[np.bool_]] = {}
+    present = np.zeros((n_items, len(systems)), np.bool_)
+    for name, matrix in matrices.items():
+        is_present = ~np.isnan(matrix)
+        has_score = is_present.any(axis=1, keepdims=True)
+        lacking = ~is_present & has_score
+        check_common_items(is_present, systems, options.min_items, missing, ids)
+        if missing == "error" and lacking.any():
+            item, system = (int(k) for k in np.argwhere(lacking)[0])
+            position = f"for item {ids[item]!r}" if ids is not None else f"at position {item + 1}"
+            raise InputError(
+                f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}{position} "
+                f"({np.count_nonzero(lacking)} missing in all); choose --missing pairwise (compare each pair on the "
+                "items both have) or zero"
+            )
+        field_name = f"score[{name}]" if name else "score"
+        fields[field_name] = np.nan_to_num(matrix, nan=0.0)
+        held[field_name] = is_present if missing == "pairwise" else np.repeat(has_score, len(systems), axis=1)
+        present |= held[field_name]
+        item_values = (sizes or {}).get(name)
+        if item_values is not None or not has_score.all():
+            n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
+            fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
+    fields["items"] = np.full((n_items, 1), weight, np.int64)
+    return Counts(
+        systems=tuple(systems),
+        fields=fields,
+        n_items=n_items,
+        name=options.name,
+        ids=ids,
+        groups=groups,
+        present=None if present.all() else present,
+        held={name: has_item for name, has_item in held.items() if not (has_item == present).all()},
+        outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
+        suggested=tuple(name or "mean" for name in matrices),
+        warnings=tuple(warnings),
+    )

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
-from sigdask.formats.reading.columns.cells import hash_words, mark_summary_names
-from sigdask.formats.reading.numbers import MISSING, NotANumberError, to_numbers
+from sigdask.formats.reading.columns import MISSING, NotANumberError, hash_words, mark_summary_names, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 
@@ -200,9 +199,8 @@ def remove_summary_columns(table: FileTable, columns: Sequence[str]) -> tuple[li
     rows = list(zip(*(table.columns[name] for name in columns), strict=True))
     dropped = {k for k, is_sum in find_sums(names_by_index, rows, len(columns)).items() if is_sum}
     notes = [
-        f"{table.path}: column {names_by_index[k]!r} sums up the other columns (their mean or total): no system, "
-        "left out; are "
-        "systems rows, and columns tasks? Then transpose the table"
+        f"{table.path}: column {names_by_index[k]!r} sums up the other columns (their mean or total): no system, left "
+        "out; are systems rows, and columns tasks? Then transpose the table"
         for k in sorted(dropped)
     ]
     return [name for k, name in enumerate(columns) if k not in dropped], notes
@@ -268,16 +266,14 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     if not filled.any():
         return {}
     digits = max(_count_decimals(cell) for column in columns for cell in compress(column, is_other))
-    printed = {row: np.array([_count_decimals(column[row]) for column in columns]) for row in names_by_row}
+    printed = {}
+    for row in names_by_row:
+        n_decimals = np.array([_count_decimals(column[row]) for column in columns])
+        printed[row] = np.where(n_decimals >= 2, n_decimals, n_decimals.max())  # few may have lost zeros at their ends
     return {
-        row: _sums_up(values[row, filled], base[:, filled], name, _find_printed_decimals(printed[row])[filled], digits)
+        row: _sums_up(values[row, filled], base[:, filled], name, printed[row][filled], digits)
         for row, name in names_by_row.items()
     }
-
-
-def _find_printed_decimals(n_decimals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimals to assume for each summary cell: its own number if two or more, else the highest."""
-    return np.where(n_decimals >= 2, n_decimals, n_decimals.max())
 
 
 def _sums_up(cells: Array, base: Array, name: str, printed: NDArray[np.int64], digits: int) -> bool:

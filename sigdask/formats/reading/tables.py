@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,30 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.averages_only import check_text
-from sigdask.formats.reading.columns.lists import read_list_columns
-from sigdask.formats.reading.columns.plain import read_plain_columns
-from sigdask.formats.reading.columns.typed import ParquetColumns, TypedColumn
-from sigdask.formats.reading.files import cache_small_files, is_parquet, open_bytes, read_lines
-from sigdask.formats.reading.json import nested
-from sigdask.formats.reading.json.records import is_json, read_record_cells, read_scalars
-from sigdask.formats.reading.numbers import NotANumberError, is_number, to_numbers
-from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.rows import (
+from sigdask.formats.reading.columns import (
+    NotANumberError,
+    ParquetColumns,
+    TypedColumn,
+    is_number,
+    read_plain_columns,
+    to_numbers,
+)
+from sigdask.formats.reading.files import (
     Row,
     build_repeated_id_error,
+    cache_small_files,
+    check_header,
     find_delimiter,
     format_cell,
+    is_parquet,
+    open_bytes,
     quotes_are_text,
     read_delimited_rows,
+    read_lines,
 )
+from sigdask.formats.reading.options import Options
 
 INDEX_NAME = "index"
 """What a first column without a name is called: pandas writes its index so."""
@@ -170,9 +177,9 @@ class FileTable:
             There is no such column, or it holds objects or lists: their fields are named.
         """
         if name in self.nested:
-            raise nested.build_nested_error(self.path, name, self.lines, self.nested[name])
+            raise json_records.build_nested_error(self.path, name, self.lines, self.nested[name])
         if name not in self.columns:
-            if (inner := nested.get_field(self.nested, name)) is not None:
+            if (inner := json_records.get_field(self.nested, name)) is not None:
                 return inner
             if joint_columns := self._split_joint_name(name):
                 return Texts.from_values(
@@ -355,6 +362,10 @@ class FileTable:
         all_excluded = {*excluded, *self.list_row_columns(), *holders, *joint}
         return [column for column in self.columns if column not in all_excluded]
 
+    def list_system_columns(self, options: Options, *excluded: str | None) -> list[str]:
+        """Return the columns that may be systems: all but ids, groups, ignored and excluded columns, and row names."""
+        return self.list_other_columns(self.find_id_column(options), *options.groups, *options.ignore, *excluded)
+
 
 def _select_cells(column: Sequence[Any], is_selected: NDArray[np.bool_]) -> Any:
     return column[is_selected] if isinstance(column, Texts) else list(compress(column, is_selected))
@@ -428,52 +439,47 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     with open_bytes(path) as stream:
         start = stream.read(4096)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
-    if is_json(path):
+    if json_records.is_json(path):
         return _read_json(path)
     check_text(path, first_line := head.split("\n", 1)[0].strip())
     delimiter = find_delimiter(first_line, decimal)
     if head and (delimiter is None or (delimiter == "," and not decimal and _has_decimal_commas(path, first_line))):
         return _read_one_column(path, first_line)
-    if (columns := read_plain_columns(path, delimiter)) is not None and len(columns[0]) > 1:
-        return _build_from_columns(path, columns, ignore)
-    quotes = quotes_are_text(path)
-    rows = list(read_delimited_rows(path, quotes=quotes, delimiter=delimiter))
-    notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"] * quotes
-    below = [
-        Texts.from_values(map(str.strip, column))
-        for column in zip(*(cells for _, cells in rows[1:HEADER_CHECK_ROWS]), strict=True)
-    ]
-    if _has_header([name.strip() for name in rows[0][1]], below):
-        table = build_table(path, rows, ignore=ignore)
+    columns: Sequence[Sequence[str]] | None = read_plain_columns(path, delimiter)
+    lines: Sequence[int]
+    notes = []
+    if columns is None or len(columns[0]) < 2:
+        quotes = quotes_are_text(path)
+        rows = list(read_delimited_rows(path, quotes=quotes, delimiter=delimiter))
+        columns = [list(map(str.strip, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
+        lines = [line for line, _ in rows]
+        if quotes:
+            notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"]
     else:
-        names = [str(k) for k in range(1, len(rows[0][1]) + 1)]
-        table = build_table(path, [(0, names), *rows], header=False)
-    return replace(table, notes=notes, nested=nested.parse_nested_columns(table.columns))
-
-
-def _build_from_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -> FileTable:
-    """Build a table from the columns of a plain file, whose first cells may be the header."""
-    names, lines = [column[0] for column in columns], range(1, len(columns[0]) + 1)
-    below = [column[1:] for column in columns]
-    header = _has_header(names, [column[: HEADER_CHECK_ROWS - 1] for column in below])
-    if header:
-        names, columns, lines = _parse_names(path, names, 1, ignore), below, lines[1:]
+        lines = range(1, len(columns[0]) + 1)
+    below = [Texts.from_values(column[1:HEADER_CHECK_ROWS]) for column in columns]
+    if _has_header([column[0] for column in columns], below):
+        table = _build_headed_table(path, columns, lines, ignore)
     else:
-        names = [str(k) for k in range(1, len(names) + 1)]
-    cells_by_name = dict(zip(names, columns, strict=True))
-    return FileTable(path, cells_by_name, lines, header, nested=nested.parse_nested_columns(cells_by_name))
+        table = FileTable(path, {str(k): column for k, column in enumerate(columns, start=1)}, lines, header=False)
+    return replace(table, notes=notes, nested=json_records.parse_nested_columns(table.columns))
 
 
 def _read_json(path: Path) -> FileTable:
-    if (cells := read_scalars(path)) is not None:
-        return FileTable(
-            path, {"": [format_cell(cell).strip() for cell in cells]}, range(1, len(cells) + 1), header=False
-        )
-    if (columns := read_list_columns(path)) is not None:
+    document = None if json_records.is_json_lines(path) else json_records.load_json(path)
+    if isinstance(document, list) and document and not isinstance(document[0], dict | list):
+        for number, value in enumerate(document, start=1):
+            if isinstance(value, dict | list):
+                raise InputError(
+                    f"{path}, value {number}: found {str(value)[:40]}, expected a single value as before it"
+                )
+        cells = [format_cell(cell).strip() for cell in document]
+        return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
+    if (columns := json_records.get_list_columns(path, document)) is not None:
         return FileTable(path, columns, range(1, len(next(iter(columns.values()))) + 1))
-    rows = list(read_record_cells(path))
+    rows = list(json_records.read_record_cells(path, document))
     table = build_table(path, [(line, list(map(format_cell, cells))) for line, cells in rows])
-    holders = nested.find_nested_columns(rows)
+    holders = json_records.find_nested_columns(rows)
     return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
 
 
@@ -499,16 +505,12 @@ def _read_one_column(path: Path, first_line: str) -> FileTable:
         raise InputError(
             f"{path}: found {first_line[:40]!r}, a page or document of HTML or XML, expected one row an item"
         )
-    has_name = first_line.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS
-    if (columns := read_plain_columns(path, None)) is not None and len(columns[0]) > 1:
-        lines: Sequence[str] = columns[0]
-        if has_name:
-            return FileTable(path, {_parse_names(path, [lines[0]], 1)[0]: columns[0][1:]}, range(2, len(lines) + 1))
-    else:
-        lines = read_lines(path)
-        if has_name:
-            return build_table(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
-    return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
+    columns = read_plain_columns(path, None)
+    cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else read_lines(path)
+    lines = range(1, len(cells) + 1)
+    if first_line.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS:
+        return _build_headed_table(path, [cells], lines)
+    return FileTable(path, {"": cells}, lines, header=False)
 
 
 def _has_decimal_commas(path: Path, first_line: str) -> bool:
@@ -519,46 +521,30 @@ def _has_decimal_commas(path: Path, first_line: str) -> bool:
     return all(map(COMMA_NUMBER.fullmatch, lines)) and not all("," in line for line in lines)
 
 
-def build_table(path: Path, rows: list[Row], *, header: bool = True, ignore: Collection[str] = ()) -> FileTable:
+def build_table(path: Path, rows: list[Row]) -> FileTable:
     """Build a table from rows of cells, of which the first holds the column names."""
-    if len(rows) < 2:
+    columns = [list(map(str.strip, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
+    return _build_headed_table(path, columns, [line for line, _ in rows])
+
+
+def _build_headed_table(
+    path: Path, columns: Sequence[Sequence[str]], lines: Sequence[int], ignore: Collection[str] = ()
+) -> FileTable:
+    """Build a table from columns of stripped cells, of which the first is the name."""
+    if len(lines) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
-    names = _parse_names(path, rows[0][1], rows[0][0], ignore, header=header)
-    lines = [line for line, _ in rows[1:]]
-    cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
-    return FileTable(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
-
-
-def _parse_names(
-    path: Path, cells: Sequence[str], line: int, ignore: Collection[str] = (), *, header: bool = True
-) -> list[str]:
-    """Return the stripped and checked names of the columns."""
-    names = [name.strip() for name in cells]
+    names = [column[0] for column in columns]
     if names[0] == "" and len(names) > 1 and INDEX_NAME not in names:
         names[0] = INDEX_NAME
-    if header and all(is_number(name) and name for name in names):
-        raise build_header_error(path, line)
+    if all(is_number(name) and name for name in names):
+        raise build_header_error(path, lines[0])
     check_header(path, names, ignore)
-    return names
+    return FileTable(path, {name: column[1:] for name, column in zip(names, columns, strict=True)}, lines[1:])
 
 
 def build_header_error(path: Path, line: int, hint: str = "") -> InputError:
     """Return the error for a table without the header that it needs."""
     return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one{hint}")
-
-
-def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
-    """Raise an error for unnamed columns, and for repeated names unless they are ignored."""
-    known: set[str] = set()
-    for k, name in enumerate(names):
-        if not name:
-            raise InputError(f"{path}: column {k + 1} has no name in the header")
-        if name in known and name not in ignore:
-            raise InputError(
-                f"{path}: column {name!r} occurs twice in the header; name each system once, or leave these out with "
-                f"--ignore {name!r}"
-            )
-        known.add(name)
 
 
 def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:

@@ -1,18 +1,23 @@
-"""Find the logs of samples, and the system that each belongs to."""
+"""Find the logs of samples, the system that each belongs to, and the newest of several with dates in their names.
+
+Where logs accumulate night after night, an average of the nights would hide what the last one lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, list_files
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.samples import harness, inspect
-from sigdask.formats.samples.log_dates import parse_date, remove_date
-from sigdask.formats.samples.sample import SampleFile
+from sigdask.formats.samples.sample import SampleFile, parse_date, remove_date
+from sigdask.text import format_count, format_list
 
 SHOWN = 3
+"""Models and folders that an error names."""
 
 
 def list_logs(folder: Path) -> list[Path]:
@@ -38,27 +43,27 @@ def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
     first = paths[0]
     if first.is_dir():
         logs = list_logs(first)
-        return bool(logs) and (are_logs or harness.is_log(logs[0]) or inspect.is_log(logs[0]))
+        return bool(logs) and (are_logs or is_log(logs[0]))
     if harness.LOG_NAME.match(first.name) or inspect.is_log(first):
         return True
     return parse_date(first.name) is not None and (are_logs or harness.is_log(first))
 
 
+def is_log(path: Path) -> bool:
+    """Return whether a file is a log of lm-evaluation-harness or of Inspect."""
+    return harness.is_log(path) or inspect.is_log(path)
+
+
 def open_logs(sources: Sequence[Source], options: Options) -> list[SampleFile]:
     """Return the logs of all sources, with the systems that they belong to."""
     groups = [_open_source_logs(source, options, is_alone=len(sources) == 1) for source in sources]
-    single = [logs[0] for source, logs in zip(sources, groups, strict=True) if _is_unnamed_file(source)]
-    _name_files(single)
+    _name_files([logs[0] for s, logs in zip(sources, groups, strict=True) if s.name is None and _is_file(s)])
     _check_names(sources, groups)
     return [log for logs in groups for log in logs]
 
 
 def _is_file(source: Source) -> bool:
     return not source.parts and not source.path.is_dir()
-
-
-def _is_unnamed_file(source: Source) -> bool:
-    return source.name is None and _is_file(source)
 
 
 def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> list[SampleFile]:
@@ -74,8 +79,17 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
     logs = [_open_file(file, path, source.name, in_folder=True) for file in files]
     if source.name is None:
         _name_logs(path, logs, is_alone=is_alone)
-    if options.own.get("logs") is None:
-        _check_one_model(path, logs)
+    models: dict[str | None, set[str]] = {}
+    for log in logs:
+        if log.model is not None and options.own.get("logs") is None:
+            models.setdefault(log.system, set()).add(log.model)
+    for system, names in models.items():
+        if len(names) > 1:
+            raise InputError(
+                f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; give "
+                "the folder alone, without a name, to compare them, or a folder a model; --format samples:logs=newest "
+                "takes the newest log of each task, whatever its model"
+            )
     return logs
 
 
@@ -105,34 +119,17 @@ def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> Non
             log.system = harness.find_model(log.path) or log.system
 
 
-def _check_one_model(path: Path, logs: Sequence[SampleFile]) -> None:
-    models: dict[str | None, set[str]] = {}
-    for log in logs:
-        if log.model is not None:
-            models.setdefault(log.system, set()).add(log.model)
-    for system, names in models.items():
-        if len(names) > 1:
-            raise InputError(
-                f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; give "
-                "the folder alone, without a name, to compare them, or a folder a model; --format samples:logs=newest "
-                "takes the newest log of each task, whatever its model"
-            )
-
-
 def _name_files(logs: Sequence[SampleFile]) -> None:
     """Set the system of logs given without a name: their model, folder or file name, whichever tells them apart."""
     models = {log.model for log in logs}
     homes = {log.path.resolve().parent for log in logs}
     are_distinct = len({(log.model, log.task, log.moment) for log in logs}) == len(logs)
     by_model = None not in models and len(models) > 1 and are_distinct
-    by_home = len({home.name for home in homes}) == len(homes) > 1 and all(
-        harness.LOG_NAME.match(l.path.name) for l in logs
-    )
+    are_named_alike = all(harness.LOG_NAME.match(log.path.name) for log in logs)
+    by_home = len({home.name for home in homes}) == len(homes) > 1 and are_named_alike
     for log in logs:
-        if by_model:
-            log.system = log.model
-        else:
-            log.system = log.path.resolve().parent.name if by_home else get_stem(log.path)
+        log.system = log.path.resolve().parent.name if by_home else get_stem(log.path)
+        log.system = log.model if by_model else log.system
 
 
 def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile]]) -> None:
@@ -146,3 +143,149 @@ def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile
         first = homes.setdefault(system, (home, source.path))
         if first[1] != source.path and (first[0] != home or get_stem(source.path) == system):
             raise InputError(f"{source.path}: system {system!r} is {first[1]} already; name them NAME=FILE")
+
+
+LOGS = ("newest", "all")
+"""What the option `logs` takes."""
+
+Key = tuple[str | None, str, str]
+"""System, task and variant of a log."""
+
+ALL = "--format samples:logs=all averages them"
+NEWEST = "samples:logs=newest takes the newest of all"
+
+
+def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
+    """Return the newest log of each system and task, or all logs if requested, and notes on the logs left out.
+
+    Parameters
+    ----------
+    logs : sequence of SampleFile
+        With their systems.
+    options : Options
+        Its `logs`: "all" takes all, "newest" the newest of a task whatever folder or model it is of;
+        by default the newest, where folder and model are the same for all.
+
+    Raises
+    ------
+    InputError
+        Which log is the newest cannot be told, or it has fewer items than the one before.
+    """
+    mode = options.own.get("logs")
+    if mode == "all":
+        return list(logs), []
+    groups: dict[Key, list[SampleFile]] = {}
+    for log in logs:
+        groups.setdefault((log.system, log.task, log.variant), []).append(log)
+    selected_paths: set[Path] = set()
+    notes: list[str] = []
+    older: dict[Key, list[SampleFile]] = {}
+    for key, group in groups.items():
+        if all(log.moment is None for log in group):
+            group_selected = [log for log in group if log.is_whole] or group  # of completed runs, if there are any
+            if left_out := [str(log.path) for log in group if log not in group_selected]:
+                notes.append(f"left out, as these runs did not come to their end: {format_list(left_out)}")
+        else:
+            group_selected = [_find_newest(group, options, any_folder=mode == "newest")]
+            older[key] = [log for log in group if log not in group_selected]
+        selected_paths |= {log.path for log in group_selected}
+    selected = [log for log in logs if log.path in selected_paths]
+    return selected, [*notes, *_describe_left_out(selected, older), *_describe_stale(groups, older)]
+
+
+def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bool) -> SampleFile:
+    """Return the newest of the logs of one system and task."""
+    if len(logs) == 1:
+        return logs[0]
+    owner = f"system {logs[0].system!r}{f', task {logs[0].task!r}' if logs[0].task else ''}"
+    for log in logs:
+        if log.moment is None:
+            dated = next(other for other in logs if other.moment is not None)
+            raise InputError(
+                f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; which is newer cannot "
+                f"be told: remove one of them; {ALL}"
+            )
+    ordered = sorted(logs, key=_get_date)
+    last, previous = ordered[-1], ordered[-2]
+    if not any_folder:
+        # folders named only by a date count as one
+        homes = sorted({"/".join(part for part in log.folder.parts if remove_date(part)) for log in logs})
+        if len(homes) > 1:
+            names = ", ".join(home or "." for home in homes[:SHOWN])
+            raise InputError(
+                f"{logs[0].path}: {owner} has logs in {len(homes)} folders ({names}); give each folder as a system, or "
+                f"under one name as replicates; {NEWEST}, {ALL.removeprefix('--format ')}"
+            )
+        models = [log.model or harness.find_model(log.path) for log in (previous, last)]
+        if None not in models and models[0] != models[1]:
+            raise InputError(
+                f"{last.path}: is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; "
+                f"keep each model in a folder of its own; {NEWEST}, whatever its model"
+            )
+    if last.moment == previous.moment:
+        raise InputError(
+            f"{previous.path} and {last.path} are of the same {owner} and the same date; remove one of them; {ALL}"
+        )
+    before = next((log for log in ordered[-2::-1] if log.is_whole), previous)
+    n, n_before = (_count_items(log, options, is_last=log is last) for log in (last, before))
+    if n < n_before:  # its run may have been cut off
+        end = "" if last.is_whole else ", and its run did not come to its end"
+        raise InputError(
+            f"{last.path}: the newest log of system {last.system!r} has {format_count(n, 'item')} and the one before, "
+            f"{before.path}, {n_before:,}{end}; run it again, or remove the one that is not to be compared; {ALL}"
+        )
+    return last
+
+
+def _get_date(log: SampleFile) -> datetime:
+    assert log.moment is not None
+    return log.moment
+
+
+def _count_items(log: SampleFile, options: Options, *, is_last: bool) -> int:
+    """Count the items of a log; in a damaged older log, only those before the damage."""
+    items: set[tuple[str, str]] = set()
+    try:
+        for sample in log.samples(options):
+            items.add((sample.task, sample.item))
+    except InputError:
+        if is_last:
+            raise
+    return len(items)
+
+
+def _describe_left_out(selected: Sequence[SampleFile], older: Mapping[Key, Sequence[SampleFile]]) -> Iterator[str]:
+    """Yield a note on the dates of the selected logs and the names of the others, latest first."""
+    logs = sorted((log for group in older.values() for log in group), key=_get_date, reverse=True)
+    if not logs:
+        return
+    dates: dict[str | None, datetime] = {}
+    for log in selected:
+        if log.moment is not None:
+            dates[log.system] = max(dates.get(log.system, log.moment), log.moment)
+    date_list = format_list([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
+    is_single = len(logs) == 1
+    yield (
+        f"of each system and task the newest log is taken ({date_list}); {len(logs):,} older "
+        f"{'one is' if is_single else 'ones are'} left out: {format_list([str(log.path) for log in logs])} ({ALL})"
+    )
+
+
+def _describe_stale(
+    groups: Mapping[Key, Sequence[SampleFile]], older: Mapping[Key, Sequence[SampleFile]]
+) -> Iterator[str]:
+    """Yield a note for each system with tasks that were not run again when its other tasks were."""
+    ends: dict[str | None, datetime] = {}
+    for (system, *_), group in older.items():
+        for log in group:
+            ends[system] = max(ends.get(system, _get_date(log)), _get_date(log))
+    for system, end in ends.items():
+        stale = sorted(
+            task
+            for (owner, task, _), group in groups.items()
+            if owner == system
+            and (dates := [log.moment for log in group if log.moment is not None])
+            and max(dates) <= end
+        )
+        if stale:
+            yield f"{system}: not run again with its other tasks, and taken as they were before: {format_list(stale)}"

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem
-from sigdask.formats.reading.json.records import load_json
-from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record
+from sigdask.formats.reading.json_records import (
+    Record,
+    find_field,
+    iter_records,
+    load_json,
+    parse_number,
+    read_first_record,
+)
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ROW_NAMES
-from sigdask.formats.samples.log_dates import parse_date, remove_date
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, parse_date, remove_date
 
 LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""
@@ -72,12 +76,10 @@ def find_model(path: Path) -> str | None:
 
     The harness writes the samples of every model into one folder where it was given a file to write to.
     """
-    for stamp in _STAMP.findall(path.name):
-        for results in sorted(path.parent.glob(f"*_{stamp}.json")):
-            try:
-                content = load_json(results)
-            except InputError:
-                continue
+    stamps = _STAMP.findall(path.name)
+    for results in (file for stamp in stamps for file in sorted(path.parent.glob(f"*_{stamp}.json"))):
+        with suppress(InputError):
+            content = load_json(results)
             model = content.get("model_name") if isinstance(content, dict) else None
             if isinstance(model, str) and model:
                 return model
@@ -89,63 +91,47 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 
 def _iter_samples(path: Path, task: str, options: Options) -> Iterator[ScoredSample]:
     for where, record in iter_records(path):
-        if isinstance(record.get("samples"), dict) and "doc_id" not in record:
-            for task_name, samples in record["samples"].items():
-                for number_, sample in enumerate(samples, start=1):
-                    yield _build_sample(f"{path}, task {task_name}, record {number_}", sample, task_name, options)
-        else:
+        if not isinstance(record.get("samples"), dict) or "doc_id" in record:
             yield _build_sample(where, record, task, options)
+            continue
+        for task_name, samples in record["samples"].items():
+            for number, sample in enumerate(samples, start=1):
+                yield _build_sample(f"{path}, task {task_name}, record {number}", sample, task_name, options)
 
 
 def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
-    return ScoredSample(
-        where=where,
-        task=task or _find_field(record, TASK_NAMES) or "",
-        item=_get_item(where, record, options),
-        scores=_read_scores(where, record),
-        record=record,
-        within=NESTED_KEYS,
-        filter=str(record.get("filter", "")),
-        input=_digest_input(record),
-    )
-
-
-def _get_item(where: str, record: Record, options: Options) -> str:
     name = options.id_column
     item = _find_field(record, ID_NAMES) if name is None else find_field(record, name, *NESTED_KEYS)
     if not item:
         expected = f"no field {name!r}" if name else f"no id ({', '.join(ID_NAMES[:4])}, ...)"
         raise InputError(f"{where}: {expected}; fields: {', '.join(record)}; name it with --id")
-    return item
+    digest = str(record["doc_hash"]) if "doc_hash" in record else digest_input(record["doc"]) if "doc" in record else ""
+    return ScoredSample(
+        where=where,
+        task=task or _find_field(record, TASK_NAMES) or "",
+        item=item,
+        scores=_read_scores(where, record),
+        record=record,
+        within=NESTED_KEYS,
+        filter=str(record.get("filter", "")),
+        input=digest,
+    )
 
 
 def _find_field(record: Record, names: tuple[str, ...]) -> str | None:
     return next((find_field(record, name) for name in names if name in record), None)
 
 
-def _digest_input(record: Record) -> str:
-    if "doc_hash" in record:
-        return str(record["doc_hash"])
-    if "doc" not in record:
-        return ""
-    return hashlib.md5(json.dumps(record["doc"], sort_keys=True).encode(), usedforsecurity=False).hexdigest()
-
-
 def _read_scores(where: str, record: Record) -> dict[str, ScoreValue]:
     metrics = record.get("metrics")
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any] = metrics if isinstance(metrics, dict) else record
     if isinstance(metrics, list) and metrics and all(isinstance(name, str) for name in metrics):
         fields = {name: record[name] for name in metrics if name in record}
-    elif isinstance(metrics, dict):
-        fields = metrics
-    else:
-        fields = record
     scores = dict(_flatten_scores(fields, strict=not isinstance(metrics, list)))
     for name, value in scores.items():
         if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(
-                f"{where}: {name} is {value}, expected a finite number; correct it, or leave the field out"
-            )
+            problem = f"{name} is {value}, expected a finite number"
+            raise InputError(f"{where}: {problem}; correct it, or leave the field out")
     return scores
 
 

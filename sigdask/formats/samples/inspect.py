@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import lzma
 import math
@@ -11,17 +10,16 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.json.records import load_json
-from sigdask.formats.reading.json.rows import Record, find_field, parse_number
+from sigdask.formats.reading.json_records import Record, find_field, load_json, parse_number
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.log_dates import parse_date
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, parse_date
 from sigdask.io.compression import check_unpacked_size
 
 GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
@@ -57,7 +55,8 @@ def open_log(path: Path) -> SampleFile:
         packed = stream.read(4) == ZIP
     if packed or path.suffix == ".eval":
         header = _read_header(path)
-        samples = partial(_iter_zip_samples, path)
+        members = [n for n in _list_members(path) if n.startswith("samples/") and n.endswith(".json")]
+        samples = partial(_iter_members, path, members)
     else:
         header = load_json(path)
         samples = partial(_iter_json_samples, path)
@@ -87,11 +86,10 @@ def _iter_notes(path: Path, status: str, run: Record) -> Iterator[str]:
 
 
 def _iter_samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[ScoredSample]:
-    has_samples = False
+    record = None
     for where, record in samples():
-        has_samples = True
         yield _build_sample(where, record, task, options)
-    if not has_samples:
+    if record is None:
         raise InputError(f"{path}: no samples in this log; write it with samples (log_samples)")
 
 
@@ -103,7 +101,10 @@ def _build_sample(where: str, record: Record, task: str, options: Options) -> Sc
     scores = record.get("scores")
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score
-    input_text = json.dumps(_strip_message_ids(record.get("input")), sort_keys=True).encode()
+    messages = record.get("input")
+    if isinstance(messages, list):  # of messages the texts, without their ids, which differ in every run
+        contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
+        messages = [content if isinstance(content, str) else None for content in contents]
     return ScoredSample(
         where=where,
         task=task,
@@ -111,29 +112,18 @@ def _build_sample(where: str, record: Record, task: str, options: Options) -> Sc
         scores=dict(_iter_scores(scores)),
         record=record,
         within=NESTED_KEYS,
-        input=hashlib.md5(input_text, usedforsecurity=False).hexdigest(),
+        input=digest_input(messages),
     )
-
-
-def _strip_message_ids(messages: Any) -> Any:
-    """Return the text of each message without its id, which differs in every run; return other input unchanged."""
-    if isinstance(messages, list):
-        return [
-            m.get("content") if isinstance(m, dict) and isinstance(m.get("content"), str) else None for m in messages
-        ]
-    return messages
 
 
 def _iter_scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, ScoreValue]]:
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
+        parts: dict[str, Any] = {scorer: value}
         if isinstance(value, dict | list):
-            parts = value.items() if isinstance(value, dict) else enumerate(value)
-            yield from (
-                (f"{scorer}.{key}", converted) for key, part in parts if (converted := _convert_value(part)) is not None
-            )
-        elif (converted := _convert_value(value)) is not None:
-            yield scorer, converted
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            parts = {f"{scorer}.{key}": part for key, part in entries}
+        yield from ((name, number) for name, part in parts.items() if (number := _convert_value(part)) is not None)
 
 
 def _convert_value(value: Any) -> ScoreValue | None:
@@ -152,6 +142,20 @@ def _iter_json_samples(path: Path) -> Iterator[tuple[str, Record]]:
         yield f"{path}, sample {number_}", record
 
 
+@contextmanager
+def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an .eval log; errors of it and within it say that it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            yield packed
+    except NotImplementedError:
+        raise InputError(
+            f"{path}: packed by zstd, which Python's zipfile lacks here; convert it: inspect log convert --to json"
+        ) from None
+    except ZIP_ERRORS as error:
+        raise InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it") from None
+
+
 def _read_header(path: Path) -> Any:
     names = _list_members(path)
     name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
@@ -160,38 +164,19 @@ def _read_header(path: Path) -> Any:
     return next(_iter_members(path, [name]))[1]
 
 
-def _iter_zip_samples(path: Path) -> Iterator[tuple[str, Record]]:
-    yield from _iter_members(
-        path, [name for name in _list_members(path) if name.startswith("samples/") and name.endswith(".json")]
-    )
-
-
 def _list_members(path: Path) -> list[str]:
-    try:
-        with zipfile.ZipFile(path) as packed:
-            return sorted(set(packed.namelist()))
-    except ZIP_ERRORS as error:
-        raise _damage_error(path, error) from None
+    with _open_zip(path) as packed:
+        return sorted(set(packed.namelist()))
 
 
 def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
-    try:
-        with zipfile.ZipFile(path) as packed:
-            check_unpacked_size(path, sum(packed.getinfo(name).file_size for name in names), path.stat().st_size)
-            for name in names:
+    with _open_zip(path) as packed:
+        check_unpacked_size(path, sum(packed.getinfo(name).file_size for name in names), path.stat().st_size)
+        for name in names:
+            try:
                 record = json.loads(packed.read(name))
-                if not isinstance(record, dict):
-                    raise InputError(f"{path}, {name}: expected a JSON object")
-                yield f"{path}, {name}", record
-    except NotImplementedError:
-        raise InputError(
-            f"{path}: packed by zstd, which Python's zipfile lacks here; convert it: inspect log convert --to json"
-        ) from None
-    except RecursionError:
-        raise InputError(f"{path}, {name}: JSON nested too deeply") from None
-    except ZIP_ERRORS as error:
-        raise _damage_error(path, error) from None
-
-
-def _damage_error(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it")
+            except RecursionError:
+                raise InputError(f"{path}, {name}: JSON nested too deeply") from None
+            if not isinstance(record, dict):
+                raise InputError(f"{path}, {name}: expected a JSON object")
+            yield f"{path}, {name}", record

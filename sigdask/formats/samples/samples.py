@@ -21,16 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.item_texts import ScopeNote
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.replicates import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.summaries import find_summary_keys
-from sigdask.formats.samples import harness, inspect
-from sigdask.formats.samples.files import list_source_files, open_logs
-from sigdask.formats.samples.log_selection import LOGS, select_logs
-from sigdask.formats.samples.sample import SampleFile, ScoredSample
-from sigdask.formats.samples.texts import LogTextLookup
+from sigdask.formats.samples.files import LOGS, is_log, list_source_files, open_logs, select_logs
+from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
 from sigdask.text import format_count
 
@@ -62,7 +59,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is not None:
         return False
     first = next(iter(list_source_files(sources[0])), None)
-    return first is not None and (harness.is_log(first) or inspect.is_log(first))
+    return first is not None and is_log(first)
 
 
 @dataclass(slots=True)
@@ -83,13 +80,22 @@ class GatheredSamples:
         self.systems[system] = None
         key = (sample.task, sample.item)
         self._add_groups(key, sample)
-        self._check_input(system, key, sample)
+        inputs = self.inputs.setdefault(key, {}) if sample.input else {}
+        if inputs.setdefault(system, sample.input) != sample.input:
+            raise InputError(
+                f"{sample.where}: sample {sample.item!r} has another input than an earlier one of this id; keep the "
+                "files of several tasks apart (a folder a system), or give --id the field that tells samples apart"
+            )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
             if isinstance(value, str):
                 self.non_numbers.setdefault(metric, f"{value!r} ({sample.where})")
             elif isinstance(value, list):
-                self._add_parts(column, system, key, value, sample)
+                if column.sizes.setdefault(key, len(value)) != len(value):
+                    raise InputError(
+                        f"{sample.where}: sample {sample.item!r} has {len(value)} parts, elsewhere {column.sizes[key]}"
+                    )
+                self._add_score(column, system, key, float(sum(value)), sample)
             elif not math.isnan(value):
                 self._add_score(column, system, key, value + 0.0, sample)
 
@@ -99,8 +105,7 @@ class GatheredSamples:
         if first_path != log.path:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first_path} too, where the "
-                "task "
-                "was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
+                "task was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
             )
 
     def build_counts(self) -> Counts:
@@ -118,14 +123,8 @@ class GatheredSamples:
         ids: dict[Key, str] = {key: key[1] if has_one_task else ":".join(key) for key in keys}
         notes = [*self.notes, *summary_notes, *self._iter_notes(columns, len(keys) + len(summaries))]
         groups = {name: [self.groups[key][k] for key in keys] for k, name in enumerate(self._list_group_names())}
-        counts = build_averaged_counts(
-            columns,
-            list(self.systems),
-            ids,
-            groups=groups,
-            options=options,
-            warnings=notes,
-        )
+        systems = list(self.systems)
+        counts = build_averaged_counts(columns, systems, ids, groups=groups, options=options, warnings=notes)
         scores = tuple(name for name in counts.suggested if not CLOCK_NAMES.fullmatch(name))
         return replace(counts, suggested=scores or counts.suggested)
 
@@ -146,29 +145,10 @@ class GatheredSamples:
                 f"{sample.where}: sample {sample.item!r} is in {tuple(values)}, elsewhere in {self.groups[key]}"
             )
 
-    def _check_input(self, system: str, key: tuple[str, str], sample: ScoredSample) -> None:
-        if not sample.input:
-            return
-        inputs = self.inputs.setdefault(key, {})
-        if inputs.setdefault(system, sample.input) != sample.input:
-            raise InputError(
-                f"{sample.where}: sample {sample.item!r} has another input than an earlier one of this id; keep the "
-                "files of several tasks apart (a folder a system), or give --id the field that tells samples apart"
-            )
-
     def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
         if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):
             raise InputError(f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already")
         add_value(column.cells, system, key, value)
-
-    def _add_parts(
-        self, column: ScoreColumn, system: str, key: Key, parts: Sequence[bool], sample: ScoredSample
-    ) -> None:
-        if column.sizes.setdefault(key, len(parts)) != len(parts):
-            raise InputError(
-                f"{sample.where}: sample {sample.item!r} has {len(parts)} parts, elsewhere {column.sizes[key]}"
-            )
-        self._add_score(column, system, key, float(sum(parts)), sample)
 
     def _name_columns(self) -> dict[str, ScoreColumn]:
         """Return the score columns by metric or, for a metric with several filters, by metric and filter."""

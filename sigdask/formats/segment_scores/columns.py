@@ -1,35 +1,181 @@
 """Segment scores of several metrics, one column for each metric: `score[NAME]`.
 
 Takes files of one system with a column a metric (JSON lines of id and metrics, JSON of metric to list as BERTScore and
-`evaluate` return it, tables), what `bert-score -s` and `comet-score` print, and COMET's JSON, which may hold several
-systems. Metrics are compared that every file has; other columns are groups where they repeat and agree, else left out.
+`evaluate` return it, tables), what `bert-score -s` prints (a line of means, then precision, recall and F1 of each
+segment), and what `comet-score` prints or writes as JSON, which may hold several systems. Metrics are compared that
+every file has. Other columns are groups where they repeat and agree, and left out otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns, reorder_column
-from sigdask.formats.reading.averages import build_score_counts
 from sigdask.formats.reading.averages_only import is_metric_name
+from sigdask.formats.reading.files import format_cell, get_stem, name_by_difference, open_text, read_head_lines
+from sigdask.formats.reading.json_records import load_json, read_head
 from sigdask.formats.reading.options import Options, Source, list_row_systems
-from sigdask.formats.reading.replicates import select_one_sample
+from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.segment_scores import bert_score, comet
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
-from sigdask.formats.tables.score_notation import convert_scores, read_score_table
+from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.formats.tables.scores import check_no_gold, find_group_columns
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items
+
+MEANS_PATTERN = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
+"""The end of the line of means."""
+
+MEANS_LENGTH = 80
+"""Characters of it."""
+
+COLUMNS = ("P", "R", "F1")
+MEANS_HEAD_LINES = 20
+"""Lines within which the means stand, after warnings."""
+
+
+def is_bert_score_output(path: Path) -> bool:
+    """Return whether a file is printed output of bert-score."""
+    return any(map(_is_means_line, read_head_lines(path)[:MEANS_HEAD_LINES]))
+
+
+def _is_means_line(line: str) -> bool:
+    end = line.rstrip()[-MEANS_LENGTH:]
+    start = end.find(" P: ")
+    return start >= 0 and MEANS_PATTERN.fullmatch(end, start) is not None
+
+
+def read_bert_score_output(path: Path) -> FileTable:
+    """Read the segment scores that bert-score printed.
+
+    Raises
+    ------
+    InputError
+        For a line after the means that is no three cells, and where none follows.
+    """
+    with open_text(path) as text:
+        lines = [line.rstrip("\r\n") for line in text]
+    first_row = next((k for k, line in enumerate(lines) if _is_means_line(line)), -1) + 1
+    rows: dict[int, list[str]] = {}
+    for number, line in enumerate(lines[first_row:], start=first_row + 1):
+        cells = line.split("\t")
+        if len(cells) == len(COLUMNS):
+            rows[number] = [cell.strip() for cell in cells]
+        elif line.strip():
+            raise InputError(f"{path}, line {number}: found {line[:40]!r}, expected P, R and F1 of a segment, by tabs")
+    if not rows:
+        raise InputError(f"{path}: bert-score printed its means alone; run it with -s (--seg_level)")
+    return FileTable(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])
+
+
+SEGMENT = re.compile(r"Segment \d+")
+COMET_HEAD_LINES = 200
+"""Lines within which the first segment is printed, after what libraries log."""
+
+
+def is_comet_json(path: Path) -> bool:
+    """Return whether a file begins as JSON of lists of objects with `src` or `ref`, `mt` and a score."""
+    start, decoder = read_head(path).lstrip(), json.JSONDecoder()
+    if not start.startswith("{"):
+        return False
+    try:
+        _, key_end = decoder.raw_decode(start[1:].lstrip())
+        records_text = start[1:].lstrip()[key_end:].lstrip().removeprefix(":").lstrip()
+        record, _ = (
+            decoder.raw_decode(records_text.removeprefix("[").lstrip()) if records_text.startswith("[") else (None, 0)
+        )
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(record, dict)
+        and "mt" in record
+        and bool({"src", "ref"} & record.keys())
+        and any(_iter_score_names(record))
+    )
+
+
+def _iter_score_names(record: Mapping[str, Any]) -> Iterator[str]:
+    return (name for name, value in record.items() if isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def read_comet_json(path: Path) -> dict[str, FileTable]:
+    """Read the scores of each system, named after its file.
+
+    Raises
+    ------
+    InputError
+        A system has other segments than the first, or a segment is no object.
+    """
+    document = load_json(path)
+    names = _name_systems(list(document))
+    tables: dict[str, FileTable] = {}
+    sources: list[Any] = []
+    for key, records in document.items():
+        for k, record in enumerate(records if isinstance(records, list) else [records], start=1):
+            if not isinstance(record, dict) or not isinstance(records, list):
+                raise InputError(
+                    f"{path}, {key!r}, segment {k}: found {str(record)[:40]}, expected an object with a score"
+                )
+        metrics = dict.fromkeys(name for record in records for name in _iter_score_names(record))
+        if not metrics:
+            raise InputError(f"{path}, {key!r}: no scores of segments")
+        system_sources = [record.get("src", record.get("ref")) for record in records]
+        sources = sources or system_sources
+        if system_sources != sources:
+            k = next(
+                (k for k, (a, b) in enumerate(zip(system_sources, sources, strict=False)) if a != b),
+                min(map(len, (system_sources, sources))),
+            )
+            raise InputError(f"{path}, {key!r}, segment {k + 1}: another source than in {next(iter(document))!r}")
+        columns = {name: [format_cell(record.get(name)) for record in records] for name in metrics}
+        tables[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
+    return tables
+
+
+def is_comet_output(path: Path) -> bool:
+    """Return whether a file is printed output of comet-score with segment scores."""
+    return any(_parse_line(line) is not None for line in read_head_lines(path)[:COMET_HEAD_LINES])
+
+
+def _parse_line(line: str) -> tuple[str, str] | None:
+    """Return the file and score of a printed segment line, or None for other lines."""
+    cells = line.rstrip("\r\n").split("\t")
+    if len(cells) < 3 or not SEGMENT.fullmatch(cells[1]) or not cells[2].startswith("score: "):
+        return None
+    return cells[0], cells[2].removeprefix("score: ").strip()
+
+
+def read_comet_output(path: Path) -> dict[str, FileTable]:
+    """Read the printed output of comet-score: file, segment number and score; skip other lines."""
+    scores: dict[str, list[str]] = {}
+    lines: dict[str, list[int]] = {}
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            if (fields := _parse_line(line)) is not None:
+                scores.setdefault(fields[0], []).append(fields[1])
+                lines.setdefault(fields[0], []).append(number)
+    names = _name_systems(list(scores))
+    return {names[key]: FileTable(path, {"COMET": file_scores}, lines[key]) for key, file_scores in scores.items()}
+
+
+def _name_systems(files: list[str]) -> dict[str, str]:
+    """Return a system name for each file: the file name or, if names repeat, the part of the path that differs."""
+    names = {file: get_stem(Path(file)) for file in files}
+    if len(set(names.values())) == len(files):
+        return names
+    names_by_path = name_by_difference([Path(file) for file in files])
+    return {file: names_by_path[Path(file)] for file in files}
 
 
 def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -51,20 +197,22 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
 def read_system_tables(source: Source, options: Options) -> dict[str, FileTable]:
     """Read one file as a table for each system, with one column for each metric."""
     path = source.path
-    if comet.is_json(path):
-        raw_tables = comet.read_json(path)
-    elif bert_score.is_printed(path):
-        raw_tables = {source.system: bert_score.read_printed(path)}
-    elif comet.is_printed(path):
-        raw_tables = comet.read_printed(path)
+    if is_comet_json(path):
+        raw_tables = read_comet_json(path)
+    elif is_bert_score_output(path):
+        raw_tables = {source.system: read_bert_score_output(path)}
+    elif is_comet_output(path):
+        raw_tables = read_comet_output(path)
     else:
         table = read_table(path, options.ignore, options.decimal)
         check_rows(table, options)
         raw_tables = {source.system: remove_bookkeeping(_rename_metricx(table), options)}
-    tables = {
-        name: remove_summary_rows(_convert_metrics(table, options), options) for name, table in raw_tables.items()
-    }
-    return {name: select_one_sample(table, table.find_id_column(options), options) for name, table in tables.items()}
+    tables = {}
+    for name, raw_table in raw_tables.items():  # truth values are scores too ("em": true)
+        converted = convert_scores(raw_table, options, raw_table.list_system_columns(options))
+        table = remove_summary_rows(converted, options)
+        tables[name] = select_one_sample(table, table.find_id_column(options), options)
+    return tables
 
 
 def _rename_metricx(table: FileTable) -> FileTable:
@@ -91,13 +239,6 @@ def _check_sources(aligned: Sequence[tuple[FileTable, RowOrder]]) -> None:
                 )
 
 
-def _convert_metrics(table: FileTable, options: Options) -> FileTable:
-    """Convert score columns to numbers, including truth values (`"em": true`)."""
-    return convert_scores(
-        table, options, table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
-    )
-
-
 def build_metric_counts(table_by_system: dict[str, FileTable], options: Options) -> Counts:
     """Align one table for each system and return counts of the metrics that all have."""
     first_table, *other_tables = table_by_system.values()
@@ -122,7 +263,11 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
     }
     matrices = {name: matrix for name, matrix in matrices.items() if not np.isnan(matrix).all()}
     constant_metrics = [
-        name for name, matrix in matrices.items() if not is_metric_name(name) and _have_equal_scores(matrix)
+        name
+        for name, matrix in matrices.items()
+        if not is_metric_name(name)
+        and matrix.shape[1] > 1
+        and np.array_equal(matrix, np.broadcast_to(matrix[:, :1], matrix.shape), equal_nan=True)
     ]
     if len(constant_metrics) < len(matrices):  # else what is said of an item, whoever the system
         matrices = {name: matrix for name, matrix in matrices.items() if name not in constant_metrics}
@@ -146,16 +291,9 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
     )
 
 
-def _have_equal_scores(matrix: NDArray[np.float64]) -> bool:
-    """Return whether all systems have the same scores."""
-    return matrix.shape[1] > 1 and np.array_equal(
-        matrix, np.repeat(matrix[:, :1], matrix.shape[1], axis=1), equal_nan=True
-    )
-
-
 def list_metrics(table: FileTable, options: Options) -> list[str]:
     """Return the numeric columns that may be scores."""
-    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore, *table.nested)
+    columns = table.list_system_columns(options, *table.nested)
     return [name for name in columns if table.is_numeric(name)]
 
 
@@ -187,7 +325,9 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
     first_metrics = list_metrics(first_table, options)
     if len(sources) < 2 or not first_metrics or not first_table.header:
         return False
-    if len(_list_systems(first_table, options)) < 2 and not all(map(is_lower_better, first_metrics)):
+    if len(first_table.list_system_columns(options, *find_group_columns(first_table, options))) < 2 and not all(
+        map(is_lower_better, first_metrics)
+    ):
         return False
     tables = [first_table, *(read_score_table(source, options, costs=False) for source in sources[1:])]
     has_same_columns = all(set(table.columns) == set(first_table.columns) for table in tables)
@@ -199,16 +339,9 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
     return True
 
 
-def _list_systems(table: FileTable, options: Options) -> list[str]:
-    """Return the columns that would be systems if the table held one column per system."""
-    return table.list_other_columns(
-        table.find_id_column(options), *options.groups, *options.ignore, *find_group_columns(table, options)
-    )
-
-
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file is the output of a metric's tool, by its first bytes."""
     if gold is not None:
         return False
     path = sources[0].path
-    return comet.is_json(path) or bert_score.is_printed(path) or comet.is_printed(path)
+    return is_comet_json(path) or is_bert_score_output(path) or is_comet_output(path)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import build_score_counts
+from sigdask.formats.reading.columns import NotANumberError, to_numbers
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.tables.scores import check_no_gold
 from sigdask.text import describe_items, format_list
 

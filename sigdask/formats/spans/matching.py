@@ -1,16 +1,29 @@
-"""Counts of list elements that match the gold standard: exact matches, or one-to-one entity matches."""
+"""Counts of list elements that match the gold standard: exact matches, or one-to-one entity matches.
+
+Distances of many pairs of short sequences: longest common subsequence and edit distance.
+
+Sequences lie end to end in one array of codes; sequence k is codes[starts[k] : starts[k + 1]].
+
+Count correct morphs and edit distances of predicted words or sentences, row by row.
+"""
+# ruff: noqa: ANN001, ANN201
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Array
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array, MatchFields, to_object_array
+from sigdask.formats.reading.listings import AlignedListings
+from sigdask.formats.reading.options import Options
+from sigdask.io.caches import cached_njit
 
 LabelCounts = Mapping[str, int]
 MatchCounter = Callable[[Any, Any], tuple[LabelCounts, LabelCounts]]
@@ -56,72 +69,154 @@ def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[fr
     return sum(place(candidate, set()) for candidate in range(len(predicted)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ListFields(Mapping[str, Array]):
-    """Fields tp, predicted and gold, in total and for each label, computed on access.
+def count_terms(gold: Sequence[frozenset[str]], systems: Sequence[Sequence[frozenset[str]]]) -> dict[str, Array]:
+    """Count predicted terms that are gold terms, predicted terms and gold terms, item by item."""
+    shared = [[len(a & b) for a, b in zip(column, gold, strict=True)] for column in systems]
+    predicted = [[len(terms) for terms in column] for column in systems]
+    columns = {"tp": shared, "predicted": predicted, "gold": [[len(terms) for terms in gold]]}
+    return {name: np.array(numbers, np.int32).T for name, numbers in columns.items()}
 
-    Attributes
-    ----------
-    entries : mapping of str to int64 array, shape (n_entries, 4)
-        Of tp, predicted and gold: item, system, label and number; only what is not zero.
-    labels, others : tuple of str
-        Labels of the gold data, and those that only systems use; none where there is only "".
-    shape : (int, int)
-        Items and systems.
+
+def count_labelled(
+    gold: Sequence[Any], systems: Sequence[Sequence[Any]], matches: MatchCounter
+) -> tuple[MatchFields, tuple[str, ...], tuple[str, ...]]:
+    """Count the matches of each system's list with gold, for each item and label.
+
+    Returns
+    -------
+    MatchFields
+        The fields.
+    tuple of str
+        Labels of the gold data; none where there is only "".
+    tuple of str
+        Labels that only systems use.
     """
+    codes: dict[str, int] = {}
+    rows_by_field: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
 
-    entries: Mapping[str, NDArray[np.int64]]
-    labels: tuple[str, ...]
-    others: tuple[str, ...]
-    shape: tuple[int, int]
+    def keep(field: str, item: int, system: int, sizes: LabelCounts) -> None:
+        for label, number in sizes.items():
+            if number:
+                rows_by_field[field].append((item, system, codes.setdefault(label, len(codes)), number))
 
-    @staticmethod
-    def from_outputs(gold: Sequence[Any], systems: Sequence[Sequence[Any]], matches: MatchCounter) -> ListFields:
-        """Return the fields that count, for each item and system, the matches of the system's list with gold."""
-        codes: dict[str, int] = {}
-        rows_by_field: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
+    for item, gold_list in enumerate(gold):
+        keep("gold", item, 0, matches(gold_list, gold_list)[1])
+    n_gold = len(codes)
+    for system, column in enumerate(systems):
+        for item, (gold_list, predicted) in enumerate(zip(gold, column, strict=True)):
+            matched, counted = matches(gold_list, predicted)
+            keep("tp", item, system, matched)
+            keep("predicted", item, system, counted)
+    labels, others = (tuple(sorted(part)) for part in (list(codes)[:n_gold], list(codes)[n_gold:]))
+    positions = {label: k for k, label in enumerate(labels + others)}
+    renumbered = np.array([positions[label] for label in codes], np.int64)
+    entries = {field: np.array(rows, np.int64).reshape(-1, 4) for field, rows in rows_by_field.items()}
+    for rows in entries.values():
+        rows[:, 2] = renumbered[rows[:, 2]] if len(rows) else rows[:, 2]
+    if set(codes) == {""}:
+        labels = others = ()
+    return MatchFields(entries, labels + others, (len(gold), len(systems)), {}), labels, others
 
-        def keep(field: str, item: int, system: int, sizes: LabelCounts) -> None:
-            for label, number in sizes.items():
-                if number:
-                    rows_by_field[field].append((item, system, codes.setdefault(label, len(codes)), number))
 
-        for item, gold_list in enumerate(gold):
-            keep("gold", item, 0, matches(gold_list, gold_list)[1])
-        n_gold = len(codes)
-        for system, column in enumerate(systems):
-            for item, (gold_list, predicted) in enumerate(zip(gold, column, strict=True)):
-                matched, counted = matches(gold_list, predicted)
-                keep("tp", item, system, matched)
-                keep("predicted", item, system, counted)
-        ordered = [sorted(part) for part in (list(codes)[:n_gold], list(codes)[n_gold:])]
-        positions = {label: k for k, label in enumerate(ordered[0] + ordered[1])}
-        renumbered = np.array([positions[label] for label in codes], np.int64)
-        entries = {field: np.array(rows, np.int64).reshape(-1, 4) for field, rows in rows_by_field.items()}
-        for rows in entries.values():
-            rows[:, 2] = renumbered[rows[:, 2]] if len(rows) else rows[:, 2]
-        labelled = set(codes) != {""}
-        label_groups = (tuple(ordered[0]), tuple(ordered[1])) if labelled else ((), ())
-        return ListFields(entries, *label_groups, (len(gold), len(systems)))
+def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], options: Options, **more: Any) -> Counts:
+    """Return counts of the fields of aligned lists; `more` are further arguments of `Counts`."""
+    columns = map(to_object_array, aligned.systems.values())
+    return Counts(
+        systems=tuple(aligned.systems),
+        fields=fields,
+        n_items=aligned.n_items,
+        name=options.name,
+        ids=aligned.ids,
+        groups=aligned.groups,
+        present=aligned.present,
+        outputs=Outputs(tuple(columns), to_object_array(aligned.gold)),
+        **more,
+    )
 
-    def __getitem__(self, name: str) -> Array:
-        kind, bracket, rest = name.partition("[")
-        if kind not in self.entries:
-            raise KeyError(name)
-        rows = self.entries[kind]
-        if bracket:
-            every = self.labels + self.others
-            if not rest.endswith("]") or rest[:-1] not in every:
-                raise KeyError(name)
-            rows = rows[rows[:, 2] == every.index(rest[:-1])]
-        columns = 1 if kind == "gold" else self.shape[1]
-        sums = np.bincount(rows[:, 0] * columns + rows[:, 1], rows[:, 3], self.shape[0] * columns)
-        return sums.astype(np.int32).reshape(self.shape[0], columns)
 
-    def __iter__(self) -> Iterator[str]:
-        yield from self.entries
-        for label in self.labels + self.others:
-            yield from (f"{kind}[{label}]" for kind in self.entries)
+def compute_subsequence_lengths(
+    a: NDArray[Any], a_starts: NDArray[Any], b: NDArray[Any], b_starts: NDArray[Any], out: NDArray[np.int64]
+) -> None:
+    """Write the length of the longest common subsequence of each pair into `out`, shape (n_pairs,)."""
+    compute_edit_distances(a, a_starts, b, b_starts, out, 2)  # what is not common is deleted or inserted
+    out[:] = (np.diff(a_starts) + np.diff(b_starts) - out) // 2
 
-    def __len__(self) -> int:
-        return 3 * (1 + len(self.labels) + len(self.others))
+
+@cached_njit()
+def compute_edit_distances(a, a_starts, b, b_starts, out, substitution=1):
+    """Write the edit distance (Levenshtein) of each pair into `out`, shape (n_pairs,)."""
+    for k in range(out.shape[0]):
+        left, right = a[a_starts[k] : a_starts[k + 1]], b[b_starts[k] : b_starts[k + 1]]
+        row = np.arange(right.shape[0] + 1)
+        for i in range(left.shape[0]):
+            diagonal = row[0]
+            row[0] = i + 1
+            for j in range(right.shape[0]):
+                above = row[j + 1]
+                substituted = diagonal + substitution * (left[i] != right[j])
+                row[j + 1] = min(above + 1, row[j] + 1, substituted)
+                diagonal = above
+        out[k] = row[right.shape[0]]
+
+
+def compute_morph_fields(
+    gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool, sentences: bool
+) -> dict[str, NDArray[Any]]:
+    """Return fields of each row, such as correct morphs and edit distance; `|` joins morphs, blanks join words.
+
+    Parameters
+    ----------
+    gold, columns : sequence of str
+        The gold target of each row, and the targets of each system.
+    bag : bool
+        Whether the order of morphs does not matter.
+    sentences : bool
+        Whether rows are sentences, whose words are compared one by one.
+    """
+    code: dict[str, int] = {}
+    shape = (len(columns), len(gold))
+    tp, edits, predicted, correct = (np.zeros(shape, np.int64) for _ in range(4))
+    for s, column in enumerate(columns):
+        words, outputs, starts = _align_words(gold, column) if sentences else (gold, column, None)
+        shared, distances = np.zeros((2, len(words)), np.int64)
+        if bag:
+            pairs = zip(words, outputs, strict=True)
+            shared[:] = [(Counter(a.split("|")) & Counter(b.split("|"))).total() for a, b in pairs]
+        else:
+            compute_subsequence_lengths(*_encode_morphs(words, code), *_encode_morphs(outputs, code), shared)
+        compute_edit_distances(*_encode_characters(words), *_encode_characters(outputs), distances)
+        tp[s], edits[s] = (v if starts is None else np.add.reduceat(v, starts) for v in (shared, distances))
+        predicted[s] = _count_morphs(column, sentences=sentences)
+        correct[s] = [a == b for a, b in zip(gold, column, strict=True)]
+    arrays = {"tp": tp, "predicted": predicted, "correct": correct, "score[edit-distance]": edits}
+    fields = {name: np.ascontiguousarray(array.T.astype(np.int32)) for name, array in arrays.items()}
+    return {
+        **fields,
+        "gold": np.array(_count_morphs(gold, sentences=sentences), np.int32)[:, None],
+        "items": np.ones((len(gold), 1), np.int8),
+    }
+
+
+def _align_words(gold: Sequence[str], column: Sequence[str]) -> tuple[list[str], list[str], NDArray[np.int64]]:
+    """Return the gold and system words of all sentences, padded by "", and the sentence starts."""
+    sentences = [list(zip_longest(a.split(" "), b.split(" "), fillvalue="")) for a, b in zip(gold, column, strict=True)]
+    pairs = [pair for sentence in sentences for pair in sentence]
+    return [a for a, _ in pairs], [b for _, b in pairs], _compute_starts([len(sentence) for sentence in sentences])[:-1]
+
+
+def _count_morphs(targets: Sequence[str], *, sentences: bool) -> list[int]:
+    return [target.count("|") + 1 + (target.count(" ") if sentences else 0) for target in targets]
+
+
+def _encode_morphs(column: Sequence[str], code: dict[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.array([code.setdefault(morph, len(code)) for target in column for morph in target.split("|")], np.int64)
+    return codes, _compute_starts([target.count("|") + 1 for target in column])
+
+
+def _encode_characters(column: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    codes = np.frombuffer("".join(column).encode("utf-32-le"), np.uint32).astype(np.int64)
+    return codes, _compute_starts([len(text) for text in column])
+
+
+def _compute_starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -21,11 +21,10 @@ from sigdask.counts.checks import canonicalize
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, describe_differences
-from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, open_text, read_head_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.rows import build_repeated_id_error
-from sigdask.formats.spans.pair_counts import compute_morph_fields
+from sigdask.formats.spans.matching import compute_morph_fields
 from sigdask.text import describe_items, format_count
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
@@ -92,18 +91,20 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     unique = len({canonicalize(key) for key in _build_keys(gold_rows, keys)}) == n_items
     columns = list(outputs.values())
     segmented = 10 * sum("|" in target for target in gold_rows.targets) > n_items  # forms have a blank now and then
-    segmented = segmented and not _are_inflected(gold, gold_rows, options)
+    # in inflected forms with features a blank separates words, not morphs
+    are_inflected = any(map(partial(_are_features, _read_head(gold)), (1, 2))) and not gold_rows.n_marked
+    segmented = segmented and not (are_inflected and not {"separator", "column"} & options.own.keys())
     suggested = ("f1", "accuracy", "edit-distance") if segmented else ("accuracy", "edit-distance")
+    is_bag = options.own.get("match") == "bag"
+    categories = tuple(rest.split("\t", 1)[0] for rest in gold_rows.rest)  # as text: 001 keeps its zeros
     return Counts(
         systems=tuple(outputs),
-        fields=compute_morph_fields(
-            gold_rows.targets, columns, bag=options.own.get("match") == "bag", sentences=level == "sentence"
-        ),
+        fields=compute_morph_fields(gold_rows.targets, columns, bag=is_bag, sentences=level == "sentence"),
         n_items=n_items,
         name=options.name,
         ids=tuple(_build_keys(gold_rows, keys)) if unique else None,
-        groups=_get_categories(gold_rows),
-        outputs=Outputs(tuple(to_object_array(column) for column in columns), to_object_array(gold_rows.targets)),
+        groups={"category": categories} if all(categories) else {},
+        outputs=Outputs(tuple(map(to_object_array, columns)), to_object_array(gold_rows.targets)),
         suggested=suggested,
         warnings=tuple(warnings),
     )
@@ -121,10 +122,12 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     rows = [cells for head in heads for cells in head]
     is_marked = any(MORPH_MARK in cells[1] or BPE_MARK in cells[1] for cells in rows)
     is_spelled = all(cells[1].replace(" ", "") == cells[0] for cells in rows) and any(" " in cells[1] for cells in rows)
-    has_forms = all(map(_are_forms, heads)) and (
-        len(rows[0]) > 2 or (_share_words(*heads) and not _has_sentences(gold))
-    )
-    return is_marked or is_spelled or has_forms
+    if is_marked or is_spelled or not all(map(_are_forms, heads)):
+        return is_marked or is_spelled
+    words = [{cells[0] for cells in head} for head in heads]
+    share_words = 2 * len(words[0] & words[1]) > min(map(len, words))
+    has_sentences = "\n\n" in "\n".join(read_head_lines(gold)).strip("\n")  # empty lines between rows
+    return len(rows[0]) > 2 or (share_words and not has_sentences)
 
 
 def _are_forms(head: list[list[str]]) -> bool:
@@ -145,26 +148,9 @@ def _are_bare_forms(rows: list[list[str]], gold: list[list[str]]) -> bool:
     return not {cells[0] for cells in rows}.isdisjoint(cells[form] for cells in gold)
 
 
-def _are_inflected(gold: Path, gold_rows: PairRows, options: Options) -> bool:
-    """Return whether gold rows are inflected forms with features, in which a blank separates words, not morphs."""
-    head = _read_head(gold)
-    between = any(map(partial(_are_features, head), (1, 2)))
-    return between and not gold_rows.n_marked and not {"separator", "column"} & options.own.keys()
-
-
 def _are_features(head: Sequence[Sequence[str]], column: int) -> bool:
     cells = [cells[column] for cells in head if len(cells) > column]
     return all(map(FEATURES.fullmatch, cells)) and any(";" in cell or "=" in cell for cell in cells)
-
-
-def _share_words(rows: list[list[str]], other_rows: list[list[str]]) -> bool:
-    words = [{cells[0] for cells in head} for head in (rows, other_rows)]
-    return 2 * len(words[0] & words[1]) > min(map(len, words))
-
-
-def _has_sentences(path: Path) -> bool:
-    """Return whether empty lines separate the rows, as between sentences."""
-    return "\n\n" in "\n".join(read_head_lines(path)).strip("\n")
 
 
 def _read_head(path: Path) -> list[list[str]]:
@@ -256,15 +242,10 @@ def _detect_level(gold: Path, options: Options) -> str:
     target = _find_morph_column(options, gold)
     sentences = [cells for cells in rows if " " in cells[0].strip() and len(cells) > target]
     is_marked = any("@@" in cells[target] for cells in sentences)
-    has_equal_lengths = all(
-        len(cells[0].split()) == len(join_morphs(cells[target], sentence=True).split()) for cells in sentences
-    )
-    has_separator = "separator" in options.own
-    return (
-        "sentence"
-        if is_marked and has_equal_lengths and not has_separator and 2 * len(sentences) > len(rows)
-        else "word"
-    )
+    if not is_marked or "separator" in options.own or 2 * len(sentences) <= len(rows):
+        return "word"
+    lengths = [(len(cells[0].split()), len(join_morphs(cells[target], sentence=True).split())) for cells in sentences]
+    return "sentence" if all(n == n_groups for n, n_groups in lengths) else "word"
 
 
 def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Options) -> list[str]:
@@ -287,14 +268,13 @@ def _find_key_columns(gold_rows: PairRows, files: Sequence[PairRows]) -> tuple[i
     shared = all(file.rest[0].count("\t") == n_columns and file.rest[0] for file in (gold_rows, *files))
     if not shared or len(set(gold_rows.words)) == len(gold_rows.words):
         return ()
-    keys = tuple((k,) for k in range(n_columns + 1))
-    return tuple(
-        key[0] for key in keys if all(_count_shared(file, gold_rows, key) > len(gold_rows.words) / 2 for file in files)
-    )
 
+    def is_shared(k: int) -> bool:
+        gold_keys = Counter(_build_keys(gold_rows, (k,)))
+        n_shared = ((Counter(_build_keys(file, (k,))) & gold_keys).total() for file in files)
+        return all(2 * n > len(gold_rows.words) for n in n_shared)
 
-def _count_shared(file: PairRows, gold_rows: PairRows, keys: tuple[int, ...]) -> int:
-    return (Counter(_build_keys(file, keys)) & Counter(_build_keys(gold_rows, keys))).total()
+    return tuple(filter(is_shared, range(n_columns + 1)))
 
 
 def _build_keys(file: PairRows, keys: tuple[int, ...]) -> list[str]:
@@ -320,10 +300,8 @@ def _order_rows(
                 "aligned by position"
             )
         if file.words and gold_rows.words and (n := sum(a != b for a, b in zip(file_keys, expected, strict=True))):
-            warnings.append(
-                f"{file.path}: {n:,} of {len(file_keys):,} words are not those of {gold_rows.path}; by position all "
-                "the same"
-            )
+            problem = f"{n:,} of {len(file_keys):,} words are not those of {gold_rows.path}"
+            warnings.append(f"{file.path}: {problem}; by position all the same")
         return rows
     n_alike = sum(a == b for a, b in zip(file.words, gold_rows.words, strict=False))
     nearly = options.align == "auto" and len(file_keys) == len(expected) and n_alike > MIN_SHARE_ALIKE * len(expected)
@@ -336,18 +314,14 @@ def _order_rows(
     missing = [key for key in expected if key not in rows_by_key]
     if missing or len(file_keys) != len(expected):
         extra = sorted(set(file_keys).difference(expected))
-        lacking, added = describe_items(missing, "word"), describe_items(extra, "word")
-        problem = (
-            f"{lacking} of {len(expected):,} in {gold_rows.path} missing"
-            if missing
-            else f"{added} not in {gold_rows.path}"
-        )
+        problem = f"{describe_items(extra, 'word')} not in {gold_rows.path}"
+        if missing:
+            problem = f"{describe_items(missing, 'word')} of {len(expected):,} in {gold_rows.path} missing"
         raise InputError(f"{file.path}: {problem}; align by position with --align position if rows correspond")
     first_moved = next(k for k in rows if file_keys[k] != expected[k])
     warnings.append(
         f"{file.path}: words stand in another order than in {gold_rows.path} (first on line "
-        f"{file.first + first_moved}); aligned by "
-        "word (--align position keeps the order of the file)"
+        f"{file.first + first_moved}); aligned by word (--align position keeps the order of the file)"
     )
     return [rows_by_key[key] for key in expected]
 
@@ -356,18 +330,9 @@ def _check_unique(file: PairRows, keys: Sequence[str]) -> None:
     """Raise if a word occurs twice in files that are aligned by word."""
     if len(set(keys)) < len(keys):
         key, n = Counter(keys).most_common(1)[0]
-        first_line, next_line = (file.first + k for k in [k for k, other in enumerate(keys) if other == key][:2])
-        reason = f"it occurs {n} times, and words stand in another order than in the gold file"
-        remedy = "Do rows correspond all the same? Then --align position. Are they samples of one word? Then give each"
-        raise build_repeated_id_error(
-            f"{file.path}, line {next_line}",
-            repr(key),
-            f"on line {first_line}",
-            f"{reason}. {remedy} sample a file (NAME=FILE)",
+        first_line, next_line, *_ = (file.first + k for k, other in enumerate(keys) if other == key)
+        reason = (
+            f"it occurs {n} times, and words stand in another order than in the gold file. Do rows correspond all the "
+            "same? Then --align position. Are they samples of one word? Then give each sample a file (NAME=FILE)"
         )
-
-
-def _get_categories(gold_rows: PairRows) -> dict[str, tuple[str, ...]]:
-    """Return the third column as the category, as text: 001 keeps its zeros."""
-    categories = tuple(rest.split("\t", 1)[0] for rest in gold_rows.rest)
-    return {"category": categories} if all(categories) else {}
+        raise build_repeated_id_error(f"{file.path}, line {next_line}", repr(key), f"on line {first_line}", reason)

@@ -1,22 +1,27 @@
-"""Labelled spans of documents: JSON, brat folders, tables of offsets; and slots filled by entities.
+"""Labelled spans of documents: JSON, brat folders, PubTator, tables of offsets; and slots filled by entities.
 
 A span is right where its offsets and its label are those of a gold span (exact match). Where labels
 are slots filled by entities, lists of alternative mentions, entities are matched one to one within
 document and slot (CEAF, Luo 2005; strict as in GRIT, Du et al. 2021) and the matches are summed.
+
+In JSON a span is [start, end, label], an object, or text alone; brat's lines are `T1<tab>LABEL 0 5;8 12<tab>text`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import to_object_array
+from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.json.records import find_id_keys, get_id_parts, is_json, read_head
+from sigdask.formats.reading.files import build_empty_error, open_text, parse_header, read_delimited_rows
+from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import (
     FileListing,
     align_listings,
@@ -26,18 +31,332 @@ from sigdask.formats.reading.listings import (
     read_listing,
 )
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.rows import parse_header, read_delimited_rows
-from sigdask.formats.spans.annotations import SUFFIX, is_pubtator, read_ann, read_pubtator
-from sigdask.formats.spans.items import (
-    END_NAMES,
-    START_NAMES,
-    Span,
-    has_entities,
-    iter_spans,
-    parse_entities,
-    parse_row_span,
-)
-from sigdask.formats.spans.matching import ListFields, count_entity_matches, count_exact_matches
+from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
+
+START_NAMES = ("start", "start_offset", "start_char", "char_start", "startoffset", "start_index", "start_pos",
+               "begin", "begin_offset", "begin_char", "beginoffset", "off0")  # fmt: skip
+END_NAMES = ("end", "end_offset", "end_char", "char_end", "endoffset", "end_index", "end_pos", "stop",
+             "off1")  # fmt: skip
+LABEL_NAMES = ("label", "labels", "type", "entity_type", "entity_group", "entity_label", "ner_label", "entity", "tag",
+               "category", "class", "mark", "role")  # fmt: skip
+TEXT_NAMES = ("text", "surface", "word", "mention", "name", "span", "term", "string", "phrase")
+FRAGMENT_NAMES = ("offsets", "fragments", "spans", "span", "indices", "position", "positions", "offset")
+
+NESTED_NAMES = ("annotations", "result")
+"""Of what holds spans within a list: passages of BioC, annotations of Label Studio."""
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+SpanPosition = tuple[Any, ...] | str
+Span = tuple[str, SpanPosition]
+"""Label and place; the place is (start, end), a tuple of such pairs, or a text without offsets."""
+
+Entities = dict[str, tuple[frozenset[str], ...]]
+"""Slot to entities, each the set of its mentions."""
+
+
+def iter_spans(value: Any, where: str, label: str = "") -> Iterator[Span]:
+    """Yield the spans of a document.
+
+    Parameters
+    ----------
+    value : object
+        A list of spans; a list of such lists (one a sentence); an object of label to list; None.
+    where : str
+        File and place, for errors.
+    label : str
+        Of spans that have none of their own.
+
+    Examples
+    --------
+    >>> list(iter_spans([[0, 5, "LOC"], {"start": 7, "end": 9, "label": "PER"}], "x"))
+    [('LOC', (0, 5)), ('PER', (7, 9))]
+    >>> list(iter_spans({"LOC": [[0, 5]], "PER": {"Ann": [[7, 9]]}}, "x"))
+    [('LOC', (0, 5)), ('PER', (7, 9))]
+    """
+    if value is None:
+        return
+    if isinstance(value, dict):
+        for key, part in value.items():
+            for inner in part.values() if isinstance(part, dict) else (part,):
+                yield from iter_spans(inner, where, label=str(key))
+        return
+    if not isinstance(value, list):
+        raise InputError(f"{where}: found {str(value)[:40]}, expected a list of spans")
+    for element in value:
+        nested = _find(element, NESTED_NAMES) if isinstance(element, dict) else None
+        if isinstance(nested, list):
+            yield from iter_spans(nested, where, label)
+        elif isinstance(element, list) and all(isinstance(part, list) for part in element):
+            yield from iter_spans(element, where, label)
+        else:
+            yield _parse_span(element, where, label)
+
+
+def _find(fields: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first of some names that a record has, or None."""
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def parse_row_span(record: Mapping[str, str], where: str) -> list[Any]:
+    """Return the span of a table row as a list of one [offsets, label], or an empty list if the row has no offsets."""
+    cells = {name.lower(): text for name, text in record.items()}
+    start, end = _find(cells, START_NAMES), _find(cells, END_NAMES)
+    if not start and not end:
+        return []
+    label = _find(cells, LABEL_NAMES) or ""
+    return [[[_parse_offset(start, where), _parse_offset(end, where)], label]]
+
+
+def has_entities(value: Any) -> bool:
+    """Return whether a document's value maps slots to entities, each a list of mentions.
+
+    Examples
+    --------
+    >>> has_entities({"Victim": [["a man", "he"]]}), has_entities({"LOC": [[0, 5]]}), has_entities([[0, 5]])
+    (True, False, False)
+    """
+    if not isinstance(value, dict):
+        return False
+    entities = (entity for part in value.values() if isinstance(part, list) for entity in part)
+    return any(isinstance(entity, list) and entity and _get_mention_text(entity[0]) is not None for entity in entities)
+
+
+def parse_entities(value: Any, where: str, label_map: Mapping[str, str]) -> Entities:
+    """Return the entities of each slot; mentions lose case, punctuation and articles.
+
+    Examples
+    --------
+    >>> parse_entities({"Victim": [[["The Priests", 12], ["priests", 40]]]}, "x", {})
+    {'Victim': (frozenset({'priests'}),)}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: found {str(value)[:40]}, expected an object of slot to list of entities")
+    slots: Entities = {}
+    for slot, entities in value.items():
+        name = label_map.get(str(slot), str(slot))
+        if not isinstance(entities, list | None):
+            raise InputError(f"{where}, {slot!r}: found {str(entities)[:40]}, expected a list of entities")
+        for entity in filter(None, entities or []):
+            mentions = set()
+            for part in entity if isinstance(entity, list) else [entity]:
+                if (mention := _get_mention_text(part)) is None:
+                    raise InputError(
+                        f"{where}, {slot!r}: found {str(part)[:40]}, expected a mention: a text, or text and offset"
+                    )
+                mentions.add(normalize_mention(mention))
+            slots[name] = (*slots.get(name, ()), frozenset(mentions))
+        slots.setdefault(name, ())
+    return slots
+
+
+def _get_mention_text(part: Any) -> str | None:
+    """Return the text of a mention: a text, [text, offset] or an object with a text."""
+    if isinstance(part, list) and part:
+        part = part[0]
+    if isinstance(part, dict):
+        part = _find(part, TEXT_NAMES)
+    return part if isinstance(part, str) else None
+
+
+def normalize_mention(text: str) -> str:
+    """Return a mention without case, punctuation and articles, as the scorer of MUC-4 compares mentions.
+
+    Examples
+    --------
+    >>> normalize_mention("The  F.M.L.N. guerrillas")
+    'fmln guerrillas'
+    """
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def _parse_span(element: Any, where: str, label: str) -> Span:
+    if isinstance(element, str):
+        return label, element
+    if isinstance(element, dict):
+        return _parse_object(element, where, label)
+    if isinstance(element, list) and element:
+        return _parse_list(element, where, label)
+    raise _span_error(element, where)
+
+
+def _parse_object(element: Mapping[str, Any], where: str, label: str) -> Span:
+    inner = element.get("value")
+    fields = {**element, **inner} if isinstance(inner, dict) else element
+    lowered = {str(name).lower(): value for name, value in fields.items()}
+    span_label = next((lowered[name] for name in LABEL_NAMES if lowered.get(name) is not None), label)
+    if isinstance(span_label, list):
+        span_label = span_label[0] if len(span_label) == 1 else "+".join(map(str, span_label))
+    start, end = _find(lowered, START_NAMES), _find(lowered, END_NAMES)
+    if start is not None and end is not None:
+        return str(span_label), _parse_offsets(start, end, where)
+    if isinstance(lowered.get("locations"), list) and lowered["locations"]:
+        return _parse_bioc(lowered, where, label)
+    for name in FRAGMENT_NAMES:
+        if isinstance(lowered.get(name), list) and lowered[name]:
+            return str(span_label), _parse_fragments(lowered[name], where)
+    text = next((lowered[name] for name in TEXT_NAMES if isinstance(lowered.get(name), str)), None)
+    if text is None or start is not None or end is not None:
+        raise _span_error(element, where)
+    return str(span_label), text
+
+
+def _parse_bioc(fields: Mapping[str, Any], where: str, label: str) -> Span:
+    """Parse an annotation of BioC JSON: locations with offset and length, and a type in its infons."""
+    infons = fields.get("infons")
+    span_label = infons.get("type", label) if isinstance(infons, dict) else label
+    pairs = []
+    for location in fields["locations"]:
+        if not isinstance(location, dict) or "offset" not in location or "length" not in location:
+            raise _span_error(location, where)
+        start = _parse_offset(location["offset"], where)
+        pairs.append([start, start + _parse_offset(location["length"], where)])
+    return str(span_label), _parse_fragments(pairs, where)
+
+
+def _parse_list(element: list[Any], where: str, label: str) -> Span:
+    """Parse [start, end(, label)], [label, start, end], [[start, end], label] or [text, label]."""
+    if isinstance(element[0], list):
+        return str(element[1]) if len(element) > 1 else label, _parse_fragments(element[0], where)
+    if not isinstance(element[0], str):
+        if len(element) < 2:
+            raise _span_error(element, where)
+        span_label = element[2] if len(element) > 2 and element[2] is not None else label
+        return str(span_label), _parse_offsets(element[0], element[1], where)
+    if len(element) == 2 and isinstance(element[1], list):
+        return element[0], _parse_fragments(element[1], where)
+    if len(element) == 2 and isinstance(element[1], str):
+        return element[1], element[0]
+    if len(element) < 3:
+        raise _span_error(element, where)
+    if all(isinstance(part, str) for part in element[:3]):
+        return element[2], _parse_offsets(element[0], element[1], where)
+    return element[0], _parse_offsets(element[1], element[2], where)
+
+
+def _parse_fragments(value: list[Any], where: str) -> SpanPosition:
+    pairs = value if value and isinstance(value[0], list) else [value]
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        raise _span_error(value, where)
+    fragments = tuple(sorted(_parse_offsets(start, end, where) for start, end in pairs))
+    return fragments if len(fragments) > 1 else fragments[0]
+
+
+def _parse_offsets(start: Any, end: Any, where: str) -> tuple[int, int]:
+    if type(start) is int and type(end) is int and 0 <= start <= end:
+        return start, end
+    first, last = _parse_offset(start, where), _parse_offset(end, where)
+    if last < first:
+        raise InputError(f"{where}: a span from {first} to {last} ends before it starts")
+    return first, last
+
+
+def _parse_offset(value: Any, where: str) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+\s*", value):
+        return int(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1 and value >= 0:
+        return int(value)
+    raise InputError(f"{where}: found {str(value)[:40]!r}, expected an offset, a whole number of 0 or more")
+
+
+def _span_error(element: Any, where: str) -> InputError:
+    return InputError(
+        f"{where}: found {str(element)[:60]}, expected a span: [start, end, label] or an object with start, end, label"
+    )
+
+
+SUFFIX = ".ann"
+_SPAN_LINE = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
+
+UNSCORED = {
+    "R": "relations",
+    "*": "relations",
+    "E": "events",
+    "A": "attributes",
+    "M": "attributes",
+    "N": "normalizations",
+}
+"""First letter of a line that is no span, to what it holds; of notes (#) nothing is counted."""
+
+
+def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
+    """Return spans as [fragments, label], and the numbers of relations, events and other annotations.
+
+    Raises
+    ------
+    InputError
+        For a T line of another form.
+    """
+    spans: list[list[object]] = []
+    unscored = Counter[str]()
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            if not line.startswith("T"):
+                if kind := UNSCORED.get(line[:1]):
+                    unscored[kind] += 1
+                continue
+            match = _SPAN_LINE.match(line.rstrip("\r\n"))
+            if match is None:
+                raise InputError(
+                    f"{path}, line {number}: found {line.strip()[:40]!r}, expected T1<tab>LABEL START END<tab>text"
+                )
+            fragments = [[int(offset) for offset in part.split(" ")] for part in match[2].split(";")]
+            spans.append([fragments, match[1]])
+    return spans, unscored
+
+
+_TEXT_LINE = re.compile(r"([^|\t\s]+)\|[ta]\|")
+
+
+def is_pubtator(start: str) -> bool:
+    """Return whether the beginning of a file looks like PubTator.
+
+    Examples
+    --------
+    >>> is_pubtator("1234|t|A title"), is_pubtator("a|b|c")
+    (True, False)
+    """
+    return _TEXT_LINE.match(start.lstrip()) is not None
+
+
+def read_pubtator(listing: FileListing) -> FileListing:
+    """Add the documents of a PubTator file to the listing, with [start, end, type] for each annotation.
+
+    Raises
+    ------
+    InputError
+        For a line that is neither text nor annotation nor relation.
+    """
+    path = listing.path
+    relations = Counter[str]()
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            cells = line.rstrip("\r\n").split("\t")
+            match = _TEXT_LINE.match(line)
+            item = match[1] if match else cells[0]
+            if item not in listing.items:
+                listing.add(item, [], f"line {number}")
+            if match:
+                continue
+            if len(cells) > 2 and not cells[1].isdecimal():
+                relations[item] += 1
+                continue
+            if len(cells) < 5 or not cells[2].isdecimal():
+                raise InputError(
+                    f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
+                )
+            listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
+    if not listing.items:
+        raise build_empty_error(path)
+    for n_relations in relations.values():
+        listing.add_unscored({"relations": n_relations})
+    return listing
+
 
 PREDICTED_NAMES = ("pred_extracts", "predicted_ner", "predicted_spans", "predicted_entities", "pred_spans",
                    "pred_entities", "pred_ner", "predictions", "prediction", "predicted", "preds", "pred",
@@ -64,31 +383,31 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     if gold is None and not _has_gold(sources[0].path, options):
         raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
     gold_listing = _read_listing(options, options.gold_column, gold_names, gold or sources[0].path)
-    has_slots = _are_slots(options, gold_listing)
-    parse_items = _build_parser(options, slots=has_slots)
-    gold_listing = gold_listing.convert_values(parse_items)
+    match = options.own.get("match", "auto")
+    has_slots = match == "ceaf" if match != "auto" else any(map(has_entities, gold_listing.items.values()))
+    label_map = {source: target for target, labels in options.label_map for source in labels}
+
+    def parse(value: Any, where: str) -> Any:
+        if has_slots:
+            return parse_entities(value, where, label_map)
+        return collect_spans(iter_spans(value, where), label_map)
+
+    gold_listing = gold_listing.convert_values(parse)
     names = (*PREDICTED_NAMES, *SPAN_NAMES)
     systems = read_by_system(
-        sources, lambda path: _read_listing(options, options.prediction_column, names, path).convert_values(parse_items)
+        sources, lambda path: _read_listing(options, options.prediction_column, names, path).convert_values(parse)
     )
     scope, notes = _describe_unscored([gold_listing, *systems.values()], options)
     aligned = align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     count_matches = count_entity_matches if has_slots else count_exact_matches
-    fields = ListFields.from_outputs(aligned.gold, list(aligned.systems.values()), count_matches)
-    return Counts(
-        systems=tuple(systems),
-        fields=fields,
-        n_items=aligned.n_items,
-        name=options.name,
-        ids=aligned.ids,
-        groups=aligned.groups,
-        labels=fields.labels,
-        predicted_labels=fields.others,
-        present=aligned.present,
-        outputs=Outputs(
-            tuple(to_object_array(column) for column in aligned.systems.values()), to_object_array(aligned.gold)
-        ),
-        suggested=("f1", "macro-f1") if fields.labels else ("f1",),
+    fields, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), count_matches)
+    return build_list_counts(
+        aligned,
+        fields,
+        options,
+        labels=labels,
+        predicted_labels=others,
+        suggested=("f1", "macro-f1") if labels else ("f1",),
         warnings=(*aligned.warnings, *notes),
         scope=scope,
     )
@@ -139,14 +458,11 @@ def count_unscored(record: Mapping[str, Any], key: str) -> dict[str, int]:
         for name, value in part.items():
             kind = next((kind for kind in LINKS if name.lower().endswith(kind)), None)
             if kind is not None and name != key and isinstance(value, list):
-                counts[kind] = counts.get(kind, 0) + sum(map(_count_links, value))
+                # an element is a relation, or a list of relations
+                has_lists = (isinstance(e, list) and all(isinstance(part, list) for part in e) for e in value)
+                links = (len(e) if is_list else 1 for e, is_list in zip(value, has_lists, strict=True))
+                counts[kind] = counts.get(kind, 0) + sum(links)
     return counts
-
-
-def _count_links(element: Any) -> int:
-    """Return the number of relations in an element: 1, or the length if the element is a list of relations."""
-    is_list_of_lists = isinstance(element, list) and all(isinstance(part, list) for part in element)
-    return len(element) if is_list_of_lists else 1
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -176,29 +492,19 @@ def _is_ann(path: Path) -> bool:
 def _read_listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> FileListing:
     """Read the values that hold spans, without parsing the spans."""
     listing = FileListing(path, {}, {})
-    if path.is_dir():
-        for item, file in iter_folder(path, (SUFFIX,)):
+    if path.is_dir() or _is_ann(path):
+        folder = iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        for item, file in folder:
             spans, unscored = read_ann(file)
-            listing.add(item, spans, f"file {file.name}")
+            listing.add(item, spans, f"file {file.name}" if path.is_dir() else "line 1")
             listing.add_unscored(unscored)
-        return listing
-    if _is_ann(path):
-        spans, unscored = read_ann(path)
-        listing.add("1", spans, "line 1")
-        listing.add_unscored(unscored)
-        return replace(listing, has_ids=False)
+        return replace(listing, has_ids=path.is_dir())
     if is_pubtator(read_head(path)):
         return read_pubtator(listing)
     requested = column or options.own.get("spans")
     if is_json(path):
-        return read_listing(
-            path,
-            lambda record: _find_key(record, requested, names),
-            "spans",
-            options,
-            by_label=True,
-            count_unscored=count_unscored,
-        )
+        find_key = partial(_find_key, requested=requested, names=names)
+        return read_listing(path, find_key, "spans", options, by_label=True, count_unscored=count_unscored)
     return _read_rows(listing, options)
 
 
@@ -208,24 +514,6 @@ def _has_gold(path: Path, options: Options) -> bool:
         return False
     start = read_head(path)
     return any(f'"{name}"' in start for name in (options.gold_column, *GOLD_NAMES) if name)
-
-
-def _are_slots(options: Options, gold: FileListing) -> bool:
-    """Return whether labels are slots filled by entities, as the options say or else the gold data show."""
-    match = options.own.get("match", "auto")
-    if match != "auto":
-        return match == "ceaf"
-    return any(has_entities(value) for value in gold.items.values())
-
-
-def _build_parser(options: Options, *, slots: bool) -> Callable[[Any, str], Any]:
-    """Return a function that parses an item's value into spans, or into entities by slot."""
-    label_map = {source: target for target, sources in options.label_map for source in sources}
-
-    def read(value: Any, where: str) -> Any:
-        return parse_entities(value, where, label_map) if slots else collect_spans(iter_spans(value, where), label_map)
-
-    return read
 
 
 def collect_spans(spans: Iterator[Span], label_map: Mapping[str, str]) -> frozenset[Any]:

@@ -10,13 +10,16 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import to_object_array
+from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
-from sigdask.formats.reading.json.records import find_id_keys, get_id_parts, is_json, read_head
+from sigdask.formats.reading.files import (
+    build_empty_error,
+    open_text,
+    parse_header,
+    read_delimited_rows,
+    read_head_lines,
+)
+from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.listings import (
     FileListing,
     align_listings,
@@ -27,10 +30,11 @@ from sigdask.formats.reading.listings import (
     read_listing,
 )
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.rows import parse_header, read_delimited_rows
+from sigdask.formats.spans.matching import build_list_counts, count_terms
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "keyphrases", "keywords")
 TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
+COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
 GOLD_NAMES = ("gold_terms", "gold_term")
 SUFFIXES = (".key", ".keys", ".term", ".terms")
 """Of files with the terms of one document."""
@@ -55,25 +59,8 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     gold_listing = _read_listing(options, options.gold_column, GOLD_NAMES, gold)
     systems = read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
     aligned = align_listings(gold_listing, systems, options, NO_TERMS)
-    columns = [to_object_array(aligned.gold), *(to_object_array(column) for column in aligned.systems.values())]
-    n_predicted = np.column_stack([[len(terms) for terms in column] for column in columns[1:]])
-    shared = [[len(a & b) for a, b in zip(column, columns[0], strict=True)] for column in columns[1:]]
-    return Counts(
-        systems=tuple(systems),
-        fields={
-            "tp": np.column_stack(shared).astype(np.int32),
-            "predicted": n_predicted.astype(np.int32),
-            "gold": np.array([len(terms) for terms in columns[0]], np.int32)[:, None],
-        },
-        n_items=aligned.n_items,
-        name=options.name,
-        ids=aligned.ids,
-        groups=aligned.groups,
-        present=aligned.present,
-        outputs=Outputs(tuple(columns[1:]), columns[0]),
-        suggested=("f1", "type-f1"),
-        warnings=aligned.warnings,
-    )
+    fields = count_terms(aligned.gold, list(aligned.systems.values()))
+    return build_list_counts(aligned, fields, options, suggested=("f1", "type-f1"), warnings=aligned.warnings)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -88,9 +75,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
         return any(name and re.search(rf'"{re.escape(name)}"\s*:\s*(\[|null)', start, re.IGNORECASE) for name in names)
     cells = _read_header(start)
-    if _are_lists_of_kinds(path, gold):
-        return True
-    return len(cells) > 1 and any(cell in (*TERM_NAMES, *LIST_NAMES) for cell in cells)
+    return _are_lists_of_kinds(path, gold) or (len(cells) > 1 and not set(cells).isdisjoint(COLUMN_NAMES))
 
 
 def _read_header(start: str) -> list[str]:
@@ -105,9 +90,8 @@ def _read_listing(options: Options, column: str | None, extra_names: tuple[str, 
         return listing
     requested = column or options.own.get("terms")
     if is_json(path):
-        names = (*extra_names, *LIST_NAMES)
-        records = read_listing(path, lambda record: _find_list_key(record, requested, names), "terms", options)
-        return records.convert_values(partial(_parse_terms, options))
+        find_key = partial(_find_list_key, requested=requested, names=(*extra_names, *LIST_NAMES))
+        return read_listing(path, find_key, "terms", options).convert_values(partial(_parse_terms, options))
     return _read_rows(listing, requested, extra_names, options)
 
 
@@ -130,12 +114,9 @@ def _find_list_key(record: Mapping[str, Any], requested: str | None, names: Sequ
     for name in names:
         if name in lowered and isinstance(record[lowered[name]], list | str | None):
             return lowered[name]
-    lists = [key for key, value in record.items() if _is_list_of_texts(value)]
+    candidates = ((key, value) for key, value in record.items() if isinstance(value, list))
+    lists = [key for key, value in candidates if all(isinstance(term, str) for term in value)]
     return lists[0] if len(lists) == 1 else None
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(term, str) for term in value)
 
 
 def _parse_terms(options: Options, value: Any, where: str) -> frozenset[str]:
@@ -173,9 +154,8 @@ def _read_rows(
     path = listing.path
     rows = read_delimited_rows(path)
     first_row = next(rows)
-    names, column, has_header = _find_columns(
-        path, [cell.strip() for cell in first_row[1]], requested, extra_names, options
-    )
+    header = [cell.strip() for cell in first_row[1]]
+    names, column, has_header = _find_columns(path, header, requested, extra_names, options)
     if not has_header:
         rows = chain((first_row,), rows)
     has_lists = names[column].lower() in LIST_NAMES
@@ -199,34 +179,22 @@ def _find_columns(
     path: Path, names: list[str], requested: str | None, extra_names: tuple[str, ...], options: Options
 ) -> tuple[list[str], int, bool]:
     """Return the column names, the index of the terms, and whether the first row is a header."""
-    has_header = any(name.lower() in (*TERM_NAMES, *LIST_NAMES) for name in names) or find_id_keys(
+    lowered = [name.lower() for name in names]
+    has_header = not set(lowered).isdisjoint(COLUMN_NAMES) or find_id_keys(
         dict.fromkeys(names), replace(options, id_column=None)
     )
-    if (
-        not has_header
-        and requested is not None
-        and requested.isdecimal()
-        and 0 < int(requested) <= len(names)
-        and requested not in names
-    ):
+    if requested is not None and requested in names:
+        return names, names.index(requested), True
+    if not has_header and requested is not None and requested.isdecimal() and 0 < int(requested) <= len(names):
         numbers = [str(k) for k in range(1, len(names) + 1)]
         if requested != "1" and options.id_column is None:
             numbers[0] = "item"
         return numbers, int(requested) - 1, False
-    column = _find_term_column(path, names, requested, extra_names)
-    return (["item", "term"], 1, False) if column is None else (names, column, True)
-
-
-def _find_term_column(path: Path, names: list[str], requested: str | None, extra_names: tuple[str, ...]) -> int | None:
-    """Return the index of the column of terms, or None for two columns without a header."""
-    lowered = [name.lower() for name in names]
-    if requested is not None and requested in names:
-        return names.index(requested)
-    for name in (*extra_names, *TERM_NAMES, *LIST_NAMES):
+    for name in (*extra_names, *COLUMN_NAMES):
         if name in lowered:
-            return lowered.index(name)
+            return names, lowered.index(name), True
     if len(names) == 2 and requested is None:
-        return None
+        return ["item", "term"], 1, False
     raise InputError(
         f"{path}: which column holds the terms? Columns: {', '.join(names)}; name it with --format terms:terms=COLUMN"
     )
@@ -241,7 +209,7 @@ def find_kinds(path: Path) -> frozenset[str]:
     if not lines or any(len(cells) != 2 for cells in lines):
         return NO_TERMS
     terms, labels = ({cells[k].strip() for cells in lines} for k in (0, 1))
-    if any(name.lower() in (*TERM_NAMES, *LIST_NAMES) for name in lines[0]):
+    if any(name.lower() in COLUMN_NAMES for name in lines[0]):
         return NO_TERMS
     are_few = len(labels) <= min(MOST_LABELS, len(lines) / 4) and all(map(LABEL.fullmatch, labels))
     without_digits = sum(not any(map(str.isdigit, term)) for term in terms)
@@ -277,10 +245,9 @@ def _is_flat(path: Path) -> bool:
         return False
     with open_text(path) as text:
         lines = [line for line in islice(text, 50) if line.strip()]
-    return not any("\t" in line for line in lines) and not any(
-        cell in (*TERM_NAMES, *LIST_NAMES)
-        for cell in _read_header("".join(lines))[1:] + _read_header("".join(lines))[:-1]
-    )
+    header = _read_header("".join(lines))
+    has_names = len(header) > 1 and not set(header).isdisjoint(COLUMN_NAMES)
+    return not any("\t" in line for line in lines) and not has_names
 
 
 def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
@@ -292,11 +259,9 @@ def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) ->
     gold_terms = _read_flat_terms(options, gold)
     system_terms = read_by_system(sources, partial(_read_flat_terms, options))
     notes = ["one flat list a system: each term is exchanged on its own"]
-    kinds_by_path = {
-        path: kinds for path in (gold, *(source.path for source in sources)) if (kinds := find_kinds(path))
-    }
-    if kinds_by_path and "terms" not in options.own:
-        path, kinds = next(iter(kinds_by_path.items()))
+    paths = (gold, *(source.path for source in sources))
+    path, kinds = next(((path, kinds) for path in paths if (kinds := find_kinds(path))), (gold, NO_TERMS))
+    if kinds and "terms" not in options.own:
         examples = ", ".join(sorted(kinds)[:4])
         notes.append(
             f"{path}: column 1 is taken for terms, column 2 ({examples}) for their labels (else: terms:terms=2)"
@@ -307,7 +272,7 @@ def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) ->
 def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
     """Read the first column of a list of terms; further columns are ignored."""
     cells = [line.split("\t", 1)[0].strip() for line in _read_lines(path)]
-    if cells and cells[0].lower() in (*TERM_NAMES, *LIST_NAMES):
+    if cells and cells[0].lower() in COLUMN_NAMES:
         cells = cells[1:]
     terms = _clean_terms(cells, options)
     if not terms:

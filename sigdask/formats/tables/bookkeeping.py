@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.item_texts import ScopeNote
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages_only import (
     STEP,
@@ -24,7 +23,7 @@ from sigdask.formats.reading.averages_only import (
     build_training_curve_error,
     is_metric_name,
 )
-from sigdask.formats.reading.numbers import MISSING, is_number, is_percent
+from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, INDEX_NAME, SCORE_NAMES, SYSTEM_NAMES, FileTable
@@ -126,11 +125,14 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         return
     if is_only_file:
         _check_no_averages(table, options)
-    if _has_ids(table):
+    if any(name.lower() in ID_NAMES and name not in table.list_row_columns() for name in table.columns):
         return
     systems = None if system is None or system in table.nested else Factor.from_values(table.columns[system])
-    step = _find_step_column(table, systems)
-    if step is not None and step not in (*options.groups, *options.ignore):
+    first_column = next(iter(table.columns))
+    is_amount = AMOUNT_NAMES.fullmatch(first_column) and _is_rising(table, first_column, None, rises_always=True)
+    steps = [name for name in table.columns if STEP.fullmatch(name) and _is_rising(table, name, systems)]
+    step = next(iter([first_column] if is_amount else steps), "")
+    if step and step not in (*options.groups, *options.ignore):
         raise build_training_curve_error(table.path, step)
     if systems is None or system in options.ignore or not table.header:
         return
@@ -150,18 +152,11 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         )
 
 
-def _find_step_column(table: FileTable, systems: Factor | None) -> str | None:
-    """Return the column that counts training steps, or None if rows are not points of a curve."""
-    first_column = next(iter(table.columns))
-    if AMOUNT_NAMES.fullmatch(first_column) and _is_rising(table, first_column, None, rises_always=True):
-        return first_column
-    return next((name for name in table.columns if STEP.fullmatch(name) and _is_rising(table, name, systems)), None)
-
-
 def _check_no_averages(table: FileTable, options: Options) -> None:
     """Raise an error for a table with one row of averages per system, whatever the column of systems is called.
 
-    Beside other columns than metrics, a name is that of an item as well as of a system, unless systems are ranked.
+    Averages are several metrics, or scores beside a rank. Beside other columns than metrics, a name is that of an item
+    as well as of a system.
     """
     aside = {*options.groups, *options.ignore, *table.nested}
     names = [name for name in table.columns if table.header and name not in aside and not _has_scores(table, name)]
@@ -175,16 +170,11 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         if is_system:
             raise build_leaderboard_error(table.path, name)
-        if table.n_rows <= (FEWEST_ROWS - 1 if is_index else MOST_ENTRIES) and _are_averages(numbers, scores):
+        metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
+        are_metrics = bool(metrics) and all(is_metric_name(name) or is_summary_name(name) for name in metrics)
+        are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
+        if table.n_rows <= (FEWEST_ROWS - 1 if is_index else MOST_ENTRIES) and are_averages:
             raise build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
-
-
-def _are_averages(numbers: Sequence[str], scores: Sequence[str]) -> bool:
-    """Return whether the names of numeric columns suggest averages: several metrics, or scores beside a rank."""
-    if any(map(RANK_NAMES.fullmatch, numbers)):
-        return True
-    metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
-    return len(scores) > 1 and bool(metrics) and all(is_metric_name(name) or is_summary_name(name) for name in metrics)
 
 
 def _has_scores(table: FileTable, name: str) -> bool:
@@ -206,15 +196,9 @@ def _check_one_score(table: FileTable, options: Options, system: str) -> None:
     ]
     if scores:
         raise InputError(
-            f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; "
-            "choose the score "
-            "with --score-column, or call its column 'score'"
+            f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; choose "
+            "the score with --score-column, or call its column 'score'"
         )
-
-
-def _has_ids(table: FileTable) -> bool:
-    """Return whether a column has an id name and is not just a row number."""
-    return any(name.lower() in ID_NAMES and name not in table.list_row_columns() for name in table.columns)
 
 
 def _is_rising(table: FileTable, name: str, systems: Factor | None, *, rises_always: bool = False) -> bool:
@@ -235,7 +219,7 @@ def _is_rising(table: FileTable, name: str, systems: Factor | None, *, rises_alw
 
 def check_gold_labels(table: FileTable, options: Options) -> None:
     """Raise an error for gold labels next to real-valued predictions, which look like scores."""
-    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore, *table.nested)
+    columns = table.list_system_columns(options, *table.nested)
     gold = next((name for name in columns if name.lower() in GOLD_LIKE_NAMES and table.is_numeric(name)), None)
     if gold is None or len(columns) < 2:
         return
@@ -244,7 +228,7 @@ def check_gold_labels(table: FileTable, options: Options) -> None:
     )
     if real is not None:
         raise InputError(
-            f"{describe_real_values(table.path, real, Factor.from_values(table.columns[real]))}; the column {gold!r} "
+            f"{_describe_real_values(table.path, real, Factor.from_values(table.columns[real]))}; the column {gold!r} "
             "is taken for what "
             f"they predict. Are all columns scores of systems? Then say --format wide, or --ignore {gold}"
         )
@@ -270,7 +254,7 @@ def is_real_valued(column: Factor) -> bool:
     return not all(are_whole) if len(levels) > MOST_LABELS else not any(are_whole)
 
 
-def describe_real_values(path: object, column: str, values: Factor) -> str:
+def _describe_real_values(path: object, column: str, values: Factor) -> str:
     """Return a message that a column of labels holds real numbers, with advice."""
     subject = f"column {column!r} holds" if column else "holds"
     return (
@@ -284,7 +268,7 @@ def describe_real_values(path: object, column: str, values: Factor) -> str:
 def check_labels(path: object, name: str, column: Factor, options: Options) -> None:
     """Raise an error for real numbers as labels, unless the user chose a format of labels."""
     if options.is_detected and is_real_valued(column):
-        raise InputError(describe_real_values(path, name, column))
+        raise InputError(_describe_real_values(path, name, column))
 
 
 def select_systems(table: FileTable, options: Options, columns: Sequence[str]) -> list[str]:
@@ -306,7 +290,7 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     """
     if "systems" in options.own:
         return table
-    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore, *table.nested)
+    columns = table.list_system_columns(options, *table.nested)
     requested = {*options.metrics, options.score_column}
     reasons = {name: reason for name, reason in _find_non_scores(table, columns).items() if name not in requested}
     systems = [name for name in reasons if name.lower() == "step" and _is_binary_score(table, name)]

@@ -1,27 +1,51 @@
-"""Wide tables of scores: one column for each system, or one file for each system."""
+"""Tables of scores or responses.
+
+Wide tables have a column for each system, or are one file for each system. Long tables have a row for each system and
+item, in one or several files. Tables of responses say in each row whether a response is of interest, and which systems
+gave it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
-from sigdask.counts.texts import Texts
+from sigdask.counts.fields import LazyColumns
+from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import is_metric_name
-from sigdask.formats.reading.numbers import has_numbers
-from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
-from sigdask.formats.reading.replicates import select_one_sample
-from sigdask.formats.reading.summaries import has_mean_row, remove_summary_columns
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, FileTable, build_header_error, read_table
+from sigdask.formats.reading.columns import has_numbers
+from sigdask.formats.reading.listings import build_set_counts, read_by_system
+from sigdask.formats.reading.options import Options, Source, build_repeated_system_error, list_row_systems
+from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
+from sigdask.formats.reading.summaries import (
+    find_summary_items,
+    has_mean_row,
+    remove_summary_columns,
+    remove_summary_rows,
+)
+from sigdask.formats.reading.tables import (
+    ID_NAMES,
+    ROW_NAMES,
+    SCORE_NAMES,
+    SYSTEM_NAMES,
+    FileTable,
+    build_header_error,
+    read_table,
+)
 from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, select_systems
-from sigdask.formats.tables.score_notation import read_score_table
+from sigdask.formats.tables.notation import convert_scores, read_score_table
+from sigdask.metrics import is_lower_better
+from sigdask.text import describe_items
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -48,7 +72,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     score_columns: dict[str, tuple[FileTable, str, RowOrder]] = {}
     path_by_system: dict[str, Path] = {}
     for source, table, order in zip(sources, tables, [FILE_ORDER, *orders], strict=True):
-        columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
+        columns = table.list_system_columns(options)
         columns = select_systems(table, options, columns)
         if not table.header and len(table.columns) > 1:
             commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
@@ -66,7 +90,13 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             score_columns[name or source.system] = table, column, order
     if len(score_columns) < 2 and len(sources) == 1:
         raise _build_single_system_error(tables[0], next(iter(score_columns)), texts, options)
-    scores = ScoreTables(score_columns)
+
+    def read_scores(system: str) -> NDArray[np.float64]:
+        table, column, order = score_columns[system]
+        numbers: NDArray[np.float64] = table.get_numbers(column)[order]
+        return numbers
+
+    scores = LazyColumns([*score_columns], read_scores)
     groups = get_group_columns(tables[0], options)
     warnings += [
         f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"
@@ -99,27 +129,8 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     )
     return InputError(
         f"{table.path}: a comparison needs two systems or more, found only {name!r}; columns: "
-        f"{columns}{left_out}.{advice}"
-        " Give the scores of two systems at least"
+        f"{columns}{left_out}.{advice} Give the scores of two systems at least"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreTables(Mapping[str, NDArray[np.float64]]):
-    """The scores of systems in table columns, read on demand."""
-
-    score_columns: Mapping[str, tuple[FileTable, str, RowOrder]]
-
-    def __getitem__(self, system: str) -> NDArray[np.float64]:
-        table, column, order = self.score_columns[system]
-        numbers: NDArray[np.float64] = table.get_numbers(column)[order]
-        return numbers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.score_columns)
-
-    def __len__(self) -> int:
-        return len(self.score_columns)
 
 
 def _describe_doubts(
@@ -153,9 +164,7 @@ def find_group_columns(table: FileTable, options: Options) -> list[str]:
     groups: list[str] = []
     if "systems" in options.own:
         return groups
-    for name in table.list_other_columns(
-        table.find_id_column(options), *options.groups, *options.ignore, *table.nested
-    ):
+    for name in table.list_system_columns(options, *table.nested):
         cells = table.columns[name]
         if has_numbers(Texts.from_values(cells[:1])):
             continue
@@ -169,3 +178,213 @@ def check_no_gold(gold: Path | None, name: str) -> None:
     """Raise an error if there is a gold file."""
     if gold is not None:
         raise InputError(f"--gold {gold}: format {name} holds scores and takes no gold file")
+
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "x", "1.0"})
+FALSE_WORDS = frozenset({"0", "false", "no", "", "0.0"})
+
+
+def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read one table of responses, or one list of ids for each system and a list of gold ids."""
+    options.check_format_options("responses")
+    if gold is not None:
+        return _read_lists(sources, gold, options)
+    if len(sources) > 1:
+        raise InputError(
+            "format responses: give one table with a column a system, or --gold and a list of ids a system"
+        )
+    table = remove_summary_rows(read_table(sources[0].path, options.ignore), options)
+    name = options.gold_column or table.find_column(("gold", "of_interest", "correct"))
+    if name is None:
+        raise InputError(
+            f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
+        )
+    table = select_one_sample(table, table.find_id_column(options), options, gold=name)
+    is_of_interest = parse_truths(table, name)
+    systems = table.list_system_columns(options, name)
+    return Counts.from_responses(
+        is_of_interest,
+        {system: parse_truths(table, system) for system in systems},
+        ids=table.get_ids(options),
+        groups=get_group_columns(table, options),
+        name=options.name,
+        warnings=table.notes,
+    )
+
+
+def parse_truths(table: FileTable, name: str) -> list[bool]:
+    """Return a column of truth values (1/0, true/false, yes/no) as booleans."""
+    cells = [cell.lower() for cell in table.get_column(name)]
+    for line_number, cell in zip(table.lines, cells, strict=True):
+        if cell not in TRUE_WORDS and cell not in FALSE_WORDS:
+            raise InputError(
+                f"{table.path}, line {line_number}, column {name!r}: found {cell!r}, expected 1 or 0 (true/false, "
+                "yes/no, x); leave other columns out with --ignore"
+            )
+    return [cell in TRUE_WORDS for cell in cells]
+
+
+def _read_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
+    if options.groups:
+        raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
+    ids_by_system = read_by_system(sources, partial(_read_ids, options))
+    return build_set_counts(_read_ids(options, gold), ids_by_system, options.name)
+
+
+def _read_ids(options: Options, path: Path) -> frozenset[str]:
+    table = read_table(path, options.ignore)
+    name = table.find_id_column(options) or next(iter(table.columns))
+    return frozenset(table.get_ids(replace(options, id_column=name, align="id")) or ())
+
+
+def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read rows of system, item and score."""
+    options.check_format_options("long")
+    check_no_gold(gold, "long")
+    files = [_read_long_file(source, options) for source in sources]
+    systems, system_codes = _number_systems(files, sources)
+    items = Factor.from_values(join_columns([file.items for file in files]))
+    groups = [
+        Factor.from_values(join_columns(list(columns)))
+        for columns in zip(*(file.groups for file in files), strict=True)
+    ]
+    item_order, first_rows = items.first_occurrences
+    _check_long_rows(files, systems, system_codes, items, groups)
+    scores = _build_long_scores(systems, system_codes, items, [file.scores for file in files])
+    names = items.levels[item_order]
+    dropped, notes = find_summary_items(names, scores.values())
+    is_kept = np.ones(len(names), np.bool_)
+    is_kept[list(dropped)] = False
+    ids = names[is_kept] if dropped else names
+    rows = first_rows[item_order][is_kept]
+    item_groups = {name: column[rows] for name, column in zip(options.groups, groups, strict=True)}
+    warnings = [
+        *(note for file in files for note in file.table.notes),
+        *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
+    ]
+    if options.score_column is not None and is_lower_better(options.score_column):
+        matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
+        return build_score_counts(
+            {options.score_column: matrix}, [*scores], ids, groups=item_groups, options=options, warnings=warnings
+        )
+    return Counts.from_scores(
+        {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
+        ids=ids,
+        groups=item_groups,
+        name=options.name,
+        missing=options.missing_policy,
+        min_items=options.min_items,
+        warnings=warnings,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _LongFile:
+    """A table of rows of system, item and score, and its columns that are read."""
+
+    table: FileTable
+    groups: list[Texts]
+    systems: Factor
+    items: Texts
+    scores: NDArray[Any]
+
+
+def _read_long_file(source: Source, options: Options) -> _LongFile:
+    table = read_table(source.path, options.ignore, options.decimal)
+    columns = {}
+    for role, requested, names, option in (
+        ("system", options.system_column, SYSTEM_NAMES, "--system-column"),
+        ("item", options.id_column, ID_NAMES, "--id"),
+        ("score", options.score_column, SCORE_NAMES, "--score-column"),
+    ):
+        name = requested or table.find_column(names)
+        if name is None:
+            raise InputError(
+                f"{table.path}: no {role} column; columns: {', '.join(table.columns)}; name it with {option}"
+            )
+        table.get_column(name)
+        columns[role] = name
+    table = convert_scores(table, options, [columns["score"]])
+    table = select_one_sample(table, columns["item"], options, system=columns["system"])
+    others = table.list_other_columns(*columns.values(), *options.groups, *options.ignore, *table.nested)
+    if omitted := [name for name in others if table.is_numeric(name)]:
+        note = (
+            f"{table.path}: {columns['score']!r} is compared; {describe_items(omitted, 'column')} left out "
+            "(--score-column chooses another)"
+        )
+        table = replace(table, notes=[*table.notes, ScopeNote(note)])
+    return _LongFile(
+        table,
+        [Texts.from_values(table.get_column(name)) for name in options.groups],
+        Factor.from_values(table.get_column(columns["system"])),
+        Texts.from_values(table.get_column(columns["item"])),
+        table.get_numbers(columns["score"]),
+    )
+
+
+def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the systems in the order of their first rows, and the number of each row's system."""
+    homes: dict[str, Path] = {}
+    numbers: dict[str, int] = {}
+    row_numbers = []
+    for file, source in zip(files, sources, strict=True):
+        order = file.systems.first_occurrences[0]
+        names = list_row_systems(source, file.systems.levels[order].tolist(), homes, is_only_file=len(sources) == 1)
+        codes = np.empty(len(order), np.intp)
+        codes[order] = [numbers.setdefault(name, len(numbers)) for name in names]
+        row_numbers.append(codes[file.systems.codes])
+    return [*numbers], np.concatenate(row_numbers)
+
+
+def _check_long_rows(
+    files: Sequence[_LongFile],
+    systems: Sequence[str],
+    system_codes: NDArray[np.intp],
+    items: Factor,
+    groups: Sequence[Factor],
+) -> None:
+    """Raise an error for the first row with a second score of an item, or with other groups of it."""
+    cells = system_codes * len(items.levels) + items.codes
+    sorted_cells = np.sort(cells)
+    item_rows = items.first_occurrences[1][items.codes]
+    if not (sorted_cells[1:] == sorted_cells[:-1]).any() and all(
+        (group.codes == group.codes[item_rows]).all() for group in groups
+    ):
+        return
+    first_rows = np.unique(cells, return_index=True)[1][np.unique(cells, return_inverse=True)[1].reshape(-1)]
+    is_repeated = first_rows != np.arange(len(cells))
+    row = int(np.argmax(np.any([is_repeated, *(group.codes != group.codes[item_rows] for group in groups)], axis=0)))
+    places = [(file.table.path, line) for file in files for line in file.table.lines]
+    (path, line), item = places[row], items[row]
+    if is_repeated[row]:
+        other_path, other_line = places[first_rows[row]]
+        raise InputError(
+            f"{path}, line {line}: system {systems[system_codes[row]]!r}, item {item!r} has a score already, "
+            f"on line {other_line} of {other_path}"
+        )
+    group, other_group = (tuple(column[int(k)] for column in groups) for k in (row, item_rows[row]))
+    raise InputError(f"{path}, line {line}: item {item!r} is in {group}, elsewhere in {other_group}")
+
+
+def _build_long_scores(
+    systems: list[str], system_codes: NDArray[np.intp], items: Factor, values_by_file: list[NDArray[Any]]
+) -> LazyColumns:
+    """Return the scores of each system in item order, NaN where it has none."""
+    order = np.argsort(system_codes, kind="stable")
+    bounds = np.searchsorted(system_codes[order], np.arange(len(systems) + 1))
+    n_items = len(items.levels)
+    positions = np.empty(n_items, np.intp)
+    positions[items.first_occurrences[0]] = np.arange(n_items)
+    positions = positions[items.codes[order]]
+    values = np.concatenate(values_by_file)[order] if len(values_by_file) > 1 else values_by_file[0][order]
+    file_numbers = np.repeat(np.arange(len(values_by_file)), [len(values) for values in values_by_file])
+    kinds = [values_by_file[file_numbers[order[start]]].dtype for start in bounds[:-1]]
+
+    def get_scores(system: str) -> NDArray[Any]:
+        k = systems.index(system)
+        span = slice(bounds[k], bounds[k + 1])
+        scores = np.full(n_items, np.nan, kinds[k])
+        scores[positions[span]] = values[span]
+        return scores
+
+    return LazyColumns(systems, get_scores)

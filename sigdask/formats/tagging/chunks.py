@@ -8,9 +8,8 @@ what it does not allow is no chunk (the strict mode of seqeval).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +87,11 @@ def are_suffixed(labels: Iterable[str]) -> bool:
     return all(map(SUFFIXED.fullmatch, tags)) and not all(map(TAG.fullmatch, tags))
 
 
+def is_chunk_tag(label: str) -> bool:
+    """Return whether a label is O, or a letter of a scheme with or without a type, as in B-PER."""
+    return label == "O" or TAG.fullmatch(label) is not None
+
+
 def to_prefixed(label: str) -> str:
     """Return a tag such as PER-B with its letter in front (B-PER), and any other label unchanged.
 
@@ -146,10 +150,12 @@ class Chunks:
         if not len(gold.start):
             return np.zeros(len(self.start), np.bool_)
         indices = np.minimum(np.searchsorted(gold.start, self.start), len(gold.start) - 1)
-        is_same = (
-            (gold.start[indices] == self.start) & (gold.end[indices] == self.end) & (gold.type[indices] == self.type)
-        )
-        return np.asarray(is_same)
+        is_same = (gold.start[indices] == self.start) & (gold.end[indices] == self.end)
+        return np.asarray(is_same & (gold.type[indices] == self.type))
+
+    def select(self, mask: NDArray[np.bool_]) -> Chunks:
+        """Return the chunks that a mask selects."""
+        return Chunks(self.start[mask], self.end[mask], self.type[mask], self.sentence[mask])
 
 
 def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkScheme) -> Chunks:
@@ -203,70 +209,13 @@ def _match_rules(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[n
     return matches
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkFields(Mapping[str, Array]):
-    """Fields of sentences with chunks, computed on access.
+def count_chunks(gold: Chunks, predicted: Sequence[Chunks]) -> dict[str, NDArray[np.int64]]:
+    """Return the entries of `MatchFields`: correct, predicted and gold chunks by sentence, system and type."""
 
-    `tp`, `predicted` and `gold` are chunks, of all types or of one (`tp[LOC]`); `correct` and
-    `items` are tokens, so that accuracy is that of tokens.
+    def list_entries(columns: Iterable[Chunks]) -> NDArray[np.int64]:
+        rows = [np.column_stack([c.sentence, np.full_like(c.sentence, s), c.type - 1]) for s, c in enumerate(columns)]
+        entries = np.concatenate(rows)
+        return np.column_stack([entries, np.ones(len(entries), np.int64)])
 
-    Attributes
-    ----------
-    gold : Chunks
-        The right ones.
-    predicted : tuple of Chunks
-        Those of each system.
-    correct : int32 array, shape (n_sentences, n_systems)
-        Tokens labelled right.
-    tokens : int32 array, shape (n_sentences, 1)
-        How many there are.
-    types : sequence of str
-        Types by their codes; the first is that of O.
-    """
-
-    gold: Chunks
-    predicted: tuple[Chunks, ...]
-    correct: Array
-    tokens: Array
-    types: Sequence[str]
-
-    @cached_property
-    def _hits(self) -> list[NDArray[np.bool_]]:
-        return [chunks.match_gold(self.gold) for chunks in self.predicted]
-
-    def __getitem__(self, name: str) -> Array:
-        if name in {"correct", "items"}:
-            return self.correct if name == "correct" else self.tokens
-        kind, bracket, rest = name.partition("[")
-        code = self._find_code(name, rest) if bracket else None
-        if kind == "gold":
-            return self._count_chunks([self.gold], code)
-        if kind == "predicted":
-            return self._count_chunks(self.predicted, code)
-        if kind == "tp":
-            return self._count_chunks(self.predicted, code, self._hits)
-        raise KeyError(name)
-
-    def _find_code(self, name: str, suffix: str) -> int:
-        if not suffix.endswith("]") or suffix[:-1] not in self.types:
-            raise KeyError(name)
-        return self.types.index(suffix[:-1])
-
-    def _count_chunks(
-        self, columns: Sequence[Chunks], code: int | None, masks: Sequence[NDArray[np.bool_]] | None = None
-    ) -> Array:
-        table = np.empty((len(self.tokens), len(columns)), np.int32)
-        for k, chunks in enumerate(columns):
-            is_counted = np.ones(len(chunks.start), np.bool_) if masks is None else masks[k]
-            if code is not None:
-                is_counted = is_counted & (chunks.type == code)
-            table[:, k] = np.bincount(chunks.sentence[is_counted], minlength=len(self.tokens))
-        return table
-
-    def __iter__(self) -> Iterator[str]:
-        yield from ("items", "correct", "tp", "predicted", "gold")
-        for label in self.types[1:]:
-            yield from (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
-
-    def __len__(self) -> int:
-        return 2 + 3 * len(self.types)
+    matched = [chunks.select(chunks.match_gold(gold)) for chunks in predicted]
+    return {"tp": list_entries(matched), "predicted": list_entries(predicted), "gold": list_entries([gold])}

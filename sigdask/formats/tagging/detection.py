@@ -1,19 +1,20 @@
-"""Detection of columns, chunk tags and plain labels in the first lines of tagged files."""
+"""Detection of columns, chunk tags and plain labels in the first lines of tagged files.
+
+Tagged sentences with one line each: tags alone, or words with their tags attached.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.tagging.chunks import TAG, are_suffixed
-from sigdask.formats.tagging.lines import check_no_trees, find_mark
+from sigdask.formats.tagging.chunks import are_suffixed, is_chunk_tag
 from sigdask.formats.tagging.records import is_json_file, sniff_records
-from sigdask.formats.tagging.scope import is_ner_column
-from sigdask.formats.tagging.sentences import UTTERANCE_END
+from sigdask.formats.tagging.sentences import UTTERANCE_END, Codes, SentenceCollector, TaggedFile, is_ner_column
 
 DOCSTART = "-DOCSTART-"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")
@@ -146,10 +147,9 @@ def find_tag_columns(path: Path) -> list[str]:
     return columns
 
 
-def _are_tags(cells: Sequence[str]) -> bool:
+def _are_tags(cells: Collection[str]) -> bool:
     """Return whether all cells are chunk tags, some of them with a type, as in B-PER."""
-    are_valid = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
-    return any("-" in cell for cell in cells) and (are_valid or are_suffixed(set(cells)))
+    return any("-" in cell for cell in cells) and (all(map(is_chunk_tag, cells)) or are_suffixed(set(cells)))
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -176,16 +176,20 @@ def _are_tagged(path: Path) -> bool:
     if not rows or len({len(row) for row in rows}) != 1:
         return False
     tags = [row[-1] for row in rows if row[-1]]
-    has_chunks = _are_tags(tags)
-    is_bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in tags)
-    return (has_chunks or is_bare) and (len(rows[0]) > 1 or breaks > 0)
+    is_bare = breaks > 0 and all(map(is_chunk_tag, tags))
+    return (_are_tags(tags) or is_bare) and (len(rows[0]) > 1 or breaks > 0)
 
 
 def find_plain_options(sources: Sequence[Source], gold: Path | None, options: Options) -> dict[str, str]:
     """Return the options for reading plain labels, if the gold labels are not chunk tags.
 
     Empty if a scheme is requested, or if O is among the labels, which may then be types of chunks. Of several
-    columns, the last one in which a system differs from gold is compared.
+    columns, the last one in which a system differs from gold is compared, or else the last column.
+
+    Raises
+    ------
+    InputError
+        For bracketed spans over several lines, which no token metric scores.
     """
     if gold is None or "scheme" in options.own:
         return {}
@@ -193,45 +197,38 @@ def find_plain_options(sources: Sequence[Source], gold: Path | None, options: Op
     gold_columns, *system_columns = [[list(column) for column in zip(*rows, strict=False)] for rows in files]
     if not gold_columns or not all(system_columns):
         return {}
-    same_width = all(len(columns) == len(gold_columns) for columns in system_columns)
+    width = len(gold_columns)
+    same_width = all(len(columns) == width for columns in system_columns)
     requested = (options.own.get("column") or options.prediction_column or "").split("+")[0]
     gold_option = options.own.get("gold-column") or options.gold_column or (requested if same_width else "-1")
-    column = (
-        parse_column("gold-column", gold_option)
-        if gold_option
-        else _find_differing_column(gold_columns, system_columns)
-    )
-    if not -len(gold_columns) <= column < len(gold_columns) or not are_plain(gold_columns[column]):
+    if gold_option:
+        column = parse_column("gold-column", gold_option)
+    else:
+        differing = (k for k in range(width - 1, 0, -1) if _differs(gold_columns[k], [s[k] for s in system_columns]))
+        column = next(differing, width - 1)
+    if not -width <= column < width or not are_plain(gold_columns[column]):
         return {}
-    has_ids = len(gold_columns) > 2 and all(map(str.isdecimal, gold_columns[0]))
+    has_ids = width > 2 and all(map(str.isdecimal, gold_columns[0]))
     number = str(column + 1 if column >= 0 else column)
-    _check_no_brackets(gold, number, gold_columns[column])
+    cells = gold_columns[column]
+    kind = next((kind for pattern, kind in BRACKETED.items() if any(map(pattern.fullmatch, cells))), None)
+    if kind is not None:
+        raise InputError(
+            f"{gold}: column {number} holds {kind} in brackets, which sigdask does not score; take the score of each "
+            "document or sentence from the task's own scorer, or choose another column with conll:column=N"
+        )
     columns = {"gold-column": number} if gold_option else {"column": number, "gold-column": number}
     return {"scheme": "raw", "tokens": "2" if has_ids else "1", **columns, **options.own}
 
 
-def _check_no_brackets(path: Path, number: str, cells: Sequence[str]) -> None:
-    """Raise for bracketed spans over several lines, which no token metric scores."""
-    kind = next((kind for pattern, kind in BRACKETED.items() if any(map(pattern.fullmatch, cells))), None)
-    if kind is not None:
-        raise InputError(
-            f"{path}: column {number} holds {kind} in brackets, which sigdask does not score; take the score of each "
-            "document or sentence from the task's own scorer, or choose another column with conll:column=N"
-        )
+def _differs(gold: Sequence[str], systems: Sequence[Sequence[str]]) -> bool:
+    return any(a != b for column in systems for a, b in zip(gold, column, strict=False))
 
 
-def are_plain(labels: Sequence[str]) -> bool:
+def are_plain(labels: Collection[str]) -> bool:
     """Return whether labels are plain: neither chunk tags nor types of chunks beside O."""
-    has_types = any("-" in label and TAG.fullmatch(label) for label in labels)
-    return not (has_types or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))
-
-
-def _find_differing_column(gold: Sequence[Sequence[str]], systems: Sequence[Sequence[Sequence[str]]]) -> int:
-    """Return the last column, except the first, in which a system differs from gold, or else the last column."""
-    for column in range(len(gold) - 1, 0, -1):
-        if any(a != b for columns in systems for a, b in zip(gold[column], columns[column], strict=False)):
-            return column
-    return len(gold) - 1
+    has_types = any("-" in label and is_chunk_tag(label) for label in labels)
+    return not (has_types or "O" in labels or all(map(is_chunk_tag, labels)) or _are_tags(labels))
 
 
 def _read_rows(path: Path) -> Rows:
@@ -242,10 +239,9 @@ def _read_rows(path: Path) -> Rows:
         return rows
     if is_header(rows[first_row]):
         del rows[first_row]
-    filled = [cells for cells in rows if cells]
-    full = len(filled[0]) if filled else 0
-    bare = count_filled(filled[0]) if filled else 0
-    width = full if any(count_filled(cells) >= full for cells in filled) else bare
+    sizes = [(len(cells), count_filled(cells)) for cells in rows if cells]
+    full, bare = sizes[0] if sizes else (0, 0)
+    width = full if any(filled >= full for _, filled in sizes) else bare
     return [trim_cells(cells, width) for cells in rows]
 
 
@@ -254,17 +250,17 @@ def _have_same_tokens(rows_a: Rows, rows_b: Rows) -> bool:
 
     A file without any end of a sentence among the other's tokens is one that lacks them.
     """
-    if sum(not row for row in rows_a[:-1]) == 0 or sum(not row for row in rows_b[:-1]) == 0:
-        has_breaks = any(not row for row in rows_a[:-1]) or any(not row for row in rows_b[:-1])
-        rows = [[row for row in rows if row] for rows in (rows_a, rows_b)]
-        return has_breaks and 2 * min(map(len, rows)) > max(map(len, rows)) and _have_same_words(*rows)
-    shared = min(len(rows_a), len(rows_b))
+    files = (rows_a, rows_b)
+    have_breaks = [any(not row for row in rows[:-1]) for rows in files]
+    if not all(have_breaks):
+        filled = [[row for row in rows if row] for rows in files]
+        return any(have_breaks) and 2 * min(map(len, filled)) > max(map(len, filled)) and _have_same_words(*filled)
+    shared = min(map(len, files))
     while shared and not (rows_a[shared - 1] and rows_b[shared - 1]):
         shared -= 1
-    same_breaks = all(bool(a) == bool(b) for a, b in zip(rows_a[:shared], rows_b[:shared], strict=True))
-    return (
-        any(not row for row in rows_a[:shared]) and same_breaks and _have_same_words(rows_a[:shared], rows_b[:shared])
-    )
+    parts = [rows[:shared] for rows in files]
+    breaks = [[not row for row in rows] for rows in parts]
+    return any(breaks[0]) and breaks[0] == breaks[1] and _have_same_words(*parts)
 
 
 def _have_same_words(rows_a: Rows, rows_b: Rows) -> bool:
@@ -272,3 +268,68 @@ def _have_same_words(rows_a: Rows, rows_b: Rows) -> bool:
     widths = {len(row) for pair in pairs for row in pair} - {0}
     n_same = sum(a[:1] == b[:1] for a, b in pairs)
     return len(widths) == 1 and min(widths) > 1 and 10 * n_same >= 9 * len(pairs)
+
+
+MARKS = ("/", "_", "|")
+"""What may stand between a word and its tag."""
+
+TERMINAL = re.compile(r"\([^()\s]+ [^()\s]+\)")
+NESTED = re.compile(r"\([^()]*\(")
+"""A word below its part of speech, and a node above others, in bracketed trees."""
+
+
+def find_mark(path: Path, gold: Path) -> str | None:
+    """Return the mark between word and tag in files of one sentence per line, "" for tags alone, else None."""
+    files = [[line.split() for line in _read_head(name)] for name in (path, gold)]
+    if not all(files) or any(not row for rows in files for row in rows):
+        return None
+    lengths = [[len(row) for row in rows[: min(map(len, files))]] for rows in files]
+    widths = {len(row) for row in files[1]}
+    if max(widths) < 2 or lengths[0] != lengths[1]:
+        return None
+    system_cells, gold_cells = ([cell for row in rows for cell in row] for rows in files)
+    if all("O" in cells and all(map(is_chunk_tag, set(cells))) for cells in (system_cells, gold_cells)):
+        return "" if len(widths) > 1 or min(widths) > 2 else None
+    return next((mark for mark in MARKS if _are_marked(system_cells, gold_cells, mark)), None)
+
+
+def _are_marked(cells: Sequence[str], gold_cells: Sequence[str], mark: str) -> bool:
+    """Return whether cells are word, mark and tag, with the same words in both files and repeated tags."""
+    if not all(0 < cell.rfind(mark) < len(cell) - 1 for cell in (*cells, *gold_cells)):
+        return False
+    words, tags = zip(*(cell.rsplit(mark, 1) for cell in gold_cells), strict=True)
+    system_words = [cell.rsplit(mark, 1)[0] for cell in cells[: len(words)]]
+    n_same = sum(a == b for a, b in zip(system_words, words, strict=False))
+    return 10 * n_same >= 9 * len(system_words) and 3 * len({*tags}) <= 2 * len(tags)
+
+
+def _read_head(path: Path) -> list[str]:
+    if path.is_dir():
+        return []
+    lines = read_head_lines(path)
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
+def read_tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> TaggedFile:
+    """Read a file with one sentence per line."""
+    collector = SentenceCollector(path, labels, tokens)
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            for cell in line.split():
+                word, _, tag = cell.rpartition(mark) if mark else ("", "", cell)
+                if mark and not (word and tag):
+                    raise InputError(f"{path}, line {number}: found {cell!r}, expected word{mark}TAG")
+                collector.add_token(number, tag, None, word if mark else None)
+            collector.end_sentence()
+    return collector.build_file()
+
+
+def check_no_trees(path: Path) -> None:
+    """Raise for a file of bracketed trees, which no format reads."""
+    lines = [line.strip() for line in _read_head(path) if line.strip()]
+    n_trees = sum(TERMINAL.search(line) is not None for line in lines)
+    if lines and lines[0].startswith("(") and 5 * n_trees >= 4 * len(lines) and any(map(NESTED.search, lines)):
+        raise InputError(
+            f"{path}: holds bracketed trees, whose constituents sigdask does not score; compare the matched brackets, "
+            "or the score of each sentence, that EVALB prints: a table of one row a sentence and one column a system"
+        )

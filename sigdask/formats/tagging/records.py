@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.json.records import (
+from sigdask.formats.reading.json_records import (
     DOCUMENT_NAMES,
     find_id_keys,
     get_id_parts,
@@ -20,9 +21,8 @@ from sigdask.formats.reading.json.records import (
     read_records,
 )
 from sigdask.formats.reading.options import DEFAULTS, Options
-from sigdask.formats.tagging.chunks import TAG
-from sigdask.formats.tagging.scope import FileColumns
-from sigdask.formats.tagging.sentences import Codes, SentenceCollector, TaggedFile
+from sigdask.formats.tagging.chunks import is_chunk_tag
+from sigdask.formats.tagging.sentences import Codes, FileColumns, SentenceCollector, TaggedFile
 
 TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
 PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",
@@ -70,15 +70,8 @@ class TaggedRecord:
     columns: Mapping[str, list[Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TagKeys:
-    """The keys of a record that hold tags.
-
-    Attributes
-    ----------
-    label, gold : sequence of str
-        Keys of the tags and of the gold tags beside them; the first one that a record has is taken.
-    """
+class TagKeys(NamedTuple):
+    """Keys of the tags and of the gold tags beside them; the first one that a record has is taken."""
 
     label: Sequence[str]
     gold: Sequence[str] | None
@@ -88,11 +81,9 @@ def choose_keys(options: Options, *, has_gold: bool, only_gold: bool = False) ->
     """Return which keys hold the tags in a system's file (with or without gold tags) or in a gold file."""
     label = options.own.get("column") or options.prediction_column
     gold = options.own.get("gold-column") or options.gold_column
-    if only_gold:
-        return TagKeys([gold] if gold else [*GOLD_KEYS, *TAG_KEYS], None)
-    labels = [label] if label else [*PREDICTED_KEYS, *([] if has_gold else TAG_KEYS)]
     golds = [gold] if gold else [*GOLD_KEYS, *TAG_KEYS]
-    return TagKeys(labels, golds if has_gold else None)
+    labels = [label] if label else [*PREDICTED_KEYS, *([] if has_gold else TAG_KEYS)]
+    return TagKeys(golds, None) if only_gold else TagKeys(labels, golds if has_gold else None)
 
 
 def is_json_file(path: Path) -> bool:
@@ -118,16 +109,12 @@ def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     system_records = _read_first(path, choose_keys(options, has_gold=gold is None))
     if gold is None or not is_json_file(gold):
         return _are_chunk_tags(system_records) or (gold is None and _have_tokens(system_records))
-    gold_records = (
-        [] if _is_one_sentence(gold) else _read_first(gold, choose_keys(options, has_gold=False, only_gold=True))
-    )
+    gold_keys = choose_keys(options, has_gold=False, only_gold=True)
+    gold_records = [] if _is_one_sentence(gold) else _read_first(gold, gold_keys)
     if _are_chunk_tags(gold_records):
         return not system_records or _are_chunk_tags(system_records)  # of none the reader says why
-    same_lengths = (
-        len(system_records) > 0
-        and len(system_records) == len(gold_records)
-        and all(len(a.tags) == len(b.tags) for a, b in zip(system_records, gold_records, strict=True))
-    )
+    lengths = [[len(record.tags) for record in records] for records in (system_records, gold_records)]
+    same_lengths = len(system_records) > 0 and lengths[0] == lengths[1]
     are_bare = all(record.tokens is None and record.id is None for record in gold_records)
     has_repeats = any(len({*map(str, record.tags)}) < len(record.tags) for record in gold_records)
     return same_lengths and (_have_tokens(gold_records) or _have_tokens(system_records) or (are_bare and has_repeats))
@@ -135,12 +122,8 @@ def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
 
 def _read_first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
     """Return the first sentences of a file, or none if they cannot be read as JSON."""
-    first_records: list[TaggedRecord] = []
     try:
-        for sentence in iter_sentences(path, keys, DEFAULTS):
-            first_records.append(sentence)
-            if len(first_records) == N_SNIFFED:
-                break
+        first_records = list(islice(iter_sentences(path, keys, DEFAULTS), N_SNIFFED))
     except InputError:
         return []
     return first_records if any(sentence.tags for sentence in first_records) else []
@@ -149,9 +132,8 @@ def _read_first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
 def _are_chunk_tags(tag_records: Sequence[TaggedRecord]) -> bool:
     """Return whether the tags are O and chunk tags, some with a type."""
     tags = {tag for sentence in tag_records for tag in sentence.tags}
-    if not all(isinstance(tag, str) for tag in tags):
-        return False
-    return all(tag == "O" or TAG.fullmatch(tag) for tag in tags) and ("O" in tags or any("-" in tag for tag in tags))
+    are_valid = all(isinstance(tag, str) and is_chunk_tag(tag) for tag in tags)
+    return are_valid and ("O" in tags or any("-" in tag for tag in tags))
 
 
 def _have_tokens(tag_records: Sequence[TaggedRecord]) -> bool:
@@ -189,17 +171,15 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
             collector.add_row(cells)
         collector.end_sentence()
         ids += [] if sentence.id is None else [sentence.id]
-    tagged = collector.build_file(None if first is None else _build_columns(path, first))
+    columns = None
+    if first is not None:  # a column for each key of the first record
+        indices = {id(values): k for k, values in enumerate(first.columns.values())}
+        label, gold, token = (indices.get(id(values)) for values in (first.tags, first.gold, first.tokens))
+        names = tuple(map(repr, first.columns))
+        columns = FileColumns(path, names, (), label or 0, gold, token, numbered=False)
+    tagged = collector.build_file(columns)
     unique_ids = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
     return replace(tagged, ids=unique_ids, unit="line" if unit == "line" else "record")
-
-
-def _build_columns(path: Path, first: TaggedRecord) -> FileColumns:
-    """Return a description of the file's columns, one for each key of its first record."""
-    names = tuple(first.columns)
-    indices = {id(first.columns[name]): k for k, name in enumerate(names)}
-    gold, token = (indices.get(id(part)) for part in (first.gold, first.tokens))
-    return FileColumns(path, tuple(map(repr, names)), (), indices.get(id(first.tags), 0), gold, token, numbered=False)
 
 
 def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
@@ -224,11 +204,7 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
             raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
         if names is None:
             names = find_id_keys(value, options)
-            chosen_keys = (
-                _find_key(value, keys.label),
-                _find_key(value, keys.gold or ()),
-                _find_key(value, TOKEN_KEYS),
-            )
+            chosen_keys = tuple(_find_key(value, known) for known in (keys.label, keys.gold or (), TOKEN_KEYS))
         label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen_keys)
         for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
             if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
@@ -297,7 +273,7 @@ def as_list(value: Any) -> Any:
     if not isinstance(value, str) or " " not in value:
         return value
     parts = value.split()
-    return parts if all(part == "O" or TAG.fullmatch(part) for part in parts) else value
+    return parts if all(map(is_chunk_tag, parts)) else value
 
 
 def _is_plain_list(value: Any) -> bool:

@@ -1,4 +1,7 @@
-"""Tagged sentences of several files, aligned by position: one label per token, as integer codes."""
+"""Tagged sentences of several files, aligned by position: one label per token, as integer codes.
+
+Also which column of the files is scored, and which unscored columns differ between systems.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +19,7 @@ from sigdask.counts import Outputs
 from sigdask.counts.fields import Array, LabelFields, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error
-from sigdask.formats.tagging.scope import FileColumns
-from sigdask.text import describe_items
+from sigdask.text import describe_items, format_list
 
 Integers = NDArray[np.int32]
 
@@ -33,29 +36,123 @@ MAX_SENTENCE = 200
 """Tokens of what may be one sentence."""
 
 
-@dataclass(slots=True)
-class Codes(Mapping[str, int]):
+class Codes(dict[str, int]):
     """A mapping of strings to numbers, in order of first occurrence, shared by all files of a test set."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
 
     def encode(self, text: str) -> int:
         """Return the number of a string, adding it if it is new."""
-        return self.numbers.setdefault(text, len(self.numbers))
+        return self.setdefault(text, len(self))
+
+
+NER_PREFIX = "NE-"
+"""Beginning of the names of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
+
+MOST_NAMED = 10
+"""Columns that are named, of more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The columns of a file of tagged tokens.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    names : tuple of str
+        Names of the columns; none where the file does not tell them.
+    digests : tuple of int
+        A hash of the cells of each column.
+    label : int
+        Index of the column that is read as the label.
+    gold, token : int or None
+        Indices of the gold label beside it, and of the token.
+    numbered : bool
+        Whether columns are known by their numbers, and not as keys of JSON.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    digests: tuple[int, ...]
+    label: int
+    gold: int | None
+    token: int | None
+    numbered: bool = True
 
     @property
-    def strings(self) -> list[str]:
-        """The strings by their numbers."""
-        return list(self.numbers)
+    def used_columns(self) -> set[int]:
+        """Indices of the columns that are read."""
+        return {column for column in (self.label, self.gold, self.token) if column is not None}
 
-    def __getitem__(self, text: str) -> int:
-        return self.numbers[text]
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return max(len(self.digests), len(self.names))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.numbers)
+    def format_name(self, column: int) -> str:
+        """Return a column's name for messages.
 
-    def __len__(self) -> int:
-        return len(self.numbers)
+        Examples
+        --------
+        >>> file = FileColumns(Path("x"), ("FORM", "UPOS"), (1, 2), 1, None, 0)
+        >>> file.format_name(1), FileColumns(Path("x"), (), (1, 2), 1, None, 0).format_name(1)
+        ('UPOS (column 2)', 'column 2 (the last)')
+        """
+        if not self.numbered:
+            return self.names[column] if self.names else "the list of tags"
+        if column < len(self.names):
+            return f"{self.names[column]} (column {column + 1})"
+        return f"column {column + 1}{' (the last)' if column == self.width - 1 else ''}"
+
+
+def is_ner_column(name: str) -> bool:
+    """Return whether a column of a historical named-entity file holds entity tags, by its name."""
+    return name.startswith(NER_PREFIX)
+
+
+def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
+    """Return a note on which column is scored, if files have other columns too and each file holds one system.
+
+    Raises
+    ------
+    InputError
+        Where the named-entity column of one file is another one than that of the first.
+    """
+    if not systems:
+        return ()
+    first, files = systems[0], [*systems, *([gold] if gold is not None else [])]
+    ner_files = [file for file in files if file.names and is_ner_column(file.names[file.label])]
+    for file in ner_files:
+        if file.names[file.label] != ner_files[0].names[ner_files[0].label]:
+            raise InputError(
+                f"{file.path}: {file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
+                f"{ner_files[0].path}; choose one by its name, as conll:column=NAME"
+            )
+    share_files = len({file.path for file in systems}) < len(systems)
+    if share_files or all(file.width <= len(file.used_columns) for file in files):
+        return ()
+    compared = gold_name = first.format_name(first.label)
+    if gold is None:
+        gold_name = compared if first.gold is None else first.format_name(first.gold)
+    elif gold.label != first.label or (gold.names and first.names and gold.names != first.names):
+        gold_name = f"{gold.format_name(gold.label)} of {gold.path}"
+    against = f", against {gold_name}" if gold_name != compared else ""
+    return (f"Only {compared} is scored{against}{_describe_differences(systems)}",)
+
+
+def _describe_differences(systems: Sequence[FileColumns]) -> str:
+    """Return a text about the unread columns in which the systems differ."""
+    first = systems[0]
+    if any((file.width, file.label) != (first.width, first.label) for file in systems):
+        return ""
+    columns = [
+        k for k in range(first.width) if k not in first.used_columns and len({file.digests[k] for file in systems}) > 1
+    ]
+    if not columns:
+        return ""
+    names = format_list([first.format_name(column) for column in columns], MOST_NAMED)
+    verbs = ("differs", "is") if len(columns) == 1 else ("differ", "are")
+    return f"; {names} {verbs[0]} between the systems and {verbs[1]} not scored"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,10 +200,6 @@ class TaggedFile:
         """Number of tokens of each sentence, shape (n_sentences,)."""
         return np.diff(self.starts, append=np.int32(len(self.lines)))
 
-    def get_line(self, sentence: int) -> int:
-        """Return the number of the line on which a sentence begins."""
-        return int(self.lines[self.starts[sentence]])
-
     def get_location(self, token: int) -> str:
         """Return the path and line of a token, for errors."""
         return f"{self.path}, {self.unit} {self.lines[token]}"
@@ -125,33 +218,26 @@ class TaggedFile:
         missing = [name for name in first.ids if name not in positions]
         extra = sorted({*self.ids}.difference(first.ids))
         if missing or extra:
-            problem = (
-                f"{describe_items(missing, 'sentence')} of {first.path} missing"
-                if missing
-                else f"{describe_items(extra, 'sentence')} more"
-            )
+            lacking = f"{describe_items(missing, 'sentence')} of {first.path} missing"
+            problem = lacking if missing else f"{describe_items(extra, 'sentence')} more"
             raise InputError(f"{self.path}: {problem}; every file holds the same ids")
         order = np.array([positions[name] for name in first.ids])
         lengths = self.lengths[order]
         starts = np.cumsum(lengths) - lengths
-        tokens = np.repeat(self.starts[order] - starts, lengths) + np.arange(len(self.lines))
-        return replace(
-            self,
-            lines=self.lines[tokens],
-            starts=starts.astype(np.int32),
-            labels=self.labels[tokens],
-            gold=None if self.gold is None else self.gold[tokens],
-            tokens=None if self.tokens is None else self.tokens[tokens],
-            documents=None if self.documents is None else tuple(self.documents[k] for k in order.tolist()),
-            ids=first.ids,
-        )
+        rows = np.repeat(self.starts[order] - starts, lengths) + np.arange(len(self.lines))
+        by_token = {"lines": self.lines, "labels": self.labels, "gold": self.gold, "tokens": self.tokens}
+        moved: dict[str, Any] = {name: None if codes is None else codes[rows] for name, codes in by_token.items()}
+        documents = self._select_documents(order)
+        return replace(self, **moved, starts=starts.astype(np.int32), documents=documents, ids=first.ids)
 
     def split_at(self, ends: Integers) -> TaggedFile:
         """Return the file with additional sentence ends after the given numbers of tokens."""
         starts = np.union1d(self.starts, ends[ends < len(self.lines)]).astype(np.int32)
-        sentence_indices = np.searchsorted(self.starts, starts, side="right") - 1
-        documents = None if self.documents is None else tuple(self.documents[k] for k in sentence_indices.tolist())
+        documents = self._select_documents(np.searchsorted(self.starts, starts, side="right") - 1)
         return replace(self, starts=starts, documents=documents)
+
+    def _select_documents(self, sentences: NDArray[np.intp]) -> tuple[str, ...] | None:
+        return None if self.documents is None else tuple(self.documents[k] for k in sentences.tolist())
 
 
 class SentenceCollector:
@@ -159,8 +245,7 @@ class SentenceCollector:
 
     def __init__(self, path: Path, labels: Codes, tokens: Codes) -> None:
         self.path, self._label, self._token = path, labels, tokens
-        self._lines, self._starts = array("i"), array("i")
-        self._labels, self._gold, self._tokens = array("i"), array("i"), array("i")
+        self._lines, self._starts, self._labels, self._gold, self._tokens = (array("i") for _ in range(5))
         self._documents: list[str] = []
         self._document: str | None = None
         self._n_documents = 0
@@ -168,24 +253,20 @@ class SentenceCollector:
         self._digests: list[int] = []
         self._marked_ends = array("i")
         self.between = True
+        self.has_tokens = False
 
     def add_token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
         """Add a token; the first token after a sentence end begins a sentence."""
         if self.between:
             self._starts.append(len(self._lines))
             self._documents.append(self._document or "0")
-            self.between = False
+            self.between, self.has_tokens = False, True
         self._lines.append(line)
         self._labels.append(self._label.encode(label))
         if gold is not None:
             self._gold.append(self._label.encode(gold))
         if token is not None:
             self._tokens.append(self._token.encode(token))
-
-    @property
-    def has_tokens(self) -> bool:
-        """Whether any token was added."""
-        return len(self._lines) > 0
 
     def add_row(self, cells: Sequence[str]) -> None:
         """Add all cells of a token to the column digests."""
@@ -194,15 +275,10 @@ class SentenceCollector:
             self._update_digests()
 
     def _update_digests(self) -> None:
+        """Add the rows to the hash of each column; equal cells have equal hashes within a process."""
         digests = self._digests or [0] * len(self._rows[0])
         self._digests = [hash(pair) for pair in zip(digests, zip(*self._rows, strict=True), strict=True)]
         self._rows.clear()
-
-    def compute_digests(self) -> tuple[int, ...]:
-        """Return a hash of each column; equal cells have equal hashes within a process."""
-        if self._rows:
-            self._update_digests()
-        return tuple(self._digests)
 
     def mark_end(self) -> None:
         """Mark the last token as the end of its sentence."""
@@ -222,6 +298,8 @@ class SentenceCollector:
         """Return the collected sentences."""
         if not self._lines:
             raise build_empty_error(self.path)
+        if self._rows:
+            self._update_digests()
         arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)
         lines, starts, labels, gold, tokens = (np.array(numbers, np.int32) for numbers in arrays)
         return TaggedFile(
@@ -232,7 +310,7 @@ class SentenceCollector:
             gold=gold if len(gold) else None,
             tokens=tokens if len(tokens) else None,
             documents=tuple(self._documents) if self._n_documents else None,
-            columns=None if columns is None else replace(columns, digests=self.compute_digests()),
+            columns=None if columns is None else replace(columns, digests=tuple(self._digests)),
             marked_ends=np.array(self._marked_ends, np.int32),
         )
 
@@ -253,8 +331,8 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
             longer = first if len(first.starts) > n else other
             raise InputError(
                 f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
-                f"one too many begins on {longer.unit} {longer.get_line(n)} of {longer.path}); labels are aligned by "
-                "position"
+                f"one too many begins on {longer.unit} {longer.lines[longer.starts[n]]} of {longer.path}); labels are "
+                "aligned by position"
             )
 
 
@@ -280,10 +358,10 @@ def _check_breaks(first: TaggedFile, other: TaggedFile, end: str) -> None:
 
 def describe_missing_breaks(first: TaggedFile) -> list[str]:
     """Return a warning if many tokens form a single sentence."""
-    n_tokens = len(first.lines)
-    if len(first.starts) > 1 or n_tokens <= MAX_SENTENCE:
+    n = len(first.lines)
+    if len(first.starts) > 1 or n <= MAX_SENTENCE:
         return []
-    problem = f"{first.path}: has no sentence break, so its {n_tokens:,} tokens are one item, and nothing can be tested"
+    problem = f"{first.path}: has no sentence break, so its {n:,} tokens are one item, and nothing can be tested"
     return [f"{problem}; put an empty line after each sentence"]
 
 
@@ -296,7 +374,7 @@ def check_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
         differs = np.flatnonzero(first != other.gold)
         if len(differs):
             k = differs[0]
-            names = labels.strings
+            names = list(labels)
             raise InputError(
                 f"{other.get_location(k)}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
                 f"{files[0].get_location(k)}; the files must agree"
@@ -313,7 +391,7 @@ def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tok
         differs = np.flatnonzero(first.tokens != other.tokens)
         if len(differs):
             k = differs[0]
-            names = tokens.strings
+            names = list(tokens)
             warnings.append(
                 f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens are written otherwise than in "
                 f"{first.path} (first on {other.unit} {other.lines[k]}: {names[other.tokens[k]]!r} for "

@@ -93,11 +93,11 @@ def _read_instances(path: Path, options: Options) -> FileTable:
             f"{path}, line {head[0][0]}: found {head[0][1][:60]!r}, expected features, class and predicted class, "
             "separated alike on every line by commas, tabs or blanks (choose with timbl:separator=comma)"
         )
-    gold: list[str] = []
-    predicted: list[str] = []
-    numbers: list[int] = []
+    gold, predicted, numbers = list[str](), list[str](), list[int]()
     classes: dict[str, str] = {}  # one string a class
-    width = _detect_width(head, separator)
+    features = [part[0] for _, line in head if (part := _split_line(line, separator)) is not None]
+    is_sparse = separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features)
+    width = None if is_sparse else _count_features(features[0], separator) if features else 0
     with open_text(path) as text:
         for number, line in _iter_instances(text):
             parts = _split_line(line, separator)
@@ -134,11 +134,10 @@ def _split_line(line: str, separator: str) -> tuple[str, str, str, str] | None:
     end = line.rfind(" }")
     has_distribution = end >= 0 and TRAILERS[separator].fullmatch(line, end + 2) is not None
     class_text = line[:end] if has_distribution else line
-    match = (
-        _match_words(class_text, has_distribution)
-        if separator == "blank"
-        else CLASS_LINES[separator, has_distribution].match(class_text)
-    )
+    if separator == "blank":
+        match = _match_words(class_text, has_distribution)
+    else:
+        match = CLASS_LINES[separator, has_distribution].match(class_text)
     return match and (line[: match.start(1)], match[2], match[3], line[match.end(3) :])
 
 
@@ -158,14 +157,6 @@ def _detect_separator(head: Sequence[tuple[int, str]]) -> str | None:
         if None not in parts and (name == "comma" or len(widths) == 1):
             return name
     return None
-
-
-def _detect_width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
-    """Return the number of features of an instance, or None if features are in sparse notation."""
-    features = [part[0] for _, line in head if (part := _split_line(line, separator)) is not None]
-    if separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features):
-        return None
-    return _count_features(features[0], separator) if features else 0
 
 
 def _count_features(features: str, separator: str) -> int:
@@ -196,19 +187,20 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     check_structure(first, other_files, end)
     gold_codes = check_gold(files, labels)
     label_map = options.label_mapping
-    names = Codes()
-    code = np.array([names.encode(label_map.get(label, label)) for label in labels.strings], np.int32)
+    mapped = Codes()
+    code = np.array([mapped.encode(label_map.get(label, label)) for label in labels], np.int32)
+    names = tuple(mapped)
     predicted = np.column_stack([code[file.labels] for file in files])
-    gold_names = {names.strings[k] for k in np.unique(code[gold_codes])}
+    gold_names = {names[k] for k in np.unique(code[gold_codes])}
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=SentenceFields(LabelFields(code[gold_codes][:, None], predicted, tuple(names.strings)), first.starts),
+        fields=SentenceFields(LabelFields(code[gold_codes][:, None], predicted, names), first.starts),
         n_items=len(first.starts),
         name=options.name,
         groups=build_groups(files, options.groups),
         labels=tuple(sorted(gold_names)),
         predicted_labels=tuple(sorted(set(names) - gold_names)),
-        outputs=build_outputs(code[gold_codes], list(predicted.T), first.starts, names.strings),
+        outputs=build_outputs(code[gold_codes], list(predicted.T), first.starts, names),
         suggested=("accuracy",),
         warnings=(*describe_altered_tokens(first, other_files, tokens), *options.describe_unused_labels(labels)),
     )

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import read_head_lines
+from sigdask.formats.reading.files import build_repeated_id_error, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.rows import build_repeated_id_error
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
 from sigdask.text import describe_items
 
@@ -35,19 +34,22 @@ class FairseqLog:
     ----------
     path : Path
         The log.
-    targets, tokens, texts : dict of int to str
-        T-, H- and D-: what is right, and the best hypothesis, tokenized and not.
+    texts : dict of str to dict of int to str
+        T, H and D: what is right, and the best hypothesis, tokenized and not.
     """
 
     path: Path
-    targets: Sentences = field(default_factory=dict)
-    tokens: Sentences = field(default_factory=dict)
-    texts: Sentences = field(default_factory=dict)
+    texts: dict[str, Sentences] = field(default_factory=lambda: {"T": {}, "H": {}, "D": {}})
+
+    @property
+    def targets(self) -> Sentences:
+        """What is right."""
+        return self.texts["T"]
 
     @property
     def best(self) -> Sentences:
         """The best hypothesis of each sentence, detokenized (D-) if the log has such lines."""
-        return self.texts or self.tokens
+        return self.texts["D"] or self.texts["H"]
 
 
 def is_log(path: Path) -> bool:
@@ -72,15 +74,12 @@ def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options)
     for path in options.references:
         more_targets = _read_targets(path)
         if more_targets.keys() != targets.keys():
-            raise InputError(
-                f"{path}: {len(more_targets):,} sentences, but {gold or first_log.path} has {len(targets):,}"
-            )
+            n, n_first = len(more_targets), len(targets)
+            raise InputError(f"{path}: {n:,} sentences, but {gold or first_log.path} has {n_first:,}")
         references.append([more_targets[k] for k in numbers])
     for log in logs.values():
-        if extra := [k for k in sorted(log.best) if k not in targets]:
-            raise InputError(
-                f"{log.path}: {describe_items([*map(str, extra)], 'sentence')} not in {gold or first_log.path}"
-            )
+        if extra := [str(k) for k in sorted(log.best) if k not in targets]:
+            raise InputError(f"{log.path}: {describe_items(extra, 'sentence')} not in {gold or first_log.path}")
     is_whole = numbers == list(range(len(numbers)))
     return build_text_counts(
         {name: [log.best.get(k) for k in numbers] for name, log in logs.items()},
@@ -105,7 +104,6 @@ def _read_log(path: Path) -> FairseqLog:
         For a log without hypotheses, and for a hypothesis without a score.
     """
     log = FairseqLog(path)
-    texts_by_kind = {"T": log.targets, "H": log.tokens, "D": log.texts}
     line_numbers: dict[tuple[str, int], int] = {}
     last_sentences: dict[str, int] = {}
     for number, line in enumerate(read_text_lines(path), start=1):
@@ -118,15 +116,11 @@ def _read_log(path: Path) -> FairseqLog:
                 raise InputError(
                     f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text by tabs"
                 )
-        if (kind, sentence) in line_numbers and (
-            kind == "T" or last_sentences[kind] != sentence
-        ):  # no list of n best hypotheses
-            raise build_repeated_id_error(
-                f"{path}, line {number}", f"{kind}-{sentence}", f"on line {line_numbers[kind, sentence]}"
-            )
-        line_numbers.setdefault((kind, sentence), number)
+        first_line = line_numbers.setdefault((kind, sentence), number)
+        if first_line != number and (kind == "T" or last_sentences[kind] != sentence):  # no list of n best hypotheses
+            raise build_repeated_id_error(f"{path}, line {number}", f"{kind}-{sentence}", f"on line {first_line}")
         last_sentences[kind] = sentence
-        texts_by_kind[kind].setdefault(sentence, text)
+        log.texts[kind].setdefault(sentence, text)
     if not log.best:
         raise InputError(f"{path}: no hypotheses (H-0, D-0, ...); expected the log of fairseq-generate without --quiet")
     return log

@@ -9,7 +9,7 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_common_items
-from sigdask.counts.fields import Array, to_object_array
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options
@@ -49,7 +49,12 @@ def build_text_counts(
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
     check_common_items(present, tuple(systems), options.min_items, options.missing, ids)
     if options.missing_policy == "error" and not present.all():
-        raise _missing_text_error(systems, present, ids)
+        item, system = (int(k) for k in np.argwhere(~present)[0])
+        item_text = repr(ids[item]) if ids is not None else f"number {item + 1}"
+        raise InputError(
+            f"system {list(systems)[system]!r} has no text for item {item_text} ({np.count_nonzero(~present)} missing "
+            "in all); choose --missing pairwise (compare each pair on the items both have) or zero (an empty text)"
+        )
     if options.missing_policy == "zero":
         present = np.ones_like(present)
     ones = np.ones((n_items, 1), np.int64)
@@ -106,13 +111,3 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
 def _count_filled(lines: Sequence[str]) -> int:
     """Count the lines up to the last one that is not empty."""
     return next((n for n in range(len(lines), 0, -1) if lines[n - 1]), 0)
-
-
-def _missing_text_error(systems: Mapping[str, Texts], present: Array, ids: Sequence[str] | None) -> InputError:
-    item, system = (int(k) for k in np.argwhere(~present)[0])
-    item_text = repr(ids[item]) if ids is not None else f"number {item + 1}"
-    return InputError(
-        f"system {list(systems)[system]!r} has no text for item {item_text} ({np.count_nonzero(~present)} missing in "
-        "all); "
-        "choose --missing pairwise (compare each pair on the items both have) or zero (an empty text)"
-    )

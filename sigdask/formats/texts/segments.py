@@ -10,7 +10,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts import sgml, wmt
+from sigdask.formats.texts import wmt
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, trim_parallel_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
@@ -22,7 +22,7 @@ N_HEAD_LINES = 20
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read translations and references: WMT XML or SGML, or one segment per line."""
     has_line_gold = gold is not None and gold.exists() and not wmt.is_marked_up(gold)
-    if wmt.is_xml(sources[0].path) or (sgml.is_sgml(sources[0].path) and not has_line_gold):
+    if wmt.is_xml(sources[0].path) or (wmt.is_sgml(sources[0].path) and not has_line_gold):
         return wmt.read_wmt(sources, gold, options, SUGGESTED)
     options.check_format_options("segments")
     return read_lines(sources, gold, options, SUGGESTED)
@@ -54,8 +54,8 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
 
 def _read_file_segments(path: Path) -> list[str]:
     """Return the segments of a file: its lines, or the segments of SGML in their order."""
-    if sgml.is_sgml(path):
-        return [text for document in sgml.iter_documents(path) for text in document.texts.values()]
+    if wmt.is_sgml(path):
+        return [text for document in wmt.iter_documents(path) for text in document.texts.values()]
     return read_text_lines(path)
 
 
@@ -70,12 +70,10 @@ def _parse_documents(lines: list[str]) -> dict[str, list[str]]:
 
 def _find_documents(files: Sequence[Path]) -> dict[str, list[str]]:
     """Return the document of each segment if one of the files names documents."""
-    path = next(filter(sgml.is_sgml, files), None)
-    return (
-        {}
-        if path is None
-        else {"document": [document.document for document in sgml.iter_documents(path) for _ in document.texts]}
-    )
+    path = next(filter(wmt.is_sgml, files), None)
+    if path is None:
+        return {}
+    return {"document": [document.document for document in wmt.iter_documents(path) for _ in document.texts]}
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
@@ -86,9 +84,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is None or path.suffix.lower() in {".parquet", ".jsonl"}:
         return False
     try:
-        if sgml.is_sgml(gold):
-            return _is_prose(path)
-        return _is_prose(path) and _is_prose(gold)
+        return _is_prose(path) and (wmt.is_sgml(gold) or _is_prose(gold))
     except InputError:
         return False
 
@@ -100,11 +96,10 @@ def _is_prose(path: Path) -> bool:
     lines = [line for line in lines if line]
     if any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
         return False
-    widths = [_count_words(line) for line in lines]
+    # in scripts without spaces, from Thai on, each character is a word
+    widths = [
+        sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)
+        for line in lines
+    ]
     is_varied = len({*widths}) > 1 or len(lines) == 1
     return is_varied and widths[0] > 0 and sum(widths) >= 3 * len(lines)
-
-
-def _count_words(line: str) -> int:
-    """Count the words of a line; in scripts without spaces, from Thai on, each character is a word."""
-    return sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.rows import build_repeated_id_error
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
 
@@ -58,14 +57,21 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         utterances, case_notes = _match_case(reference, gold, _read_utterances(source.path, shape), source.path)
         systems[name] = _align_texts(source.path, utterances, gold, reference, options)
         notes += case_notes
+    example = next((name for name, text in reference.items() if ALTERNATIVE_MARKS.search(text)), None)
+    if example is not None:  # sclite would read them as alternatives
+        notes.append(
+            f"{gold}: utterance {example!r} has marks of alternatives or optional words ({reference[example][:40]!r}), "
+            "which are counted as they stand"
+        )
+    speakers = [get_speaker(name) for name in reference]
     return build_text_counts(
         systems,
         [list(reference.values())],
         options,
         ids=list(reference),
-        groups=_list_speakers(reference),
+        groups={"speaker": speakers} if all(speakers) else {},
         suggested=SUGGESTED,
-        warnings=[*notes, *_describe_alternatives(gold, reference)],
+        warnings=notes,
     )
 
 
@@ -95,9 +101,8 @@ def get_speaker(utterance: str) -> str:
 def _detect_shape(path: Path) -> str | None:
     """Return where the ids are in the first lines of a file, or None if there are no ids."""
     with open_text(path) as text:
-        lines = [
-            line for _, line in zip(range(N_HEAD_LINES), _skip_comments(islice(text, MAX_HEAD_LINES)), strict=False)
-        ]
+        spoken = (line for line in islice(text, MAX_HEAD_LINES) if line.strip() and not line.startswith(COMMENT))
+        lines = [line.rstrip("\r\n") for line in islice(spoken, N_HEAD_LINES)]
     if not lines or any("\0" in line for line in lines):
         return None
     if all(TRN.fullmatch(line) for line in lines):
@@ -112,11 +117,6 @@ def _detect_shape(path: Path) -> str | None:
     return None
 
 
-def _skip_comments(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines that are neither comments nor empty."""
-    return (line.rstrip("\r\n") for line in lines if line.strip() and not line.startswith(COMMENT))
-
-
 def _read_utterances(path: Path, shape: str) -> Utterances:
     utterances: Utterances = {}
     line_numbers: dict[str, int] = {}
@@ -128,8 +128,7 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         if match is None:
             raise InputError(
                 f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; where lines "
-                "have "
-                "no ids, choose --format speech:ids=none"
+                "have no ids, choose --format speech:ids=none"
             )
         name = match["id"]
         if name in utterances:
@@ -146,13 +145,10 @@ def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path:
         return utterances, []
     reference_ids = {name.casefold(): name for name in reference}
     matched_ids = {name: reference_ids.get(name.casefold(), name) for name in utterances}
-    if len(reference_ids) < len(reference) or len(set(matched_ids.values())) < len(utterances):
+    others = [name for name, matched in matched_ids.items() if name != matched]
+    if len(reference_ids) < len(reference) or len(set(matched_ids.values())) < len(utterances) or not others:
         return utterances, []
-    example = next((name for name, matched in matched_ids.items() if name != matched), None)
-    if example is None:
-        return utterances, []
-    n_other = sum(name != matched for name, matched in matched_ids.items())
-    note = f"{path}: {n_other:,} ids differ from those of {gold} in case alone ({example!r}); taken for the same"
+    note = f"{path}: {len(others):,} ids differ from those of {gold} in case alone ({others[0]!r}); taken for the same"
     return {matched_ids[name]: text for name, text in utterances.items()}, [note]
 
 
@@ -170,17 +166,3 @@ def _align_texts(
             "pairwise (compare each pair on what both have) or zero (an empty transcript)"
         )
     return texts
-
-
-def _list_speakers(reference: Utterances) -> dict[str, list[str]]:
-    speakers = [get_speaker(name) for name in reference]
-    return {"speaker": speakers} if all(speakers) else {}
-
-
-def _describe_alternatives(gold: Path, reference: Utterances) -> list[str]:
-    """Return a warning about marks that sclite would read as alternatives."""
-    name = next((name for name, text in reference.items() if ALTERNATIVE_MARKS.search(text)), None)
-    if name is None:
-        return []
-    marks = f"{gold}: utterance {name!r} has marks of alternatives or optional words ({reference[name][:40]!r})"
-    return [f"{marks}, which are counted as they stand"]

@@ -1,12 +1,17 @@
 """WMT documents with source, references by translator and system outputs, segment by segment.
 
 XML as wmt-format-tools writes it: dataset / collection / doc / src, ref, hyp / p / seg; or the SGML of
-mteval, a file a set (see `sgml`). Segment ids start again in each document.
+mteval, a file a set (`<refset>`, `<tstset>`, `<srcset>`), used by WMT until 2020, IWSLT and NIST. Segment ids start
+again in each document.
+
+SGML files are seldom well-formed: tags in either case, attributes with or without quotes, bare
+ampersands. So tags are looked for, as the scoring scripts do, and nothing is parsed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,14 +19,22 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, build_extra_error
-from sigdask.formats.reading.files import get_stem, open_bytes
+from sigdask.formats.reading.files import get_stem, open_bytes, open_text
+from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.texts import sgml
 from sigdask.formats.texts.parallel import build_text_counts
 
 ROOT = re.compile(
     rb"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b", re.DOTALL
 )
+START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
+                   re.DOTALL | re.IGNORECASE)  # fmt: skip
+TAG = re.compile(r"<(?P<name>refset|tstset|srcset|doc|seg)\b", re.IGNORECASE)
+SEGMENT_EDGE = re.compile(r"<seg\b|(?P<end></seg\s*+>)", re.IGNORECASE)
+ATTRIBUTE = re.compile(r"(?<![\w:-])([\w:-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
+ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
+ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+
 LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 """With the blanks around them."""
 
@@ -42,10 +55,131 @@ class Document:
     references: dict[str, Texts] = field(default_factory=dict)
     outputs: dict[str, Texts] = field(default_factory=dict)
 
+    def add(self, kind: str, name: str, texts: Texts) -> bool:
+        """Add the segments of a source, reference or output; return False if it has one of them already."""
+        self.order.update(dict.fromkeys(texts))
+        if kind == "src":
+            self.source.update(texts)
+            return True
+        present = (self.references if kind == "ref" else self.outputs).setdefault(name, {})
+        is_new = texts.keys().isdisjoint(present)
+        if is_new:
+            present.update(texts)
+        return is_new
+
+
+@dataclass(slots=True)
+class SgmlDocument:
+    """One document of a source, reference or system set.
+
+    Attributes
+    ----------
+    kind : str
+        "src", "ref" or "tst".
+    document : str
+        Its id.
+    name : str or None
+        Who wrote it: the system or the translator.
+    attributes : dict of str to str
+        What else is said of the document.
+    texts : dict of str to str
+        Segment id to text.
+    """
+
+    kind: str
+    document: str
+    name: str | None
+    attributes: dict[str, str]
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SgmlTag:
+    """The tag of a set, a document or a segment: its lower-case name, attributes, text and position."""
+
+    name: str
+    attributes: dict[str, str]
+    text: str
+    start: int
+
+
+def is_sgml(path: Path) -> bool:
+    """Return whether a file begins with a set of segments."""
+    return START.match(read_head(path)) is not None
+
+
+def iter_documents(path: Path) -> Iterator[SgmlDocument]:
+    """Yield the documents of a file, in file order.
+
+    Raises
+    ------
+    InputError
+        For a segment outside a document, one that occurs twice, and one without an end.
+    """
+    with open_text(path) as stream:
+        content = stream.read()
+    kind, set_attributes, document, n_documents = "", {"": ""}, None, 0
+    for tag in _iter_tags(path, content):
+        if tag.name == "doc":
+            if document is not None:
+                yield document
+            n_documents += 1
+            own, name_key = tag.attributes, {"ref": "refid", "tst": "sysid", "src": ""}[kind]
+            name = own.pop("sysid", None) or set_attributes.get(name_key) or set_attributes.get("sysid")
+            key = own.pop("docid", None) or own.pop("id", None)
+            document = SgmlDocument(kind, key or str(n_documents), name, own)
+        elif tag.name == "seg":
+            if document is None:
+                raise InputError(
+                    f"{_format_location(path, content, tag.start)}: segment outside a document (<doc docid=...>)"
+                )
+            segment = tag.attributes.get("id") or str(len(document.texts) + 1)
+            if segment in document.texts:
+                raise InputError(
+                    f"{_format_location(path, content, tag.start)}: segment {segment!r} of document "
+                    f"{document.document!r} occurs twice"
+                )
+            document.texts[segment] = ENTITY.sub(_decode_entity, " ".join(tag.text.split()))
+        else:
+            kind, set_attributes = tag.name.removesuffix("set"), tag.attributes
+    if document is None:
+        raise InputError(f"{path}: no document (<doc docid=...>)")
+    yield document
+
+
+def _iter_tags(path: Path, content: str) -> Iterator[SgmlTag]:
+    """Yield the tags of sets, documents and segments; segment tags include the enclosed text."""
+    position = 0
+    while (match := TAG.search(content, position)) is not None:
+        name, start = match["name"].lower(), match.start()
+        if (position := content.find(">", match.end()) + 1) == 0:
+            raise InputError(f"{_format_location(path, content, start)}: tag <{name}> without its end (>)")
+        found = ATTRIBUTE.findall(content[match.end() : position - 1])
+        attributes = {key.lower(): quoted or single or bare for key, quoted, single, bare in found}
+        text = ""
+        if name == "seg":
+            edge = SEGMENT_EDGE.search(content, position)
+            if edge is None or edge["end"] is None:
+                raise InputError(f"{_format_location(path, content, start)}: segment without its end (</seg>)")
+            text, position = content[position : edge.start()], edge.end()
+        yield SgmlTag(name, attributes, text, start)
+
+
+def _decode_entity(match: re.Match[str]) -> str:
+    name = match[1]
+    if not name.startswith("#"):
+        return ENTITIES[name]
+    number = int(name[1:], 10) if name[1].isdecimal() else int(f"0{name[1:]}", 0)
+    return chr(number) if number < 0x110000 else match[0]
+
+
+def _format_location(path: Path, content: str, start: int) -> str:
+    return f"{path}, line {content.count(chr(10), 0, start) + 1}"
+
 
 def is_marked_up(path: Path) -> bool:
     """Return whether a file is WMT XML or SGML, by its first element; unreadable files are neither."""
-    return is_xml(path) or sgml.is_sgml(path)
+    return is_xml(path) or is_sgml(path)
 
 
 def is_xml(path: Path) -> bool:
@@ -89,10 +223,16 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     systems = dict.fromkeys(name for document in documents.values() for name in document.outputs)
     if not systems:
         raise InputError(f"{sources[0].path}: no output (<hyp system=...>) or <tstset> in any document")
-    items = _list_items(documents, translators)
+    items = [
+        (name, segment)
+        for name, document in documents.items()
+        for segment in document.order
+        if any(segment in document.references.get(translator, {}) for translator in translators)
+    ]
     left_out = sum(len(d.order) for d in documents.values()) - len(items)
     if not items:
         raise InputError(f"{sources[0].path}: no segment has a reference of {' or '.join(translators)}")
+    has_sources = any(d.source for d in documents.values())
     if left_out:
         warnings.append(f"{left_out} segments without a reference are left out")
     return build_text_counts(
@@ -103,9 +243,7 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         groups=_build_groups(documents, items),
         suggested=suggested,
         warnings=warnings,
-        source_texts=[documents[d].source.get(s) for d, s in items]
-        if any(d.source for d in documents.values())
-        else None,
+        source_texts=[documents[d].source.get(s) for d, s in items] if has_sources else None,
     )
 
 
@@ -114,9 +252,9 @@ def _read_documents(sources: Sequence[Source]) -> dict[str, Document]:
     documents: dict[str, Document] = {}
     files = list({source.path: source for source in sources}.values())
     for source in files:
-        if not sgml.is_sgml(source.path):
+        if not is_sgml(source.path):
             _add_xml(documents, source.path)
-    _add_sgml(documents, [source for source in files if sgml.is_sgml(source.path)])
+    _add_sgml(documents, [source for source in files if is_sgml(source.path)])
     return documents
 
 
@@ -136,29 +274,20 @@ def _add_xml(documents: dict[str, Document], path: Path) -> None:
 
 def _add_sgml(documents: dict[str, Document], sources: Sequence[Source]) -> None:
     """Add the sets of SGML files; systems or translators with repeated names are named after files."""
-    files = [(source, list(sgml.iter_documents(source.path))) for source in sources]
-    sets_by_file = [
-        {(sgml_document.kind, sgml_document.name) for sgml_document in sgml_documents} for _, sgml_documents in files
-    ]
+    files = [(source, list(iter_documents(source.path))) for source in sources]
+    sets_by_file = [{(document.kind, document.name) for document in documents} for _, documents in files]
     is_ambiguous = sum(map(len, sets_by_file)) > len(set().union(*sets_by_file))
     for (source, sgml_documents), file_sets in zip(files, sets_by_file, strict=True):
         file_name = source.name or (get_stem(source.path) if is_ambiguous else None)
         for sgml_document in sgml_documents:
             name = (file_name if len(file_sets) == 1 else None) or sgml_document.name or get_stem(source.path)
-            document = documents.setdefault(
-                sgml_document.document, Document({"collection": "", **sgml_document.attributes})
-            )
-            document.order.update(dict.fromkeys(sgml_document.texts))
-            if sgml_document.kind == "src":
-                document.source.update(sgml_document.texts)
-            else:
-                texts_by_name = document.references if sgml_document.kind == "ref" else document.outputs
-                if sgml_document.texts.keys() & texts_by_name.get(name, {}).keys():
-                    location = f"{source.path}, document {sgml_document.document!r}"
-                    raise InputError(
-                        f"{location}: {sgml_document.kind}set of {name!r} occurs twice; name files NAME=FILE"
-                    )
-                texts_by_name.setdefault(name, {}).update(sgml_document.texts)
+            new = Document({"collection": "", **sgml_document.attributes})
+            document = documents.setdefault(sgml_document.document, new)
+            if not document.add(sgml_document.kind, name, sgml_document.texts):
+                raise InputError(
+                    f"{source.path}, document {sgml_document.document!r}: {sgml_document.kind}set of {name!r} occurs "
+                    "twice; name files NAME=FILE"
+                )
 
 
 def _select_collection(
@@ -216,40 +345,28 @@ def _add_texts(document: Document, element: Any, location: str) -> None:
     for child in element:
         if child.tag not in {"src", "ref", "hyp"}:
             continue
-        texts = _read_segments(child, location)
-        document.order.update(dict.fromkeys(texts))
-        if child.tag == "src":
-            document.source.update(texts)
-            continue
-        texts_by_name = document.references if child.tag == "ref" else document.outputs
-        name = child.get("translator", UNNAMED) if child.tag == "ref" else child.get("system")
-        if not name:
+        texts: Texts = {}
+        for number, segment in enumerate(child.iter("seg"), start=1):
+            key = segment.get("id") or str(number)
+            if key in texts:
+                raise InputError(f"{location}: segment {key!r} of <{child.tag}> occurs twice")
+            texts[key] = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
+        name = {"src": "", "ref": child.get("translator", UNNAMED), "hyp": child.get("system")}[child.tag]
+        if not name and child.tag != "src":
             raise InputError(f"{location}: <hyp> has no attribute system; it should name the system")
-        if texts.keys() & texts_by_name.get(name, {}).keys():
-            if child.tag == "ref" and all(texts_by_name[name].get(key, text) == text for key, text in texts.items()):
-                continue
-            raise InputError(f"{location}: {child.tag} of {name!r} occurs twice")
-        texts_by_name.setdefault(name, {}).update(texts)
-
-
-def _read_segments(element: Any, location: str) -> Texts:
-    texts: Texts = {}
-    for number, segment in enumerate(element.iter("seg"), start=1):
-        name = segment.get("id") or str(number)
-        if name in texts:
-            raise InputError(f"{location}: segment {name!r} of <{element.tag}> occurs twice")
-        texts[name] = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
-    return texts
+        if not document.add(child.tag, name, texts):
+            present = document.references.get(name, {}) if child.tag == "ref" else {}
+            if not present or any(present.get(key, text) != text for key, text in texts.items()):
+                raise InputError(f"{location}: {child.tag} of {name!r} occurs twice")
 
 
 def _select_translators(
     documents: dict[str, Document], requested: str | None, path: Path, warnings: list[str], *, every: bool = False
 ) -> list[str]:
     """Return the requested references, all if `every` is true, or the one with the most segments."""
-    sizes: dict[str, int] = {}
+    sizes = Counter[str]()
     for document in documents.values():
-        for name, texts in document.references.items():
-            sizes[name] = sizes.get(name, 0) + len(texts)
+        sizes.update({name: len(texts) for name, texts in document.references.items()})
     available = ", ".join(sizes) or "none"
     if requested is not None:
         names = list(dict.fromkeys(requested.split("+")))
@@ -268,15 +385,6 @@ def _select_translators(
             "(A+B: both)"
         )
     return [largest]
-
-
-def _list_items(documents: dict[str, Document], translators: Sequence[str]) -> list[tuple[str, str]]:
-    return [
-        (name, segment)
-        for name, document in documents.items()
-        for segment in document.order
-        if any(segment in document.references.get(translator, {}) for translator in translators)
-    ]
 
 
 def _build_groups(documents: dict[str, Document], items: Sequence[tuple[str, str]]) -> dict[str, list[str]]:

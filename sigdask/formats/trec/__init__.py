@@ -8,10 +8,9 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.trec.layouts import is_judged, is_qrels, is_ranked, is_run
+from sigdask.formats.trec.layouts import POLICIES, is_judged, is_qrels, is_ranked, is_run
 from sigdask.formats.trec.printed_scores import is_printed, read_printed
 from sigdask.formats.trec.rankings import read_qrels, read_rankings
-from sigdask.formats.trec.topics import POLICIES
 
 
 def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

@@ -3,11 +3,14 @@
 Runs: six columns of TREC (the tag may lack), MS MARCO's topic document rank, and topic document rank
 score. Judgements: four columns of TREC, or BEIR's topic document relevance. Both may be JSON,
 {topic: {document: score}}, and those with a header have it passed over.
+
+Choose system names and settle missing topics, for both runs and printed scores.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +18,103 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.checks import check_common_items
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
-from sigdask.formats.reading.json.records import is_json_lines, read_head
-from sigdask.formats.trec.topics import is_finite
+from sigdask.formats.reading.json_records import is_json_lines, read_head
+from sigdask.formats.reading.options import Options, Source
+
+POLICIES = ("zero", "intersect", "pairwise", "error")
+SHOWN = 3
+
+
+def is_finite(text: str) -> bool:
+    """Return whether a word is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def choose_system_name(source: Source, tag: str | None) -> str:
+    """Return the given name, the tag if the file is called ANYTHING.TAG as at NIST, or the file's name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> (choose_system_name(Source(Path("runs/input.MU03rob01.gz")), "MU03rob01"),
+    ...  choose_system_name(Source(Path("bm25.run")), "x"))
+    ('MU03rob01', 'bm25')
+    """
+    if source.name is None and tag and source.path.name.removesuffix(".gz").endswith(f".{tag}"):
+        return tag
+    return source.system
+
+
+@dataclass(frozen=True, slots=True)
+class SettledTopics:
+    """The topics left after the policy for missing topics is applied.
+
+    Attributes
+    ----------
+    kept : int array
+        Positions of the topics that stay.
+    present : bool array, shape (n_kept, n_systems), or None
+        As in `Counts`.
+    warnings : tuple of str
+        What was decided.
+    """
+
+    kept: NDArray[np.intp]
+    present: NDArray[np.bool_] | None
+    warnings: tuple[str, ...] = ()
+
+
+def apply_topic_policy(
+    has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str], options: Options, default: str
+) -> SettledTopics:
+    """Apply the policy for missing topics: the format's own option, `--missing`, or the default.
+
+    Parameters
+    ----------
+    has : bool array, shape (n_topics, n_systems)
+        Which topics each system has.
+    topics, systems : sequence of str
+        Their names.
+    default : str
+        The policy where none was asked for.
+    """
+    requested = options.own.get("missing") or options.missing
+    policy = requested or default
+    all_topics = np.arange(len(topics))
+    if has.all():
+        return SettledTopics(all_topics, None)
+    check_common_items(has, systems, options.min_items, "pairwise" if policy == "pairwise" else None, topics)
+    lacking = np.flatnonzero(~has.all(axis=0))
+    missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
+    examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
+    more = f", and {len(lacking) - 1} more systems lack topics" if len(lacking) > 1 else ""
+    system = systems[int(lacking[0])]
+    gap = f"system {system!r} has no topic {examples} ({len(missing)} of {len(topics)} missing){more}"
+    if policy == "error":
+        raise InputError(
+            f"{gap}; choose --missing zero (it counts 0, as under trec_eval -c), --missing pairwise (each pair on the "
+            "topics both have) or --format trec:missing=intersect (the topics all have)"
+        )
+    if policy == "zero":
+        explanation = "a topic that a run lacks counts 0, as under trec_eval -c"
+        hint = " (--missing pairwise or error, or --format trec:missing=intersect, do otherwise)"
+        return SettledTopics(all_topics, None, (f"{gap}; {explanation}{'' if requested else hint}",))
+    if policy == "pairwise":
+        return SettledTopics(all_topics, has, (f"{gap}; each pair is compared on the topics both have",))
+    kept = np.flatnonzero(has.all(axis=1))
+    if not len(kept):
+        raise InputError(f"{gap}; no topic is left that all have")
+    return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
+
 
 RUN = ("topic", "Q0", "document", "rank", "score", "tag")
 QRELS = ("topic", "iteration", "document", "relevance")
@@ -123,8 +219,13 @@ def is_run(path: Path, *, q0: bool = False) -> bool:
         return False
     if file.columns == RUN:
         return all(is_finite(words[3]) and (not q0 or words[1].upper() == "Q0") for words in rows)
-    same_widths = all(len(words) == len(file.columns) for words in rows)
-    return not q0 and same_widths and _are_topic_blocks(rows) and (not file.is_by_rank or _are_ascending(rows))
+    if q0 or any(len(words) != len(file.columns) for words in rows):
+        return False
+    # rows are in blocks of topics with several documents, unlike tables of items, and ranks rise in each
+    topics = [words[0] for words in rows]
+    n_blocks = 1 + sum(a != b for a, b in pairwise(topics))
+    is_ascending = all(a[0] != b[0] or int(a[-1]) < int(b[-1]) for a, b in pairwise(rows) if file.is_by_rank)
+    return n_blocks == len({*topics}) < len(rows) and is_ascending
 
 
 def is_ranked(path: Path) -> bool:
@@ -168,21 +269,8 @@ def row_width_error(path: Path, location: RowLocation, words: Sequence[str], exp
         hint = "; it looks like judgements: give them with --gold, and runs as systems"
     return InputError(
         f"{format_location(path, location)}: found {len(words)} field{'s' * (len(words) != 1)}, expected "
-        f"{len(expected)} "
-        f"({' '.join(expected)}){hint}"
+        f"{len(expected)} ({' '.join(expected)}){hint}"
     )
-
-
-def _are_topic_blocks(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether rows are in blocks of topics with several documents, unlike tables of items."""
-    topics = [words[0] for words in rows]
-    blocks = 1 + sum(a != b for a, b in pairwise(topics))
-    return blocks == len({*topics}) < len(rows)
-
-
-def _are_ascending(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the last word increases within each topic."""
-    return all(a[0] != b[0] or int(a[-1]) < int(b[-1]) for a, b in pairwise(rows))
 
 
 def _read_head(path: Path) -> list[tuple[RowLocation, Sequence[str]]]:

@@ -6,10 +6,11 @@ trec_eval prints measure, topic, value; the other prints topic, measure, value. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.topics import SHOWN, apply_topic_policy, choose_system_name, is_finite
+from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
 
 ALL = "all"
 N_HEAD_LINES = 200
@@ -27,27 +28,13 @@ MAX_MESSAGE_CHARACTERS = 2**20
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedLine:
-    """One printed line: a topic's score under a measure.
-
-    Attributes
-    ----------
-    line : int
-        Where it stands.
-    topic, measure, text : str
-        What it says.
-    """
+class PrintedLine(NamedTuple):
+    """One printed line: a topic's score under a measure, with the number of the line."""
 
     line: int
     topic: str
     measure: str
     text: str
-
-    @property
-    def is_summary(self) -> bool:
-        """Whether the line is a summary over all topics."""
-        return self.topic.lower() == ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +72,23 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
     settled = apply_topic_policy(has, topics, names, options, "error")
     kept_topics = [topics[k] for k in settled.kept]
-    fields: dict[str, NDArray[np.generic]] = {
-        f"score[{measure}]": np.column_stack(
-            [_build_column(s, f, measure, kept_topics) for s, f in zip(sources, files, strict=True)]
+    fields: dict[str, NDArray[np.generic]] = {}
+    for measure in measures:
+        for source, file in zip(sources, files, strict=True):
+            missing = [t for t in kept_topics if t in file.topics and t not in file.scores[measure]]
+            if missing:
+                raise InputError(f"{source.path}: topic {missing[0]!r} has no line of {measure}, as other topics have")
+        columns = [[file.scores[measure].get(topic, 0.0) for topic in kept_topics] for file in files]
+        fields[f"score[{measure}]"] = np.column_stack(columns)
+    notes = []
+    if messages := [message for file in files for message in file.messages]:
+        notes.append(f"lines that hold no score are left out: {len(messages)} (first {messages[0]})")
+    if misfits := [misfit for file in files for misfit in file.misfits]:
+        notes.append(
+            f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]}); "
+            "the means of topics are compared"
         )
-        for measure in measures
-    }
+    suggested = tuple(m for m in SUGGESTED if m in measures)
     return Counts(
         systems=tuple(names),
         fields={**fields, "items": np.ones((len(kept_topics), 1), np.int64)},
@@ -98,8 +96,8 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
         name=options.name,
         ids=tuple(kept_topics),
         present=settled.present,
-        suggested=_suggest_measures(measures),
-        warnings=(*_iter_warnings(files), *warnings, *settled.warnings),
+        suggested=suggested or (next((m for m in measures if not m.startswith("num_")), measures[0]),),
+        warnings=(*notes, *warnings, *settled.warnings),
     )
 
 
@@ -116,17 +114,22 @@ def read_scores(path: Path) -> PrintedScores:
     by_topic: dict[str, dict[str, PrintedLine]] = {}
     summary: dict[str, PrintedLine] = {}
     for cell in cells:
-        kind = summary if cell.is_summary else by_topic.setdefault(cell.measure, {})
-        key = cell.measure if cell.is_summary else cell.topic
+        is_summary = cell.topic.lower() == ALL
+        kind = summary if is_summary else by_topic.setdefault(cell.measure, {})
+        key = cell.measure if is_summary else cell.topic
         if key in kind:
             raise InputError(
                 f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} stands on line {kind[key].line} "
                 "already; give one file a system"
             )
         kind[key] = cell
-    scores = {
-        measure: _parse_numbers(path, column) for measure, column in by_topic.items() if not _is_text(column.values())
-    }
+    numeric = {m: column for m, column in by_topic.items() if any(is_finite(cell.text) for cell in column.values())}
+    for cell in (cell for column in numeric.values() for cell in column.values()):
+        if not is_finite(cell.text):
+            raise InputError(
+                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number"
+            )
+    scores = {m: {topic: float(cell.text) for topic, cell in column.items()} for m, column in numeric.items()}
     if not scores:
         raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
@@ -147,26 +150,16 @@ def is_printed(path: Path) -> bool:
     numeric = [is_finite(cells[2]) for cells in head]
     if not (numeric[0] or first_row[0] == "runid" or first_row[2] in first_row[:2]) or 2 * sum(numeric) < len(head):
         return False
-    return any(_can_be_measures(head, k) and _is_in_blocks([cells[1 - k] for cells in head]) for k in (0, 1))
+    return any(_can_be_measures(head, k) for k in (0, 1))
 
 
 def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Return whether a column can hold measure names: no numbers, and measures or topics recur."""
+    """Return whether a column can hold measure names: no numbers, beside topics in blocks; either recurs."""
     names = {row[k] for row in rows}
-    topics = {row[1 - k] for row in rows}
-    return not any(is_finite(name) for name in names) and (len(names) == 1 or len(topics) <= len(rows) / 2)
-
-
-def _is_in_blocks(column: Sequence[str]) -> bool:
-    """Return whether equal cells are adjacent."""
-    return 1 + sum(a != b for a, b in pairwise(column)) == len(set(column))
-
-
-def _iter_lines(path: Path) -> Iterator[tuple[int, str]]:
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if line.strip():
-                yield number, line
+    topics = [row[1 - k] for row in rows]
+    n_topics, n_blocks = len(set(topics)), 1 + sum(a != b for a, b in pairwise(topics))
+    recurs = len(names) == 1 or n_topics <= len(rows) / 2
+    return recurs and n_blocks == n_topics and not any(is_finite(name) for name in names)
 
 
 def _read_head(path: Path) -> list[list[str]]:
@@ -183,7 +176,8 @@ def _split_line(line: str, *, tabs: bool) -> list[str]:
 
 def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
     """Return the printed lines and messages; if scores have tabs, lines without tabs are messages."""
-    lines = list(_iter_lines(path))
+    with open_text(path) as text:
+        lines = [(number, line) for number, line in enumerate(text, start=1) if line.strip()]
     if not lines:
         raise build_empty_error(path)
     has_tabs = any("\t" in line for _, line in lines)
@@ -209,19 +203,6 @@ def _find_topic_column(rows: Sequence[Sequence[str]]) -> int:
     return 0 if 0 < changes[0] < changes[1] else 1
 
 
-def _is_text(column: Iterable[PrintedLine]) -> bool:
-    return not any(is_finite(cell.text) for cell in column)
-
-
-def _parse_numbers(path: Path, column: Mapping[str, PrintedLine]) -> dict[str, float]:
-    for cell in column.values():
-        if not is_finite(cell.text):
-            raise InputError(
-                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is {cell.text!r}, expected a number"
-            )
-    return {topic: float(cell.text) for topic, cell in column.items()}
-
-
 def _find_misfits(
     path: Path,
     scores: Mapping[str, Mapping[str, float]],
@@ -242,8 +223,7 @@ def _find_misfits(
         if all(abs(total / k - printed) > error * (1 + 1e-9) for k in divisors) and abs(total - printed) > n * error:
             misfits.append(
                 f"{path}, line {summary[measure].line}: {measure} is {summary[measure].text}, the mean of its {n} "
-                "topics "
-                f"{total / n:.{digits}f}"
+                f"topics {total / n:.{digits}f}"
             )
     return misfits
 
@@ -251,17 +231,6 @@ def _find_misfits(
 def _count_decimals(text: str) -> int:
     mantissa, _, exponent = text.lower().partition("e")
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
-
-
-def _iter_warnings(files: Sequence[PrintedScores]) -> Iterator[str]:
-    """Yield one warning for all files about messages, and one about summaries that do not fit."""
-    if messages := [message for file in files for message in file.messages]:
-        yield f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"
-    if misfits := [misfit for file in files for misfit in file.misfits]:
-        yield (
-            f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]}); "
-            "the means of topics are compared"
-        )
 
 
 def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
@@ -274,17 +243,3 @@ def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) 
         )
     examples = ", ".join(other_measures[:SHOWN]) + (", ..." if len(other_measures) > SHOWN else "")
     return measures, [f"measures that not all files have are left out: {examples}"] if other_measures else []
-
-
-def _build_column(source: Source, file: PrintedScores, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
-    """Return a system's scores, with 0 for topics that it lacks."""
-    column = file.scores[measure]
-    for topic in topics:
-        if topic in file.topics and topic not in column:
-            raise InputError(f"{source.path}: topic {topic!r} has no line of {measure}, as other topics have")
-    return np.array([column.get(topic, 0.0) for topic in topics])
-
-
-def _suggest_measures(measures: Sequence[str]) -> tuple[str, ...]:
-    present = tuple(m for m in SUGGESTED if m in measures)
-    return present or (next((m for m in measures if not m.startswith("num_")), measures[0]),)

@@ -22,13 +22,15 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import (
     RUN,
+    SHOWN,
     RowLocation,
     TrecFile,
+    apply_topic_policy,
+    choose_system_name,
     detect_qrels_layout,
     detect_run_layout,
     format_location,
 )
-from sigdask.formats.trec.topics import SHOWN, apply_topic_policy, choose_system_name
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
@@ -132,16 +134,16 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         entry[0].append(documents.setdefault(document, document))
         entry[1].append(_parse_score(file, location, words[value_column]))
     sign = -1 if file.is_by_rank else 1
-    rankings = {topic: _rank_documents(file, topic, sign, *entries[topic]) for topic in entries if topic in judgements}
+    rankings = {}
+    for topic, (ranked, scores) in entries.items():
+        if topic not in judgements:
+            continue
+        if len(set(ranked)) < len(ranked):
+            raise _duplicate_error(file, topic)
+        with np.errstate(over="ignore"):
+            single = (sign * np.array(scores)).astype(np.float32).tolist()
+        rankings[topic] = tuple(document for _, document in sorted(zip(single, ranked, strict=True), reverse=True))
     return TrecRun(words[RUN.index("tag")] if file.columns == RUN else "", len(entries), rankings)
-
-
-def _rank_documents(file: TrecFile, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:
-    if len(set(documents)) < len(documents):
-        raise _duplicate_error(file, topic)
-    with np.errstate(over="ignore"):
-        single = (sign * np.array(scores)).astype(np.float32).tolist()
-    return tuple(document for _, document in sorted(zip(single, documents, strict=True), reverse=True))
 
 
 def _duplicate_error(file: TrecFile, topic: str) -> InputError:
@@ -150,13 +152,11 @@ def _duplicate_error(file: TrecFile, topic: str) -> InputError:
     for location, words in file.iter_rows():
         if words[0] == topic:
             if (document := words[file.document]) in locations:
-                earlier = (
-                    f" stands on line {locations[document]} already" if isinstance(location, int) else " stands twice"
-                )
+                has_line = isinstance(location, int)
+                earlier = f"stands on line {locations[document]} already" if has_line else "stands twice"
                 return InputError(
-                    f"{format_location(file.path, location)}: document {document!r} of topic {topic!r}{earlier}; a "
-                    "topic ranks each "
-                    "document once"
+                    f"{format_location(file.path, location)}: document {document!r} of topic {topic!r} {earlier}; a "
+                    "topic ranks each document once"
                 )
             locations[document] = location
     return InputError(f"{file.path}: topic {topic!r} has a document twice")

@@ -3,34 +3,211 @@
 The n-gram counts of a translation, the errors of a transcript and the measures of a ranking are a pure function of a
 system's outputs, the gold items, the metric's options and the version of the library that counts them. So they are
 known by a digest of these, kept under it, and made once: a changed system costs its own, and another version or option
-finds nothing of the old. `sources` ask, `keeping` keeps, `parts` cut what is missing, executors (`processes` here, the
-engine's on clusters) make it.
+finds nothing of the old. `request` says what is counted, `cache` keeps it, `parts` cuts what is missing, and executors
+(there, and those of clusters in `execution`) count it.
 """
 
 from __future__ import annotations
 
-from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache, FolderCache, LayeredCache, get_user_cache
-from sigdask.metrics.extraction.parts import Executor, ExtractionPart, LocalExtraction
-from sigdask.metrics.extraction.progress import ExtractionLog, ExtractionProgress, ProgressCallback
-from sigdask.metrics.extraction.request import Extraction, get_statistics
-from sigdask.metrics.extraction.sources import LOCAL_SOURCE, ExtractedData, StatisticsSource, extract_statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-__all__ = [
-    "LOCAL_SOURCE",
-    "NO_CACHE",
-    "Executor",
-    "ExtractedData",
-    "Extraction",
-    "ExtractionCache",
-    "ExtractionLog",
-    "ExtractionPart",
-    "ExtractionProgress",
-    "FolderCache",
-    "LayeredCache",
-    "LocalExtraction",
-    "ProgressCallback",
-    "StatisticsSource",
-    "extract_statistics",
-    "get_statistics",
-    "get_user_cache",
-]  # fmt: skip
+import numpy as np
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.fields import Array
+from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache, pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.parts import (
+    Executor,
+    ExtractionLog,
+    ItemBlock,
+    LocalExtraction,
+    MissingStatistics,
+    ProgressCallback,
+    extract_missing,
+)
+from sigdask.metrics.extraction.request import Extraction, hash_items, join_digests
+from sigdask.text import format_list
+
+PUT_SECONDS = 1.0
+"""What is made is kept this often."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsSource:
+    """The cache from which statistics are read, and the executor that counts missing ones.
+
+    Attributes
+    ----------
+    keeper : ExtractionCache
+        What was made before.
+    run : Executor
+        Makes what is missing.
+    tell : callable
+        Told how far that is.
+    """
+
+    keeper: ExtractionCache = NO_CACHE
+    run: Executor = field(default_factory=LocalExtraction)
+    tell: ProgressCallback = field(default_factory=ExtractionLog)
+
+
+LOCAL_SOURCE = StatisticsSource()
+"""Made in this process and not kept."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtractedData:
+    """Data together with the statistics that metrics extracted from whole outputs.
+
+    Attributes
+    ----------
+    counts : Counts
+        The data.
+    made : dict of str to tuple of str
+        By metric, the systems whose statistics were made now.
+    n_kept : int
+        How many systems' statistics, over all metrics, were at hand.
+    """
+
+    counts: Counts
+    made: Mapping[str, tuple[str, ...]]
+    n_kept: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WantedStatistics:
+    """The statistics that one extraction needs of all systems of some data, by keys of block and system."""
+
+    test_set: int
+    replicate: int
+    metric: str
+    extraction: Extraction
+    outputs: Outputs
+    blocks: list[slice]
+    keys: list[list[str]]
+
+
+def extract_statistics(
+    requests: Sequence[tuple[Counts, Sequence[Any]]], source: StatisticsSource = LOCAL_SOURCE
+) -> list[ExtractedData]:
+    """Return the data with the statistics that the metrics need from whole outputs.
+
+    The arrays are the same bit by bit, whether they were read or counted, wherever and in whatever parts.
+
+    Parameters
+    ----------
+    requests : sequence of (Counts, sequence of metrics)
+        Test sets, and what is asked of each; metrics that take nothing from outputs are passed over.
+    source : StatisticsSource
+        Where statistics come from.
+    """
+    all_wanted = [
+        wanted for number, (counts, metrics) in enumerate(requests) for wanted in _iter_wanted(number, counts, metrics)
+    ]
+    all_keys = dict.fromkeys(key for wanted in all_wanted for keys in wanted.keys for key in keys)
+    entries = source.keeper.get(list(all_keys)) if all_keys else {}
+    unpacked = ((key, unpack_statistics(key, content)) for key, content in entries.items())
+    statistics = {key: array for key, array in unpacked if array is not None}
+    missing, names = _find_missing(all_wanted, statistics)
+    new = {key for part in missing for block in part.blocks for key in block.systems}
+    if missing:
+        _extract_missing(missing, format_list(names), source, statistics)
+    return [
+        _build_extracted(counts, [wanted for wanted in all_wanted if wanted.test_set == number], statistics, new)
+        for number, (counts, _) in enumerate(requests)
+    ]
+
+
+def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_WantedStatistics]:
+    extractions: dict[str, tuple[str, Extraction]] = {}
+    for metric in metrics:
+        extraction = getattr(metric, "extraction", None)
+        if extraction is not None:
+            extractions.setdefault(extraction.key, (metric.name, extraction))
+    for r, replicate in enumerate(counts.replicates or (counts,)):
+        digests_by_size: dict[int, list[list[str]] | None] = {}
+        for extraction_key, (name, extraction) in extractions.items():
+            if extraction_key in replicate.extracted or not extraction.can_extract(replicate):
+                continue
+            assert replicate.outputs is not None
+            blocks = extraction.split_items(replicate.n_items)
+            if extraction.block not in digests_by_size:
+                digests_by_size[extraction.block] = _hash_blocks(replicate.outputs, blocks)
+            digests = digests_by_size[extraction.block]
+            if digests is not None:  # of what cannot be known by its content, `bind` makes the statistics itself
+                keys = [[join_digests(extraction_key, digest) for digest in block_digests] for block_digests in digests]
+                yield _WantedStatistics(number, r, name, extraction, replicate.outputs, blocks, keys)
+
+
+def _hash_blocks(outputs: Outputs, blocks: Sequence[slice]) -> list[list[str]] | None:
+    """Return a digest of outputs and gold items for each block and system, or None if some cannot be hashed."""
+    assert outputs.gold is not None
+    block_digests = []
+    for items in blocks:
+        column_digests = [hash_items(column[items]) for column in (outputs.gold, *outputs.systems)]
+        gold_digest, *digests = [digest or "" for digest in column_digests]
+        if None in column_digests:
+            return None
+        block_digests.append([join_digests(gold_digest, digest) for digest in digests])
+    return block_digests
+
+
+def _find_missing(
+    all_wanted: Sequence[_WantedStatistics], statistics: Mapping[str, Array]
+) -> tuple[list[MissingStatistics], list[str]]:
+    """Return the statistics that the cache lacks, each once, and the names of the metrics that need them."""
+    known_keys = set(statistics)
+    missing, names = [], []
+    for wanted in all_wanted:
+        blocks = []
+        for items, keys in zip(wanted.blocks, wanted.keys, strict=True):
+            lacking = {key: s for s, key in enumerate(keys) if key not in known_keys}
+            known_keys |= lacking.keys()
+            blocks += [ItemBlock(items, lacking)] if lacking else []
+        if blocks:
+            assert wanted.outputs.gold is not None
+            systems = tuple(wanted.outputs.systems)
+            missing.append(MissingStatistics(wanted.extraction, systems, wanted.outputs.gold, tuple(blocks)))
+            names.append(wanted.metric)
+    return missing, list(dict.fromkeys(names))
+
+
+def _extract_missing(
+    missing: Sequence[MissingStatistics], metric_names: str, source: StatisticsSource, statistics: dict[str, Array]
+) -> None:
+    """Count missing statistics, and store finished ones from time to time, also if an error follows."""
+    waiting: dict[str, bytes] = {}
+    last_put = time.monotonic()
+    try:
+        for key, array in extract_missing(missing, source.run, source.tell, metric_names):
+            statistics[key], waiting[key] = array, pack_statistics(key, array)
+            if time.monotonic() - last_put > PUT_SECONDS:
+                source.keeper.put(waiting)
+                waiting, last_put = {}, time.monotonic()
+    finally:
+        if waiting:
+            source.keeper.put(waiting)
+
+
+def _build_extracted(
+    counts: Counts, all_wanted: Sequence[_WantedStatistics], arrays: Mapping[str, Array], new: set[str]
+) -> ExtractedData:
+    replicates = counts.replicates or (counts,)
+    extracted: list[dict[str, Array]] = [dict(replicate.extracted) for replicate in replicates]
+    systems: dict[str, dict[str, None]] = {}
+    n_kept = 0
+    for wanted in all_wanted:
+        keys_by_system = list(zip(*wanted.keys, strict=True))
+        statistics = [np.concatenate([arrays[key] for key in keys]) for keys in keys_by_system]
+        extracted[wanted.replicate][wanted.extraction.key] = np.stack(statistics, axis=1)
+        pairs = zip(counts.systems, keys_by_system, strict=True)
+        changed = [system for system, keys in pairs if not new.isdisjoint(keys)]
+        n_kept += len(keys_by_system) - len(changed)
+        if changed:
+            systems.setdefault(wanted.metric, {}).update(dict.fromkeys(changed))
+    filled = tuple(replace(r, extracted=arrays) for r, arrays in zip(replicates, extracted, strict=True))
+    counts = replace(counts, replicates=filled) if counts.replicates else filled[0]
+    return ExtractedData(counts, {metric: tuple(names) for metric, names in systems.items()}, n_kept)

@@ -1,22 +1,109 @@
 """The counting of missing statistics in parts of a second or two, and their assembly per system.
 
 A part is some items of several systems, so that what a counter makes of the gold items is made once for all of them.
+
+Progress of extraction, reported at the start and then at intervals.
+
+Extraction in several local processes; threads would wait for each other, as counters hold Python's lock.
+
+The processes are fresh interpreters that import the counters and nothing of the program that started them, so that a
+script needs no guard around what it does; they are spoken to over pipes and end with the process that started them.
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.progress import ExtractionProgress, ProgressCallback
+from sigdask.errors import UnfinishedError
 from sigdask.metrics.extraction.request import Extraction
+from sigdask.text import format_duration
+
+LOG = logging.getLogger("sigdask.extraction")
+
+MIN_SECONDS = 1.0
+"""Seconds of work below which nothing is said."""
+
+EVERY = 30.0
+"""Seconds between two lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionProgress:
+    """How far an extraction is: outputs done, outputs in all, and time left.
+
+    Attributes
+    ----------
+    what : str
+        The metrics that take something.
+    done, total : int
+        Outputs, one an item, system and metric.
+    left : float
+        Seconds until its end, about.
+    n_processes : int
+        That are at work.
+    """
+
+    what: str
+    done: int
+    total: int
+    left: float
+    n_processes: int
+
+    def __str__(self) -> str:
+        """Return the progress as one line."""
+        processes = f" on {self.n_processes} processes" if self.n_processes > 1 else ""
+        how_many = f"{self.done:,} of {self.total:,} outputs" if self.done else f"{self.total:,} outputs"
+        left = f", about {format_duration(self.left)}{' left' if self.done else processes}" if self.left >= 1 else ""
+        return f"extracting {self.what}: {how_many}{left}"
+
+
+ProgressCallback = Callable[[ExtractionProgress], None]
+"""Told at the start, and whenever something is done."""
+
+
+class ExtractionLog:
+    """A progress callback that writes a log line at the start, and then one every half minute.
+
+    Parameters
+    ----------
+    say : callable
+        Takes a line.
+    every : float
+        Seconds between two lines.
+    """
+
+    def __init__(self, say: Callable[[str], None] = LOG.info, every: float = EVERY) -> None:
+        self._say = say
+        self._every = every
+        self._last = 0.0
+
+    def __call__(self, how_far: ExtractionProgress) -> None:
+        """Log the progress if a line is due."""
+        now = time.monotonic()
+        if not how_far.done:
+            self._last = now if how_far.left >= MIN_SECONDS else 0.0
+            if self._last:
+                self._say(str(how_far))
+        elif self._last and now - self._last >= self._every and how_far.done < how_far.total:
+            self._last = now
+            self._say(str(how_far))
+
 
 PART_SECONDS = 2.0
 """How long a part takes at most, about: between two of them progress is told."""
@@ -141,9 +228,8 @@ class MissingStatistics:
         n_more = int(min(PROBED_MORE, tried * worth / spent))
         if n_more > PROBED:
             more_items = order[_spread_indices(n_items, n_more)]
-            systems = np.flatnonzero(weights[:, more_items].all(axis=1))[
-                : PROBED if n_more == PROBED_MORE else 1
-            ].tolist()
+            n_systems = PROBED if n_more == PROBED_MORE else 1
+            systems = np.flatnonzero(weights[:, more_items].all(axis=1))[:n_systems].tolist()
             spent, weighed = _time_part(self.build_part(systems, more_items)), weights[systems][:, more_items].sum()
         return float(spent * weights.sum() / weighed)
 
@@ -191,9 +277,8 @@ def _cut_block(missing: MissingStatistics, block: ItemBlock, costs: Array, most:
         inner = np.searchsorted(until, until[-1] * np.arange(1, n_pieces) / n_pieces)
         for first, stop in pairwise(np.unique([0, *inner.tolist(), len(until)]).tolist()):
             seconds = until[stop - 1] - (until[first - 1] if first else 0)
-            yield _PlacedPart(
-                missing, block, tuple(keys[k] for k in group), start + first, start + stop, float(seconds)
-            )
+            group_keys = tuple(keys[k] for k in group)
+            yield _PlacedPart(missing, block, group_keys, start + first, start + stop, float(seconds))
 
 
 def extract_missing(
@@ -224,3 +309,107 @@ def extract_missing(
         n_done, finished_seconds = n_done + piece.n_outputs, finished_seconds + piece.seconds
         remaining = (time.monotonic() - start) * (all_seconds - finished_seconds) / finished_seconds
         tell(ExtractionProgress(metric_names, n_done, total, max(remaining, 0.0), run.n))
+
+
+SERVE = "import sys; from sigdask.metrics.extraction.parts import serve; serve(int(sys.argv[1]))"
+
+IS_SUPPORTED = os.name == "posix"
+"""Elsewhere a process cannot be handed a pipe by its number."""
+
+MOST_ATTEMPTS = 2
+"""Processes that may die of a part: short of memory, the system ends some."""
+
+
+class ProcessExtraction:
+    """An executor that counts parts in processes that it starts.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
+        """Yield each part's number and statistics as parts finish.
+
+        Raises
+        ------
+        SigdaskError
+            What a part raised.
+        UnfinishedError
+            A part ended every process that tried it.
+        """
+        waiting = list(range(len(parts)))[::-1]
+        attempts = [0] * len(parts)
+        busy: dict[Any, tuple[_Process, int]] = {}
+        with ExitStack() as ended:
+            idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
+            while busy or waiting:
+                while idle and waiting:
+                    process, number = idle.pop(), waiting.pop()
+                    process.send_part(parts[number])
+                    busy[process.pipe] = process, number
+                for pipe in wait(list(busy)):
+                    process, number = busy.pop(pipe)
+                    result = process.receive_result()
+                    if isinstance(result, Exception):
+                        raise result
+                    if result is not None:
+                        idle.append(process)
+                        yield number, result
+                        continue
+                    attempts[number] += 1
+                    if attempts[number] == MOST_ATTEMPTS:
+                        raise UnfinishedError("extraction: a process was ended twice on one part; is memory short?")
+                    waiting.append(number)
+                    idle.append(ended.enter_context(_Process()))
+
+
+class _Process:
+    """A Python process that counts one part after the other."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = Pipe()
+        path = os.pathsep.join(folder or str(Path.cwd()) for folder in sys.path)
+        self._process = subprocess.Popen(  # noqa: S603  # this interpreter
+            [sys.executable, "-P", "-c", SERVE, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),), env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def send_part(self, part: ExtractionPart) -> None:
+        """Send a part to the process, which starts to count it."""
+        with suppress(OSError):  # it is gone, which its answer says
+            self.pipe.send(part)
+
+    def receive_result(self) -> Any:
+        """Return the statistics that were counted, or the error, or None if the process has ended."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+
+def serve(descriptor: int) -> None:
+    """Count parts that arrive over a pipe, and send back statistics or errors, until the pipe is closed."""
+    pipe: Connection[Any, Any] = Connection(descriptor)
+    with suppress(EOFError, OSError):
+        while True:
+            part = pipe.recv()
+            try:
+                result: Any = part.count()
+            except Exception as error:  # noqa: BLE001  # raised where the part came from
+                result = error
+            pipe.send(result)

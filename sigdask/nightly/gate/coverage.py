@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, Fdr, NotWorse, Rule, RuleFinding, get_key
-from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.columns import CodedColumn
+from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,16 +9,14 @@ from typing import cast
 
 import numpy as np
 
-from sigdask.analysis.power.points import Count, PowerTarget, RejectionRule
-from sigdask.analysis.power.search import PowerQuestion, PowerSearch, run_searches
+from sigdask.analysis.power import Count, PowerQuestion, PowerSearch, PowerTarget, RejectionRule, run_searches
 from sigdask.counts import Counts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.nightly.gate.rules import POWER, ComparisonKey, get_key
 from sigdask.options import Alternative
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.power.population import SystemPairs
-from sigdask.randomization.power.rejection import can_decide
+from sigdask.randomization.power import SystemPairs, can_decide
 from sigdask.results.record import Result
 
 SAMPLES = 2_000

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sigdask import metrics as metric_registry
-from sigdask.analysis.comparison.pairs import ResolvedSpec, bind_metric, list_comparisons
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec, ResolvedSpec, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate import (
@@ -26,9 +25,9 @@ from sigdask.nightly.gate import (
 from sigdask.nightly.gate.detectable_loss import LossDetection
 from sigdask.nightly.gate.margin_tests import AnyBound, Count, compute_margins
 from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
 
 
 def gather_evidence(

@@ -18,17 +18,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.analysis.comparison.caveats import FEW_UNITS
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
-from sigdask.counts.lattice import MOST_DIGITS, ScoreScale
-from sigdask.counts.precision import ExactNumbers
+from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, ScoreScale
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.nightly.gate import ComparisonKey, Equivalent, MarginResult, WithinMargin, get_key
 from sigdask.options import Alternative
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions

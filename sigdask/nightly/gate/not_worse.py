@@ -23,7 +23,7 @@ from sigdask.nightly.gate.rules import (
     get_key,
 )
 from sigdask.results.record import Result
-from sigdask.statistics import online_fdr
+from sigdask.statistics import multiplicity
 from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
 
@@ -129,7 +129,7 @@ def compute_run_level(
         The rule's p-values in earlier runs, and their levels, for an online rule.
     """
     if fdr != "none":
-        return online_fdr.compute_levels(past, rule.alpha, fdr, recorded=recorded)[-1]
+        return multiplicity.compute_levels(past, rule.alpha, fdr, recorded=recorded)[-1]
     if rule.false_alarms_per_year is None:
         return rule.alpha
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
@@ -288,7 +288,7 @@ def _describe_detectable(smallest: float | None) -> str:
 def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
     if basis.fdr == "none":
         return basis.runs_per_year * min(1.0, level)
-    return min(basis.runs_per_year, online_fdr.bound_false_alarms(rule.alpha, basis.fdr))
+    return min(basis.runs_per_year, multiplicity.bound_false_alarms(rule.alpha, basis.fdr))
 
 
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from sigdask import formats, metrics
-from sigdask.analysis.comparison.stopping.compatibility import SHARED_TRIALS
+from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.nightly.gate import NotWorse, Rule
-from sigdask.nightly.plan.errors import format_value, suggest_nearest
-from sigdask.nightly.plan.keys import TestSetKeys
-from sigdask.nightly.plan.lines import PlanKey
+from sigdask.nightly.plan.errors import PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan, TestSet
 from sigdask.statistics.stopping import ConfidenceSequence
 
 Complain = Callable[[PlanKey, str], None]
 
 
-def check_comparisons(test_set: TestSet, entry: TestSetKeys, key: PlanKey, complain: Complain) -> None:
-    """Check the formats, metrics and pairs of one test set without reading its data."""
+def check_comparisons(test_set: TestSet, own: Container[str], key: PlanKey, complain: Complain) -> None:
+    """Check the formats, metrics and pairs of one test set without reading its data; `own` are its own options."""
     _check_format(test_set.format, (*key, "format"), complain)
-    metrics_key: PlanKey = (*key, "metrics") if entry.metrics else ("metrics",)
+    metrics_key: PlanKey = (*key, "metrics") if "metrics" in own else ("metrics",)
     for name in test_set.metrics:
         _check_metric(name, metrics_key, complain)
     for k, name in enumerate(test_set.metrics):
         if name.casefold() in map(str.casefold, test_set.metrics[:k]):
             complain(metrics_key, f"{format_value(name)} stands twice")
-    _check_pairs(test_set, (*key, "pairs") if entry.pairs else ("pairs",), complain)
+    _check_pairs(test_set, (*key, "pairs") if "pairs" in own else ("pairs",), complain)
 
 
 def _check_format(text: str, key: PlanKey, complain: Complain) -> None:
@@ -61,15 +59,17 @@ def _check_pairs(test_set: TestSet, key: PlanKey, complain: Complain) -> None:
     systems = list(dict.fromkeys(source_names))
     # one file may hold several systems, under names of its own
     known_systems = set(systems) if len(source_names) == len(test_set.sources) and len(systems) > 1 else None
-    requested = [name for pair in test_set.pairs or () for name in pair] + [test_set.baseline or ""]
+    requested = [name for pair in test_set.comparison["pairs"] or () for name in pair] + [
+        test_set.comparison["baseline"] or ""
+    ]
     for name in dict.fromkeys(filter(None, requested)):
         if known_systems is not None and name not in known_systems:
             hint = suggest_nearest(name, systems, "systems")
             complain(key, f"no system {format_value(name)} on test set {format_value(test_set.name)}; {hint}")
-    for a, b in test_set.pairs or ():
+    for a, b in test_set.comparison["pairs"] or ():
         if a == b:
             complain(key, f"{format_value(a)} is paired with itself")
-    for pair in _find_duplicates([tuple(sorted(pair)) for pair in test_set.pairs or ()]):
+    for pair in _find_duplicates([tuple(sorted(pair)) for pair in test_set.comparison["pairs"] or ()]):
         complain(key, f"{format_value(pair[0])} and {format_value(pair[1])} are paired twice")
 
 
@@ -90,30 +90,31 @@ def check_plan(plan: Plan, complain: Complain) -> None:
 
 
 def _check_adjustment(plan: Plan, complain: Complain) -> None:
-    if plan.adjust in SHARED_TRIALS and plan.stopping is not None:
+    adjust = plan.comparison["adjust"]
+    if adjust in SHARED_TRIALS and plan.stopping is not None:
         complain(
             ("stopping",),
-            f"adjust = {format_value(plan.adjust)} needs the same number of trials of every comparison; "
+            f"adjust = {format_value(adjust)} needs the same number of trials of every comparison; "
             "leave [stopping] out, or choose holm, hochberg, bh or by",
         )
-    settings = {(t.alternative, t.trials) for t in plan.test_sets}
-    if plan.adjust in SHARED_TRIALS and plan.family == "plan" and len(settings) > 1:
+    settings = {(t.comparison["alternative"], t.comparison["trials"]) for t in plan.test_sets}
+    if adjust in SHARED_TRIALS and plan.family == "plan" and len(settings) > 1:
         complain(
             ("family",),
-            f"adjust = {format_value(plan.adjust)} over the whole plan needs one alternative and one number of "
+            f"adjust = {format_value(adjust)} over the whole plan needs one alternative and one number of "
             "trials; found " + ", ".join(sorted(f"{a}, {n or 'default'} trials" for a, n in settings)),
         )
     sides = sorted({a for a, _ in settings})
-    if plan.adjust is None and plan.family == "plan" and len(sides) > 1:
+    if adjust is None and plan.family == "plan" and len(sides) > 1:
         complain(
             ("family",),
             f"the default adjustment over the whole plan needs one alternative; found {', '.join(sides)}: choose one, "
             'or adjust = "holm"',
         )
-    if isinstance(plan.stopping, ConfidenceSequence) and plan.adjust not in {None, "none"}:
+    if isinstance(plan.stopping, ConfidenceSequence) and adjust not in {None, "none"}:
         complain(
             ("stopping", "rule"),
-            f'"confidence-sequence" gives decisions and no p-values for adjust = {format_value(plan.adjust)}; '
+            f'"confidence-sequence" gives decisions and no p-values for adjust = {format_value(adjust)}; '
             'expected "besag-clifford", or adjust = "none"',
         )
 
@@ -157,28 +158,29 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)
     if isinstance(rule, NotWorse):
-        if rule.adjust == "plan" and plan.adjust == "none":
+        if rule.adjust == "plan" and plan.comparison["adjust"] == "none":
             complain((*key, "adjust"), 'found "plan", and the plan has adjust = "none"; expected "holm" or "none"')
         if isinstance(plan.stopping, ConfidenceSequence):
             complain(key, 'needs p-values, and [stopping] rule = "confidence-sequence" gives none')
 
 
 def _check_baseline(rule: Rule, test_set: TestSet, key: PlanKey, complain: Complain) -> None:
-    baseline = rule.baseline or test_set.baseline
+    only, pairs = test_set.comparison["baseline"], test_set.comparison["pairs"]
+    baseline = rule.baseline or only
     if baseline is None:
         complain(
             key,
             f"which system of test set {format_value(test_set.name)} is the baseline? "
             "Give baseline = NAME here or pairs = { baseline = NAME }",
         )
-    elif test_set.baseline not in {None, baseline}:
+    elif only not in {None, baseline}:
         complain(
             (*key, "baseline"),
             f"found {format_value(baseline)}, and test set {format_value(test_set.name)} is compared with "
-            f"{format_value(test_set.baseline)} alone",
+            f"{format_value(test_set.comparison['baseline'])} alone",
         )
-    elif test_set.pairs is not None and not any(baseline in pair for pair in test_set.pairs):
-        names = sorted({name for pair in test_set.pairs for name in pair})
+    elif pairs is not None and not any(baseline in pair for pair in pairs):
+        names = sorted({name for pair in pairs for name in pair})
         hint = suggest_nearest(baseline, names, "expected one of")
         complain(
             (*key, "baseline"),

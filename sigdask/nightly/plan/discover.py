@@ -18,10 +18,12 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options, Source
+from sigdask.formats.reading.options import DEFAULTS
 from sigdask.formats.samples.files import are_one_system
 from sigdask.nightly.plan import paths
-from sigdask.options import Missing
 from sigdask.text import format_list
+
+_find_common_prefix = os.path.commonprefix  # of characters, as is meant
 
 MOST_FILES, DEEPEST = 20_000, 4
 """Files that are looked at, in folders so far below."""
@@ -46,8 +48,7 @@ class Hints:
     gold: Path | None = None
     documents: Path | None = None
     format: str = "auto"
-    missing: Missing | None = None
-    min_items: int | None = None
+    options: Options = DEFAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +61,36 @@ class DiscoveredTestSet:
         Of the test set.
     systems : str, tuple of str, or dict of str to str
         Pattern, paths, or names and paths, relative to the folder of the plan.
+    sources : tuple of Source
+        The files that these are.
+    gold : Path or None
+        What is right.
     format : str
         As it was found.
-    gold : str or None
-    references : tuple of str
-    documents : str or None
-        Relative likewise.
-    missing : str or None
-        What an absent item means, where that was said.
-    min_items : int or None
-        Items in common that are enough, where that was said.
+    options : Options
+        References, documents, and what was said of missing items.
     counts : Counts
         What was read.
-    n_files : int
-        Of the systems.
     """
 
     name: str
     systems: Systems
+    sources: tuple[Source, ...]
+    gold: Path | None
     format: str
+    options: Options
     counts: Counts
-    n_files: int
-    gold: str | None = None
-    references: tuple[str, ...] = ()
-    documents: str | None = None
-    missing: Missing | None = None
-    min_items: int | None = None
+
+    @property
+    def n_files(self) -> int:
+        """Number of files of the systems."""
+        return sum(len(source.parts) or 1 for source in self.sources)
+
+    def list_files(self) -> Iterator[Path]:
+        """Yield every file that the test set uses."""
+        for path in (path for source in self.sources for path in source.parts or (source.path,)):
+            yield from path.rglob("*") if path.is_dir() else [path]
+        yield from filter(None, (self.gold, self.options.documents, *self.options.references))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +99,24 @@ class FolderSurvey:
 
     Attributes
     ----------
+    home : Path
+        The folder of the plan, where relative paths start.
     test_sets : tuple of DiscoveredTestSet
         At least one.
-    unused : tuple of str
+    unused : tuple of Path
         Files that were not taken for anything.
     unread : tuple of str
         Why some of them could not be.
     """
 
+    home: Path
     test_sets: tuple[DiscoveredTestSet, ...]
-    unused: tuple[str, ...] = ()
+    unused: tuple[Path, ...] = ()
     unread: tuple[str, ...] = ()
+
+    def format_path(self, path: Path) -> str:
+        """Return a path relative to the folder of the plan."""
+        return _format_relative(path, self.home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +162,12 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
             pending += _split_by_ending(group)
     if not test_sets:
         raise _build_unknown_error(files, failed, home)
-    used = {path for item in test_sets for path in _iter_used_files(item, home)}
-    unused = [path for path in files if path.resolve() not in used]
+    used = {path.resolve() for test_set in test_sets for path in test_set.list_files()}
     unread = [
         _describe_failure(group, error) for group, error in failed if not used & {path.resolve() for path in group}
     ]
-    return FolderSurvey(
-        tuple(_number_names(test_sets)), tuple(_format_relative(path, home) for path in unused), tuple(unread)
-    )
+    unused = [path for path in files if path.resolve() not in used]
+    return FolderSurvey(home, tuple(_number_names(test_sets)), tuple(unused), tuple(unread))
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -278,18 +288,14 @@ def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | Non
     if path.is_dir():
         return None
     try:
-        options = Options(missing=hints.missing, min_items=hints.min_items)
-        format_name, counts = _read_counts([Source(path)], None, options, hints)
+        test_set = _read_test_set(
+            path.stem, _format_relative(path, home), [Source(path)], None, hints.options, hints.format
+        )
     except InputError as error:
         if "--missing" in str(error) or "--min-items" in str(error):  # a table of systems, of which some lack items
             raise
         return None
-    if counts.n_systems < 2:
-        return None
-    relative = _format_relative(path, home)
-    return DiscoveredTestSet(
-        path.stem, relative, format_name, counts, 1, missing=hints.missing, min_items=hints.min_items
-    )
+    return test_set if test_set.counts.n_systems > 1 else None
 
 
 def _check_two_ways(group: Sequence[Path]) -> None:
@@ -311,46 +317,22 @@ def _read_together(
 ) -> DiscoveredTestSet:
     """Return the test set of several files, one for each system."""
     systems = _build_systems(group, home)
-    sources = _find_sources(systems, home, hints)
+    sources = paths.list_sources(systems, home, hints.format)
+    name = _choose_name(group, home)
     only_document = documents[0] if len(documents) == 1 else None
     first_error: InputError | None = None
     for gold, references in [*_iter_golds(golds), *([(None, [])] if hints.gold is None else [])]:
         for document in dict.fromkeys((only_document, None)):
-            options = Options(
-                references=tuple(references), documents=document, missing=hints.missing, min_items=hints.min_items
-            )
+            options = replace(hints.options, references=tuple(references), documents=document)
             try:
-                format_name, counts = _read_counts(sources, gold, options, hints)
+                test_set = _read_test_set(name, systems, sources, gold, options, hints.format)
             except InputError as error:
                 first_error = first_error or error
                 continue
-            if counts.n_systems < 2:
-                continue
-            if gold is None and golds and format_name in {"labels", "conll", "segments", "speech"}:
-                continue
-            return DiscoveredTestSet(
-                _choose_name(group, home),
-                systems,
-                format_name,
-                counts,
-                sum(len(source.parts) or 1 for source in sources),
-                gold=None if gold is None else _format_relative(gold, home),
-                references=tuple(_format_relative(path, home) for path in references),
-                documents=None if document is None else _format_relative(document, home),
-                missing=hints.missing,
-                min_items=hints.min_items,
-            )
+            lacks_gold = gold is None and golds and test_set.format in {"labels", "conll", "segments", "speech"}
+            if test_set.counts.n_systems > 1 and not lacks_gold:
+                return test_set
     raise first_error or InputError("one system alone has nothing to be compared with")
-
-
-def _find_sources(systems: Systems, home: Path, hints: Hints) -> list[Source]:
-    """Return the sources that a plan finds for its systems; raise for the first invalid one."""
-    found_sources = []
-    for source in paths.find_sources(systems, home, hints.format):
-        if isinstance(source, InputError):
-            raise source
-        found_sources.append(source)
-    return found_sources
 
 
 def _iter_golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
@@ -360,16 +342,18 @@ def _iter_golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
     yield from ((path, []) for path in golds)
 
 
-def _read_counts(sources: Sequence[Source], gold: Path | None, options: Options, hints: Hints) -> tuple[str, Counts]:
-    format_name = formats.detect(sources, gold, options) if hints.format == "auto" else hints.format
-    if options.references and format_name != "segments":
-        raise InputError("several references are of texts alone")
-    text_options = replace(options, documents=None) if options.documents and format_name != "segments" else options
-    if text_options is not options:
-        raise InputError("documents are of texts alone")
-    name, extra = formats.parse_format(format_name)
-    options = replace(options, is_detected=hints.format == "auto")
-    return format_name, formats.read(*sources, gold=gold, format=name, options=options.with_format_options(extra))
+def _read_test_set(
+    name: str, systems: Systems, sources: Sequence[Source], gold: Path | None, options: Options, format_: str
+) -> DiscoveredTestSet:
+    """Return the test set that files are when they are read together."""
+    format_name = formats.detect(sources, gold, options) if format_ == "auto" else format_
+    for given, what in ((options.references, "several references"), (options.documents, "documents")):
+        if given and format_name != "segments":
+            raise InputError(f"{what} are of texts alone")
+    family, extra = formats.parse_format(format_name)
+    reading = replace(options, is_detected=format_ == "auto").with_format_options(extra)
+    counts = formats.read(*sources, gold=gold, format=family, options=reading)
+    return DiscoveredTestSet(name, systems, tuple(sources), gold, format_name, options, counts)
 
 
 def _build_systems(group: Sequence[Path], home: Path) -> Systems:
@@ -399,13 +383,6 @@ def _find_pattern(names: Sequence[str], group: set[Path], home: Path) -> str | N
     return f"{start}{SYSTEM}{end}" if matches == group else None
 
 
-def _find_common_prefix(names: Sequence[str]) -> str:
-    """Return the longest common beginning of names."""
-    first, last = min(names), max(names)
-    n = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:n]
-
-
 def _format_relative(path: Path, home: Path) -> str:
     return Path(os.path.relpath(path, home)).as_posix()
 
@@ -422,33 +399,11 @@ def _choose_name(group: Sequence[Path], home: Path) -> str:
 
 def _number_names(test_sets: Sequence[DiscoveredTestSet]) -> Iterator[DiscoveredTestSet]:
     """Yield test sets under distinct names."""
-    n_uses: dict[str, int] = {}
+    n_uses: Counter[str] = Counter()
     for test_set in test_sets:
-        n_uses[test_set.name] = n_uses.get(test_set.name, 0) + 1
-        yield (
-            test_set
-            if n_uses[test_set.name] == 1
-            else replace(test_set, name=f"{test_set.name}-{n_uses[test_set.name]}")
-        )
-
-
-def _iter_used_files(test_set: DiscoveredTestSet, home: Path) -> Iterator[Path]:
-    """Yield every file that a test set uses: systems, gold standard, documents and references."""
-    if isinstance(test_set.systems, str):
-        for path in (
-            home.glob(test_set.systems.replace(SYSTEM, "*"))
-            if SYSTEM in test_set.systems
-            else [home / test_set.systems]
-        ):
-            yield from (file.resolve() for file in (path.rglob("*") if path.is_dir() else [path]))
-    else:
-        names = test_set.systems.values() if isinstance(test_set.systems, dict) else test_set.systems
-        yield from ((home / path).resolve() for path in names)
-    yield from (
-        (home / path).resolve()
-        for path in (test_set.gold, test_set.documents, *test_set.references)
-        if path is not None
-    )
+        n_uses[test_set.name] += 1
+        n = n_uses[test_set.name]
+        yield test_set if n == 1 else replace(test_set, name=f"{test_set.name}-{n}")
 
 
 MOST_FAILURES = 4

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
-from sigdask.text import format_count
+from sigdask.text import format_count, format_list
 
 RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
 """Metrics to what else is often asked for."""
@@ -25,8 +26,8 @@ def render_draft(survey: FolderSurvey, name: str) -> str:
     name : str
         Of the plan's file, without its ending.
     """
-    first_system = _quote(survey.test_sets[0].counts.systems[0])
-    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set))
+    first_system = _format_value(survey.test_sets[0].counts.systems[0])
+    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set, survey))
     return HEAD.format(name=name, first=first_system) + sets + TAIL.format(name=name, first=first_system)
 
 
@@ -63,28 +64,28 @@ html = "{name}-{{date}}.html"
 """
 
 
-def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
+def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[str]:
     yield f"# {_describe_systems(test_set)}."
     yield "[[test_set]]"
-    yield f"name = {_quote(test_set.name)}"
+    yield f"name = {_format_value(test_set.name)}"
     if not isinstance(test_set.systems, dict):
         yield f"systems = {_format_value(test_set.systems)}"
-    yield f"format = {_quote(test_set.format)}"
-    if test_set.missing is not None:
-        yield f"missing = {_quote(test_set.missing)}"
-    if test_set.min_items is not None:
-        yield f"min_items = {test_set.min_items}"
-    if test_set.gold is not None:
-        yield f"gold = {_quote(test_set.gold)}"
-    if test_set.references:
-        yield f"references = {_format_value(test_set.references)}"
-    if test_set.documents is not None:
-        yield f"documents = {_quote(test_set.documents)}"
+    yield f"format = {_format_value(test_set.format)}"
+    options = test_set.options
+    values: dict[str, Any] = {
+        "missing": options.missing,
+        "min_items": options.min_items,
+        "gold": test_set.gold and survey.format_path(test_set.gold),
+        "references": [*map(survey.format_path, options.references)],
+        "documents": options.documents and survey.format_path(options.documents),
+    }
+    yield from (f"{key} = {_format_value(value)}" for key, value in values.items() if value not in (None, []))
+    if options.documents is not None:
         yield "# Documents are exchanged whole, as segments are correlated within them."
         yield 'unit = "document"'
     elif groups := [*test_set.counts.groups]:
         yield "# Exchange groups whole where their items are correlated:"
-        yield from (f"# unit = {_quote(name)}" for name in groups)
+        yield from (f"# unit = {_format_value(name)}" for name in groups)
     metrics = test_set.counts.suggested
     if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
         yield f"# `sigdask metrics` lists others, such as {related}."
@@ -93,7 +94,7 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
         yield ""
         yield "# Files of several runs of one system are its replicates: NAME = [FILE, FILE]."
         yield "[test_set.systems]"
-        yield from (f"{_quote(name)} = {_quote(path)}" for name, path in test_set.systems.items())
+        yield from (f"{_format_value(name)} = {_format_value(path)}" for name, path in test_set.systems.items())
     yield ""
 
 
@@ -105,12 +106,8 @@ def _describe_systems(test_set: DiscoveredTestSet) -> str:
     )
 
 
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _format_value(value: str | Sequence[str]) -> str:
-    return _quote(value) if isinstance(value, str) else f"[{', '.join(map(_quote, value))}]"
+def _format_value(value: str | int | Sequence[str]) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def describe_survey(survey: FolderSurvey) -> Iterator[str]:
@@ -122,22 +119,17 @@ def describe_survey(survey: FolderSurvey) -> Iterator[str]:
             f"file{'' if test_set.n_files == 1 else 's'})"
         )
         if test_set.gold is not None:
-            yield f"  gold        {test_set.gold}"
-        yield from (f"  reference   {path}" for path in test_set.references)
-        if test_set.documents is not None:
-            yield f"  documents   {test_set.documents}, exchanged whole"
+            yield f"  gold        {survey.format_path(test_set.gold)}"
+        yield from (f"  reference   {survey.format_path(path)}" for path in test_set.options.references)
+        if test_set.options.documents is not None:
+            yield f"  documents   {survey.format_path(test_set.options.documents)}, exchanged whole"
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
         if isinstance(test_set.systems, dict):
             yield "  note        a system each; are some of them runs of one system, write NAME = [FILE, FILE]"
     yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])
     if survey.unused:
-        yield f"not used: {_join_few(survey.unused)}"
+        yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MOST_PATHS)}"
 
 
 def _format_systems(test_set: DiscoveredTestSet) -> str:
-    return test_set.systems if isinstance(test_set.systems, str) else _join_few([*test_set.systems])
-
-
-def _join_few(names: Sequence[str]) -> str:
-    more_text = f" and {len(names) - MOST_PATHS:,} more" if len(names) > MOST_PATHS else ""
-    return ", ".join(names[:MOST_PATHS]) + more_text
+    return test_set.systems if isinstance(test_set.systems, str) else format_list([*test_set.systems], MOST_PATHS)

@@ -1,9 +1,15 @@
-"""Error messages about plans: the line, the key, what was found and what was expected."""
+"""Error messages about plans: the line, the key, what was found and what was expected.
+
+`tomllib` does not report lines, so they are found by a reader of line structure alone: headers, keys, multi-line
+strings and lists. Where it is not sure it says nothing, so a line that is given is right.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
+import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +19,107 @@ from typing import Any
 from sigdask.errors import InputError, SeveralError
 from sigdask.io import redact
 from sigdask.nightly.plan.keys import PlanKeys
-from sigdask.nightly.plan.lines import PlanKey, has_part
+
+PlanKey = tuple[str | int, ...]
+
+MOST_PARSED = 5_000_000
+"""Characters after which no more lines are looked for: statements of many lines are parsed at each."""
+
+_HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*'))*)\s*=""")
+
+
+def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
+    r"""Return the line number of each key that starts a line.
+
+    Parameters
+    ----------
+    text : str
+        The file.
+    data : mapping
+        What it was parsed to.
+
+    Examples
+    --------
+    >>> text = 'seed = 1\n[[test_set]]\nname = "a"\n'
+    >>> find_key_lines(text, tomllib.loads(text))[("test_set", 0, "name")]
+    3
+    """
+    key_lines: dict[PlanKey, int] = {}
+    table: PlanKey = ()
+    tables: dict[PlanKey, int] = {}
+    for number, statement in _iter_statements(text):
+        if header := _HEADER.match(statement):
+            table = _add_indices(_parse_key(header[2]), tables)
+            if header[1] == "[[":
+                tables[table] = tables.get(table, -1) + 1
+                table = (*table, tables[table])
+            key_lines.setdefault(table, number)
+        elif key := _KEY.match(statement):
+            key_lines.setdefault((*table, *_parse_key(key[1])), number)
+    return {key: line for key, line in key_lines.items() if _has_key(key, data)}
+
+
+def _iter_statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line number and first line of each TOML statement; lists and strings may take several lines."""
+    pending = ""
+    first_number = parsed = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not pending:
+            first_number = number
+        pending = f"{pending}\n{line}" if pending else line
+        parsed += len(pending)
+        if parsed > MOST_PARSED:
+            return
+        if _is_complete(pending):
+            yield first_number, pending.split("\n")[0]
+            pending = ""
+
+
+def _is_complete(statement: str) -> bool:
+    try:
+        tomllib.loads(statement)
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        return "at end of document" not in str(error)
+    return True
+
+
+def _parse_key(text: str) -> PlanKey:
+    try:
+        parsed: Any = tomllib.loads(f"{text} = 0")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return (text,)
+    parts: list[str] = []
+    while isinstance(parsed, dict):
+        name, parsed = next(iter(parsed.items()))
+        parts.append(name)
+    return tuple(parts)
+
+
+def _add_indices(parts: PlanKey, tables: Mapping[PlanKey, int]) -> PlanKey:
+    """Return the key of a table header, with the index of the current entry after each list of tables in it."""
+    key: PlanKey = ()
+    for index, part in enumerate(parts):
+        key = (*key, part)
+        if index < len(parts) - 1 and key in tables:
+            key = (*key, tables[key])
+    return key
+
+
+def has_part(data: Any, part: str | int) -> bool:
+    """Return whether a table or list has this key or index."""
+    if isinstance(part, int):
+        return isinstance(data, list) and part < len(data)
+    return isinstance(data, Mapping) and part in data
+
+
+def _has_key(key: PlanKey, data: Any) -> bool:
+    for part in key:
+        if not has_part(data, part):
+            return False
+        data = data[part]
+    return True
+
 
 MOST_SHOWN = 25
 LONGEST = 60
@@ -63,7 +169,8 @@ class Complaint:
 def build_error(path: Path, complaints: Sequence[Complaint], lines: Mapping[PlanKey, int]) -> InputError:
     """Return the error that lists all complaints in the order of the file."""
     placed = sorted(
-        ((_find_line(c.key, lines), _format_prefix(c) + c.text) for c in complaints), key=lambda pair: pair[0] or 0
+        ((_find_line(c.key, lines), f"{format_key(c.key)}: {c.text}" if c.key else c.text) for c in complaints),
+        key=lambda pair: pair[0] or 0,
     )
     if len(placed) == 1:
         line, text = placed[0]
@@ -79,10 +186,6 @@ def _find_line(key: PlanKey, lines: Mapping[PlanKey, int]) -> int | None:
     while key and key not in lines:
         key = key[:-1]
     return lines.get(key)
-
-
-def _format_prefix(complaint: Complaint) -> str:
-    return f"{format_key(complaint.key)}: " if complaint.key else ""
 
 
 def format_key(key: PlanKey) -> str:
@@ -183,28 +286,23 @@ def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
         expected = words.format(f"{limit:,g}" if isinstance(limit, float) else f"{limit:,}")
     elif kind == "literal_error":
         expected = f"one of {context['expected']}"
-        expected += _format_hint(error["input"], [word.strip("'") for word in _split_choices(context["expected"])])
+        expected += _format_hint(error["input"], context["expected"])
     elif kind == "union_tag_invalid":
         tag, tags = context["tag"], context["expected_tags"]
-        hint = _format_hint(tag, [word.strip("'") for word in _split_choices(tags)])
-        return f"rule = {format_value(tag)}: expected one of {tags}{hint}"
+        return f"rule = {format_value(tag)}: expected one of {tags}{_format_hint(tag, tags)}"
     elif kind == "union_tag_not_found" and isinstance(error["input"], Mapping):
         return "rule is missing; it says which rule this is"
     elif kind == "union_tag_not_found":
         expected = _describe_expected(key)
-    elif kind == "too_long":
-        expected = "fewer entries"
     else:
         expected = _TYPES.get(kind, error["msg"].removeprefix("Input should be ").removeprefix("Input should "))
     return f"found {format_value(error['input'])}, expected {expected}"
 
 
-def _split_choices(text: str) -> list[str]:
-    return text.replace(" or ", ", ").split(", ")
-
-
-def _format_hint(value: Any, choices: Sequence[str]) -> str:
-    close = difflib.get_close_matches(value[:200], choices, 1, 0.6) if isinstance(value, str) else []
+def _format_hint(value: Any, choices: str) -> str:
+    """Return which of the choices that pydantic lists a mistyped one may be, or nothing."""
+    words = [word.strip("'") for word in choices.replace(" or ", ", ").split(", ")]
+    close = difflib.get_close_matches(value[:200], words, 1, 0.6) if isinstance(value, str) else []
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

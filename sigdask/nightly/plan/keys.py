@@ -5,32 +5,25 @@ Pydantic reads these declarations; what is made of them is in `sigdask.nightly.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
 from sigdask.nightly.gate import Fdr
 from sigdask.nightly.plan.model import Family
 from sigdask.options import (
-    CANDIDATE_OPTIONS,
+    LABEL_READING,
     OPTIONS,
-    PERMUTATION_OPTIONS,
+    PLAN_NAMES,
     PRINT_OPTIONS,
-    RANKING_OPTIONS,
     READING_OPTIONS,
-    Adjust,
-    AdjustTests,
-    Align,
-    Alternative,
-    Decimal,
-    IntervalKind,
-    Layout,
-    Method,
-    Missing,
+    CandidateFileOptions,
+    LabelTestOptions,
     Option,
-    Ties,
+    RankingOptions,
+    list_options,
 )
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -62,11 +55,46 @@ Systems = Annotated[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
+Cluster = Annotated[TextShape | Annotated[dict[StrictStr, Any], Tag("table")], SHAPE]
+
+Table = TypeVar("Table")
+
+
+@dataclass_transform()
+def plan_table(options: Iterable[Option] = (), *, after: str = "") -> Callable[[type[Table]], type[Table]]:
+    """Return a decorator that makes a class a table of a plan, with fields that pydantic validates.
+
+    Parameters
+    ----------
+    options : iterable of Option
+        What the table takes besides its own fields, each with the type, help, bounds and default that it has.
+    after : str
+        The field that they follow.
+    """
+
+    def build(table: type[Table]) -> type[Table]:
+        own, table.__annotations__ = table.__annotations__, {}
+        for name, annotation in own.items():
+            table.__annotations__[name] = annotation
+            for option in options if name == after else ():
+                key = get_key(option.name)
+                table.__annotations__[key] = declare_field(option)
+                setattr(table, key, None if option.default == () else option.default)
+        table.__pydantic_config__ = CLOSED  # type: ignore[attr-defined]
+        return dataclass(frozen=True, slots=True)(table)
+
+    return build
+
+
+def get_key(name: str) -> str:
+    """Return the key by which plans call a declared option."""
+    return PLAN_NAMES.get(name, name)
+
+
+@plan_table()
 class BaselineKeys:
     """Pairs of every other system with one."""
-
-    __pydantic_config__ = CLOSED
 
     baseline: Annotated[Text, Field(description="Compare every other system with this one, which becomes B.")]
 
@@ -78,24 +106,73 @@ Pairs = Annotated[
     SHAPE,
 ]
 
-_PAIRS = '"all", { baseline = NAME }, or a list of [A, B].'
-DECLARED = {**OPTIONS, **READING_OPTIONS, **PRINT_OPTIONS}
-DEFAULT: dict[str, Any] = {name: said.default for name, said in DECLARED.items()}
+TYPES: dict[str, Any] = {
+    "metrics": Names, "pairs": Pairs, "tests": TextOrTexts, "references": TextOrTexts, "ids": TextOrTexts,
+    "label_map": dict[Text, Names], "n": Cutoffs,
+}  # fmt: skip
+"""Types of options that take more than one value."""
+
+KINDS = {bool: StrictBool, int: StrictInt, float: Annotated[float, Field(strict=True)]}
+"""Types of numbers and truth values."""
+
+NOTES = {
+    "pairs": ' "all", { baseline = NAME }, or a list of [A, B].',
+    "label_map": " TARGET = [LABEL, LABEL].",
+    "interval": " In plans by default none.",
+}
+"""What plans say besides the help."""
 
 
-def declare_field(name: str, note: str = "", declared: Mapping[str, Option] = DECLARED) -> Any:
-    """Return the help and the bounds of an option as a pydantic field."""
-    option = declared[name]
+def declare_field(option: Option) -> Any:
+    """Return the annotation of an option's key: its type, help and bounds."""
     default = f" By default {option.otherwise}." if option.otherwise else ""
-    text = f"{option.help}{default}{f' {note}' if note else ''}"
-    return Field(description=text, ge=option.least, le=option.most, gt=option.above, lt=option.below)
+    description = f"{option.help}{default}{NOTES.get(option.name, '')}"
+    simple: Any = Literal[option.choices] if option.choices else Names if option.repeats else Text
+    kind: Any = TYPES.get(option.name) or KINDS.get(option.kind, simple)
+    return Annotated[
+        kind | None if option.default in {None, ()} else kind,
+        Field(description=description, ge=option.least, le=option.most, gt=option.above, lt=option.below),
+    ]
 
 
-@dataclass(frozen=True, slots=True)
+def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), **defaults: Any) -> dict[str, Option]:
+    """Return the options that a table of plans takes, with defaults of its own."""
+    return {
+        name: replace(option, default=defaults.get(name, option.default))
+        for name, option in options.items()
+        if name not in without
+    }
+
+
+ELSEWHERE = ("baseline", "stop", "cluster", "unit")
+"""Options of comparisons that plans take in another form."""
+
+PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
+"""Options of comparisons that plans lack."""
+
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
+"""Options that all test sets share."""
+
+COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")
+COMPARISON["seed"] = replace(COMPARISON["seed"], most=LARGEST_SEED)
+COMPARISON["adjust"] = replace(
+    COMPARISON["adjust"],
+    otherwise=f"{OPTIONS['adjust'].otherwise}. With besag-clifford by default holm, with confidence-sequence none",
+)
+PLAN_OPTIONS = choose_options(COMPARISON, ["by"])
+SET_OPTIONS = choose_options(COMPARISON, OF_THE_PLAN, **dict.fromkeys(COMPARISON))
+FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
+COLUMN_OPTIONS = list_options(CandidateFileOptions)
+RANKING_OPTIONS = choose_options(
+    list_options(RankingOptions), (*ELSEWHERE, *PYTHON_ONLY, *OF_THE_PLAN), pairs="all", trials=None
+)
+LABEL_FILE_OPTIONS = {name: READING_OPTIONS[name] for name in LABEL_READING}
+LABEL_TEST_OPTIONS = choose_options(list_options(LabelTestOptions), ["seed", "alpha", "second_run"])
+
+
+@plan_table([*FILE_OPTIONS.values(), *SET_OPTIONS.values()], after="unit")
 class TestSetKeys:
     """One test set."""
-
-    __pydantic_config__ = CLOSED
 
     name: Annotated[Text, Field(description="Unique; part of the address of its shuffles.")]
     systems: Annotated[
@@ -108,78 +185,19 @@ class TestSetKeys:
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
     unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
-    by: Annotated[Text | None, declare_field("by")] = None
-    missing: Annotated[Missing, declare_field("missing")] = "error"
-    min_items: Annotated[StrictInt | None, declare_field("min_items")] = None
-    id: Annotated[Text | None, declare_field("id_column")] = None
-    gold_column: Annotated[Text | None, declare_field("gold_column")] = None
-    prediction_column: Annotated[Text | None, declare_field("prediction_column")] = None
-    system_column: Annotated[Text | None, declare_field("system_column")] = None
-    score_column: Annotated[Text | None, declare_field("score_column")] = None
-    ignore: Annotated[Names | None, declare_field("ignore")] = None
-    map: Annotated[dict[Text, Names] | None, declare_field("label_map", "TARGET = [LABEL, LABEL].")] = None
-    align: Annotated[Align, declare_field("align")] = DEFAULT["align"]
-    decimal: Annotated[Decimal | None, declare_field("decimal")] = None
-    references: Annotated[TextOrTexts | None, declare_field("references")] = None
-    documents: Annotated[Text | None, declare_field("documents")] = None
-    groups: Annotated[Text | None, declare_field("group_file")] = None
-    most_unpacked: Annotated[StrictInt | None, declare_field("most_unpacked")] = None
-    metrics: Annotated[Names | None, declare_field("metrics")] = None
-    pairs: Annotated[Pairs | None, declare_field("pairs", _PAIRS)] = None
-    alternative: Annotated[Alternative | None, declare_field("alternative")] = None
-    method: Annotated[Method | None, declare_field("method")] = None
-    exact_limit: Annotated[Seconds | None, declare_field("exact_limit")] = None
-    trials: Annotated[StrictInt | None, declare_field("trials")] = None
-    tests: Annotated[TextOrTexts | None, declare_field("tests")] = None
-    interval: Annotated[IntervalKind | None, declare_field("interval", "In plans by default none.")] = None
-    confidence: Annotated[Share | None, declare_field("confidence")] = None
-    resamples: Annotated[StrictInt | None, declare_field("resamples")] = None
 
 
-Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
-
-
-def declare_ranking_field(name: str, note: str = "") -> Any:
-    """Return the help and the bounds of an option for rankings as a pydantic field."""
-    return declare_field(name, note, {**RANKING_OPTIONS, **CANDIDATE_OPTIONS})
-
-
-@dataclass(frozen=True, slots=True)
+@plan_table([*COLUMN_OPTIONS.values(), *RANKING_OPTIONS.values()], after="candidates")
 class RankingsKeys:
     """Candidates that measures of association rank."""
 
-    __pydantic_config__ = CLOSED
-
     name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of what is drawn.")]
     candidates: Annotated[Text, Field(description="Table of candidates, data set of UCS, or XML of mwetoolkit.")]
-    gold_column: Annotated[Text | None, declare_ranking_field("gold_column")] = None
-    positive: Annotated[Names | None, declare_ranking_field("positive")] = None
-    id: Annotated[TextOrTexts | None, declare_ranking_field("ids")] = None
-    measures: Annotated[Names | None, declare_ranking_field("measures")] = None
-    smaller: Annotated[Names | None, declare_ranking_field("smaller")] = None
-    ignore: Annotated[Names | None, declare_ranking_field("ignore")] = None
-    partial: Annotated[StrictBool, declare_ranking_field("partial")] = False
-    decimal: Annotated[Decimal | None, declare_ranking_field("decimal")] = None
-    most_unpacked: Annotated[StrictInt | None, declare_ranking_field("most_unpacked")] = None
-    n: Annotated[Cutoffs | None, declare_ranking_field("n")] = None
-    pairs: Annotated[Pairs, declare_ranking_field("pairs", _PAIRS)] = "all"
-    ties: Annotated[Ties, declare_ranking_field("ties")] = "expected"
-    trials: Annotated[StrictInt | None, declare_ranking_field("trials")] = None
-    confidence: Annotated[Share, declare_ranking_field("confidence")] = 0.95
-    samples: Annotated[StrictInt | None, declare_ranking_field("samples")] = None
-    sample_size: Annotated[StrictInt | None, declare_ranking_field("sample_size")] = None
 
 
-def declare_independence_field(name: str) -> Any:
-    """Return the help and the bounds of an option for tests of independence as a pydantic field."""
-    return declare_field(name, "", PERMUTATION_OPTIONS)
-
-
-@dataclass(frozen=True, slots=True)
+@plan_table([*LABEL_FILE_OPTIONS.values(), *LABEL_TEST_OPTIONS.values()], after="within")
 class IndependenceKeys:
     """Labellings that are tested for independence of another."""
-
-    __pydantic_config__ = CLOSED
 
     name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of its permutations.")]
     labels: Annotated[Systems, Field(description="Files of labels, a labelling each, as `systems` of a test set.")]
@@ -187,37 +205,21 @@ class IndependenceKeys:
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = (
         "labels"
     )
-    id: Annotated[Text | None, declare_field("id_column")] = None
-    gold_column: Annotated[Text | None, declare_field("gold_column")] = None
-    prediction_column: Annotated[Text | None, declare_field("prediction_column")] = None
-    ignore: Annotated[Names | None, declare_field("ignore")] = None
-    map: Annotated[dict[Text, Names] | None, declare_field("label_map", "TARGET = [LABEL, LABEL].")] = None
-    align: Annotated[Align, declare_field("align")] = DEFAULT["align"]
-    groups: Annotated[Text | None, declare_field("group_file")] = None
-    most_unpacked: Annotated[StrictInt | None, declare_field("most_unpacked")] = None
     metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
     within: Annotated[Text | None, Field(description="Permute labels within each value of a column alone.")] = None
-    alternative: Annotated[Alternative, declare_independence_field("alternative")] = "greater"
-    method: Annotated[Method, declare_independence_field("method")] = "auto"
-    adjust: Annotated[AdjustTests | None, declare_independence_field("adjust")] = None
-    trials: Annotated[StrictInt | None, declare_independence_field("trials")] = None
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class BesagCliffordKeys:
     """Stop at the h-th exceedance: a valid p."""
-
-    __pydantic_config__ = CLOSED
 
     rule: Literal["besag-clifford"]
     h: Annotated[StrictInt, Field(ge=1, le=2**31, description="Exceedances to wait for.")] = 10
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class ConfidenceSequenceKeys:
     """Stop when the confidence sequence leaves alpha: a decision, no p."""
-
-    __pydantic_config__ = CLOSED
 
     rule: Literal["confidence-sequence"]
     epsilon: Annotated[Share, Field(description="Resampling risk.")] = 1e-3
@@ -226,20 +228,15 @@ class ConfidenceSequenceKeys:
 StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table(PRINT_OPTIONS.values(), after="latex")
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
-
-    __pydantic_config__ = CLOSED
 
     json: Annotated[Text | None, Field(description="All results as JSON.")] = None
     csv: Annotated[Text | None, Field(description="A CSV table, one row a comparison.")] = None
     parquet: Annotated[Text | None, Field(description="The same table as Parquet.")] = None
     markdown: Annotated[Text | None, Field(description="Tables for papers as Markdown, one a test set.")] = None
     latex: Annotated[Text | None, Field(description="The same as LaTeX, which needs booktabs.")] = None
-    layout: Annotated[Layout | None, declare_field("layout")] = None
-    digits: Annotated[int | None, declare_field("digits")] = None
-    percent: Annotated[StrictBool, declare_field("percent")] = False
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
     figures: Annotated[Text | None, Field(description="A folder for figures: sigdask[report].")] = None
@@ -248,11 +245,9 @@ class ReportKeys:
     ] = ("svg", "pdf")
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class NotWorseKeys:
     """No system is significantly worse than the baseline."""
-
-    __pydantic_config__ = CLOSED
 
     rule: Literal["not-worse"]
     alpha: Annotated[
@@ -278,11 +273,9 @@ class NotWorseKeys:
     ] = "normal"
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class NonInferiorKeys:
     """Every system is shown to be worse by less than a margin, if at all."""
-
-    __pydantic_config__ = CLOSED
 
     rule: Literal["non-inferior"]
     margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
@@ -292,11 +285,9 @@ class NonInferiorKeys:
     metrics: Annotated[Names | None, Field(description="By default all.")] = None
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class EquivalentKeys:
     """Every system is shown to differ by less than a margin, whichever is better."""
-
-    __pydantic_config__ = CLOSED
 
     rule: Literal["equivalent"]
     margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
@@ -309,11 +300,9 @@ class EquivalentKeys:
 RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
 
 
-@dataclass(frozen=True, slots=True)
+@plan_table()
 class GateKeys:
     """What must hold of the results for `sigdask run` to exit with 0."""
-
-    __pydantic_config__ = CLOSED
 
     rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All must hold.")]
     runs_per_year: Annotated[
@@ -358,14 +347,9 @@ class GateKeys:
     ] = 30
 
 
-Cluster = Annotated[TextShape | Annotated[dict[StrictStr, Any], Tag("table")], SHAPE]
-
-
-@dataclass(frozen=True, slots=True)
+@plan_table(PLAN_OPTIONS.values(), after="name")
 class PlanKeys:
     """A sigdask plan: what a night evaluates."""
-
-    __pydantic_config__ = CLOSED
 
     test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")] = ()
     rankings: Annotated[tuple[RankingsKeys, ...], Field(description="Lists of candidates that measures rank.")] = ()
@@ -373,29 +357,11 @@ class PlanKeys:
         tuple[IndependenceKeys, ...], Field(description="Labellings that are tested for independence of another.")
     ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
-    metrics: Annotated[Names | None, declare_field("metrics")] = None
-    pairs: Annotated[Pairs, declare_field("pairs", _PAIRS)] = "all"
-    alternative: Annotated[Alternative, declare_field("alternative")] = DEFAULT["alternative"]
-    method: Annotated[Method, declare_field("method")] = DEFAULT["method"]
-    exact_limit: Annotated[Seconds | None, declare_field("exact_limit")] = None
-    trials: Annotated[StrictInt | None, declare_field("trials")] = None
-    tests: Annotated[TextOrTexts | None, declare_field("tests")] = None
-    interval: Annotated[IntervalKind, declare_field("interval", "In plans by default none.")] = "none"
-    confidence: Annotated[Share, declare_field("confidence")] = DEFAULT["confidence"]
-    resamples: Annotated[StrictInt | None, declare_field("resamples")] = None
-    seed: Annotated[StrictInt, declare_field("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
-    alpha: Annotated[Share, declare_field("alpha")] = DEFAULT["alpha"]
-    second_run: Annotated[StrictBool, declare_field("second_run")] = DEFAULT["second_run"]
-    adjust: Annotated[
-        Adjust | None,
-        declare_field("adjust", "With besag-clifford by default holm, with confidence-sequence none."),
-    ] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[
         Cluster, Field(description="As --cluster takes it, or a table: `class` and its options, or `file`.")
     ] = "auto"
-    workers: Annotated[StrictInt | None, declare_field("workers")] = None
     store: Annotated[Text | None, Field(description="Path or URL of the database; by default beside the plan.")] = None
     report: Annotated[ReportKeys, Field(description="Files to write at the end.")] = ReportKeys()
     gate: Annotated[GateKeys | None, Field(description="What must hold.")] = None

@@ -11,9 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from sigdask.errors import InputError
 from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
-from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation
+from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation, find_key_lines
 from sigdask.nightly.plan.keys import PlanKeys
-from sigdask.nightly.plan.lines import find_key_lines
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
 from sigdask.options import rename_error_options

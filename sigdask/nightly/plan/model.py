@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sigdask import formats
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
@@ -16,81 +16,42 @@ from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.gate import Fdr, Rule
-from sigdask.options import (
-    Adjust,
-    Alternative,
-    IndependenceOptions,
-    IntervalKind,
-    Layout,
-    Method,
-    TableLayoutOptions,
-    rename_error_options,
-)
+from sigdask.options import OPTIONS, IndependenceOptions, SelectionOptions, TableLayoutOptions, rename_error_options
 from sigdask.statistics.stopping import Stopping
 
 Family = Literal["metric", "test-set", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class TestSet:
-    """Files of one test set, and the comparisons to make on it.
+class DataFiles:
+    """Files of a plan that are read together.
 
     Attributes
     ----------
     name : str
-        Unique in the plan; part of the address of its shuffles.
+        Unique in the plan; part of the address of what is drawn.
     sources : tuple of Source
-        Files of its systems, absolute, patterns resolved.
+        Files of its systems or labellings, absolute, patterns resolved.
     gold : Path or None
         File of what is right.
     format : str
         As `--format` takes it, own options after the name.
     options : Options
-        How to read; complete, with the name and the columns of `unit` and `by`.
-    metrics : tuple of str
-        Empty: those that the data suggest.
-    unit : str
-        What is exchanged as a whole.
-    by : str or None
-        Column to compare within.
-    baseline : str or None
-        Compare every other system with this one.
-    pairs : tuple of (str, str), or None
-        Systems to compare; None with no baseline is all pairs.
-    alternative, method, trials, exact_limit
-        As in `compare_all`.
-    tests : tuple of str
-        Classical tests beside p.
-    interval, confidence, resamples
-        As in `compare_all`; plans have no intervals by default.
+        How to read; complete, with the name and the columns of groups.
     """
 
-    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
+    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of the name `TestSet`
 
     name: str
     sources: tuple[Source, ...]
     gold: Path | None
     format: str
     options: Options
-    metrics: tuple[str, ...]
-    unit: str
-    by: str | None
-    baseline: str | None
-    pairs: tuple[tuple[str, str], ...] | None
-    alternative: Alternative
-    method: Method
-    trials: int | None
-    exact_limit: float | None = None
-    tests: tuple[str, ...] = ()
-    interval: IntervalKind = "none"
-    confidence: float = 0.95
-    resamples: int | None = None
 
     def read(self) -> Counts:
-        """Read the files into aligned counts, with the test set's unit."""
+        """Read the files into aligned counts."""
         with rename_error_options("plan"):
-            counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
-            return counts.with_unit(self.unit)
+            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
 
     def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
         """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
@@ -98,6 +59,48 @@ class TestSet:
         other_paths = (self.gold, options.documents, options.group_file, *options.references)
         systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
         return (*systems, *(path for path in other_paths if path is not None))
+
+
+class HasComparison:
+    """A part of a plan whose options of comparisons are its attributes as well, as in `test_set.trials`."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in OPTIONS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return self.comparison[name]
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet(DataFiles, HasComparison):
+    """Files of one test set, and the comparisons to make on it.
+
+    Attributes
+    ----------
+    comparison : SelectionOptions
+        Options of its comparisons, complete: as in `compare_all`, but that metrics may be empty for those that the data
+        suggest, `unit` is one text, and plans have no intervals by default.
+    """
+
+    comparison: SelectionOptions
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of metrics; empty for those that the data suggest."""
+        return tuple(self.comparison["metrics"] or ())
+
+    @property
+    def unit(self) -> str:
+        """What is exchanged as a whole."""
+        return str(self.comparison["unit"])
+
+    def read(self) -> Counts:
+        """Read the files into aligned counts, with the test set's unit."""
+        with rename_error_options("plan"):
+            return DataFiles.read(self).with_unit(self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +131,11 @@ class RankedCandidates:
 
 
 @dataclass(frozen=True, slots=True)
-class TestedLabels:
+class TestedLabels(DataFiles):
     """Labellings to be tested for independence of a reference labelling.
 
     Attributes
     ----------
-    name : str
-        Unique in the plan; part of the address of its permutations.
-    sources : tuple of Source
-        Files of the labellings.
-    gold : Path or None
-        File of what they are held against.
-    format : str
-        As `--format` takes it.
-    options : Options
-        How to read.
     metrics : tuple of str
         Scores of labels.
     within : str or None
@@ -151,13 +144,6 @@ class TestedLabels:
         What else is asked.
     """
 
-    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of its name
-
-    name: str
-    sources: tuple[Source, ...]
-    gold: Path | None
-    format: str
-    options: Options
     metrics: tuple[str, ...]
     within: str | None
     settings: IndependenceOptions
@@ -166,16 +152,6 @@ class TestedLabels:
     def reference(self) -> str:
         """Name of the labelling that the others are compared with."""
         return self.options.gold_column or "gold" if self.gold is None else Source(self.gold).system
-
-    def read(self) -> Counts:
-        """Read the files."""
-        with rename_error_options("plan"):
-            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
-
-    def list_files(self) -> tuple[Path, ...]:
-        """Return every file that may be read."""
-        systems = [path for source in self.sources for path in source.parts or (source.path,)]
-        return (*systems, *(path for path in (self.gold, self.options.group_file) if path is not None))
 
 
 OUTPUTS = ("json", "csv", "parquet", "markdown", "latex", "text", "html")
@@ -190,12 +166,8 @@ class ReportFiles:
     ----------
     json, text, html, csv, parquet, markdown, latex : Path or None
         `{date}` and `{time}` in them stand for the start of the run.
-    layout : {"systems", "pairs"} or None
-        Of the tables for papers.
-    digits : int or None
-        Decimals of their scores.
-    percent : bool
-        Whether shares of 1 are in per cent there.
+    print_options : TableLayoutOptions
+        Layout of tables for papers.
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
@@ -209,9 +181,7 @@ class ReportFiles:
     parquet: Path | None = None
     markdown: Path | None = None
     latex: Path | None = None
-    layout: Layout | None = None
-    digits: int | None = None
-    percent: bool = False
+    print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
 
@@ -220,11 +190,6 @@ class ReportFiles:
         """Paths of the files to write, by their kind."""
         named_paths = ((name, getattr(self, name)) for name in OUTPUTS)
         return {name: path for name, path in named_paths if path is not None}
-
-    @property
-    def print_options(self) -> TableLayoutOptions:
-        """Layout options of tables for papers."""
-        return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 
     def fill_dates(self, start: datetime) -> ReportFiles:
         """Return the files with the date and time of a run's start in their names."""
@@ -284,7 +249,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(HasComparison):
     """Everything that a night evaluates.
 
     Attributes
@@ -295,10 +260,8 @@ class Plan:
         By default the file's name without its ending.
     test_sets : tuple of TestSet
         In the order of the file.
-    seed, alpha, second_run
-        As in `compare_all`.
-    adjust : str or None
-        As in `compare_sets`: None is max-t for three systems and more, Holm for metrics of whole outputs.
+    comparison : SelectionOptions
+        Options that all test sets share: seed, alpha, second_run, adjust and workers.
     family : {"metric", "test-set", "plan"}
         What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
         whole plan.
@@ -306,8 +269,6 @@ class Plan:
         Rule to stop counting early.
     cluster : str or Description
         As `--cluster` takes it, or what a table describes.
-    workers : int or None
-        Threads or processes to start.
     store : str
         URL of the database.
     report : ReportFiles
@@ -323,15 +284,11 @@ class Plan:
     path: Path
     name: str
     test_sets: tuple[TestSet, ...]
-    seed: int = 0
-    alpha: float = 0.05
-    second_run: bool = True
-    adjust: Adjust | None = None
-    family: Family = "test-set"
-    stopping: Stopping | None = None
-    cluster: ClusterSpec = "auto"
-    workers: int | None = None
-    store: str = ""
+    comparison: SelectionOptions
+    family: Family
+    stopping: Stopping | None
+    cluster: ClusterSpec
+    store: str
     report: ReportFiles = ReportFiles()
     gate: Gate | None = None
     rankings: tuple[RankedCandidates, ...] = ()

@@ -21,16 +21,21 @@ MOST_MATCHES = 100_000
 """Files that a pattern may match."""
 
 
+def _build_error(text: str, problem: str) -> InputError:
+    """Return the error that says what is wrong with a path or pattern of the plan."""
+    return InputError(f"found {format_value(text)}{problem}")
+
+
 def resolve_path(text: str, folder: Path) -> Path:
     """Return a text as an absolute path, with `~` expanded, or as a path that reads a URL."""
     if "\0" in text:
-        raise InputError(f"found {format_value(text)}, expected a path without NUL")
+        raise _build_error(text, ", expected a path without NUL")
     if is_url(text):
         return as_path(text)
     try:
         return Path(os.path.normpath(folder / Path(text).expanduser()))
     except RuntimeError as error:  # no such user
-        raise InputError(f"found {format_value(text)}: {error}") from None
+        raise _build_error(text, f": {error}") from None
 
 
 def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
@@ -38,22 +43,20 @@ def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     path = resolve_path(text, folder)
     try:
         if path.is_dir() and not folders:
-            raise InputError(
-                f"found {format_value(text)}, which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}"
-            )
+            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}")
         if not path.exists():
-            raise InputError(f"found {format_value(text)}: no such file ({escape_text(path)})")
+            raise _build_error(text, f": no such file ({escape_text(path)})")
     except OSError as error:
-        raise InputError(f"found {format_value(text)}: {error.strerror}") from None
+        raise _build_error(text, f": {error.strerror}") from None
     if not is_url(text) and not os.access(path, os.R_OK):
-        raise InputError(f"found {format_value(text)}: may not be read ({escape_text(path)})")
+        raise _build_error(text, f": may not be read ({escape_text(path)})")
     return path
 
 
 def resolve_local(text: str, folder: Path) -> Path:
     """Return the path of an existing file on this machine."""
     if is_url(text):
-        raise InputError(f"found {format_value(text)}, expected a file of this machine")
+        raise _build_error(text, ", expected a file of this machine")
     return resolve_existing(text, folder)
 
 
@@ -69,9 +72,9 @@ def resolve_folder(text: str, folder: Path) -> Path:
     """Return the path of an output folder, which need not exist yet."""
     path = _resolve_dated(text, folder)
     if path.exists() and not path.is_dir():
-        raise InputError(f"found {format_value(text)}, which is a file ({escape_text(path)}), expected a folder")
+        raise _build_error(text, f", which is a file ({escape_text(path)}), expected a folder")
     if path.is_dir() and not os.access(path, os.W_OK):
-        raise InputError(f"found {format_value(text)}: may not be written ({escape_text(path)})")
+        raise _build_error(text, f": may not be written ({escape_text(path)})")
     return path
 
 
@@ -79,11 +82,9 @@ def _resolve_dated(text: str, folder: Path) -> Path:
     """Return the path of an output file; raise for a URL or an unknown placeholder in braces."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
-            raise InputError(
-                f"found {format_value(text)}: {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}"
-            )
+            raise _build_error(text, f": {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
     if is_url(text):
-        raise InputError(f"found {format_value(text)}, expected a file of this machine: nothing is written to URLs")
+        raise _build_error(text, ", expected a file of this machine: nothing is written to URLs")
     return resolve_path(text, folder)
 
 
@@ -92,16 +93,14 @@ def resolve_writable(text: str, folder: Path) -> Path:
     path = _resolve_dated(text, folder)
     try:
         if path.is_dir():
-            raise InputError(
-                f"found {format_value(text)}, which is a folder ({escape_text(path)}), expected a file to write"
-            )
+            raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file to write")
         if not path.parent.is_dir():
-            raise InputError(f"found {format_value(text)}: no such folder ({escape_text(path.parent)}); make it first")
+            raise _build_error(text, f": no such folder ({escape_text(path.parent)}); make it first")
         target = path if path.exists() else path.parent
     except OSError as error:
-        raise InputError(f"found {format_value(text)}: {error.strerror}") from None
+        raise _build_error(text, f": {error.strerror}") from None
     if not os.access(target, os.W_OK):
-        raise InputError(f"found {format_value(text)}: may not be written ({escape_text(target)})")
+        raise _build_error(text, f": may not be written ({escape_text(target)})")
     return path
 
 
@@ -109,9 +108,7 @@ def resolve_database(text: str, folder: Path) -> Path:
     """Return the path of an SQLite database, which need not exist yet."""
     path = resolve_writable(text, folder)
     if path.exists() and not path.is_file():
-        raise InputError(
-            f"found {format_value(text)}, which is no file ({escape_text(path)}), expected an SQLite database"
-        )
+        raise _build_error(text, f", which is no file ({escape_text(path)}), expected an SQLite database")
     return path
 
 
@@ -120,9 +117,10 @@ def is_pattern(text: str) -> bool:
     return SYSTEM in text or TASK in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
 
 
-def find_sources(
-    systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path, format_: str = "auto"
-) -> Iterator[Source | InputError]:
+Systems = str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]
+
+
+def find_sources(systems: Systems, folder: Path, format_: str = "auto") -> Iterator[Source | InputError]:
     """Yield the files and folders of the systems, or an error for each that is invalid.
 
     Of logs of samples all that a pattern finds for one system, and all that a folder holds, is one source.
@@ -136,6 +134,16 @@ def find_sources(
                 yield _find_source(path, folder, name, format_)
 
 
+def list_sources(systems: Systems, folder: Path, format_: str = "auto") -> list[Source]:
+    """Return the files and folders of the systems; raise for the first that is invalid."""
+    sources = []
+    for source in find_sources(systems, folder, format_):
+        if isinstance(source, InputError):
+            raise source
+        sources.append(source)
+    return sources
+
+
 def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
     try:
         path = resolve_path(text, folder)
@@ -144,7 +152,7 @@ def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Sou
     except InputError as error:
         return error
     except OSError as error:
-        return InputError(f"found {format_value(text)}: {error.strerror}")
+        return _build_error(text, f": {error.strerror}")
     return Source(path, name, parts=tuple(list_logs(path)) if is_logs else ())
 
 
@@ -159,19 +167,15 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
         full_pattern, candidates = match_pattern(full_pattern, wild)
         regex = _build_regex(full_pattern)
     except (InputError, OSError, ValueError, re.error) as error:
-        yield InputError(f"found {format_value(pattern)}: {error}")
+        yield _build_error(pattern, f": {error}")
         return
     matches = [(path, match) for name, path in candidates if (match := regex.fullmatch(name))]
     selected = _select_paths([path for path, _ in matches], format_)
     if not selected:
-        yield InputError(
-            f"found {format_value(pattern)}, which matches no file; looked for {escape_text(redact(wild))}"
-        )
+        yield _build_error(pattern, f", which matches no file; looked for {escape_text(redact(wild))}")
         return
     if len(selected) > MOST_MATCHES:
-        yield InputError(
-            f"found {format_value(pattern)}, which matches {len(selected):,} files, at most {MOST_MATCHES:,}"
-        )
+        yield _build_error(pattern, f", which matches {len(selected):,} files, at most {MOST_MATCHES:,}")
         return
     names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
     yield from _group_sources(pattern, names, format_)
@@ -198,10 +202,8 @@ def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str)
         return
     for name, paths in systems.items():
         if TASK in pattern and not _are_logs(paths, format_):
-            yield InputError(
-                f"found {format_value(pattern)}: {TASK} stands for the tasks of logs of samples, and "
-                f"{escape_text(paths[0])} is no "
-                "such log"
+            yield _build_error(
+                pattern, f": {TASK} stands for the tasks of logs of samples, and {escape_text(paths[0])} is no such log"
             )
         elif _are_logs(paths, format_):
             parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))

@@ -4,39 +4,49 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask.analysis.comparison.stopping.compatibility import default_adjustment
+from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
+from sigdask.analysis.comparison.stopping import default_adjustment
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source
+from sigdask.formats.candidates import CandidateColumns
 from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
+from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
-from sigdask.nightly.plan.candidates import build_rankings
 from sigdask.nightly.plan.cross_checks import check_comparisons, check_plan
-from sigdask.nightly.plan.errors import Complaint, format_value, suggest_nearest
-from sigdask.nightly.plan.keys import (
-    BaselineKeys,
-    BesagCliffordKeys,
-    EquivalentKeys,
-    GateKeys,
-    NonInferiorKeys,
-    PlanKeys,
-    TestSetKeys,
+from sigdask.nightly.plan.errors import Complaint, PlanKey, format_value, suggest_nearest
+from sigdask.nightly.plan.model import (
+    OUTPUTS,
+    Gate,
+    NotifySettings,
+    Plan,
+    RankedCandidates,
+    ReportFiles,
+    TestedLabels,
+    TestSet,
 )
-from sigdask.nightly.plan.labellings import build_independence_tests
-from sigdask.nightly.plan.lines import PlanKey
-from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, ReportFiles, TestSet
-from sigdask.options import Adjust
-from sigdask.statistics.classical.names import parse_tests as classical_tests
+from sigdask.options import (
+    PRINT_OPTIONS,
+    IndependenceOptions,
+    Option,
+    SelectionOptions,
+    TableLayoutOptions,
+    fill_options,
+)
+from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
+
+GivenOptions = Mapping[str, Any]
+"""Options that a table of the plan gives, by their names."""
 
 DATABASES = ("sqlite", "postgresql")
 _T = TypeVar("_T")
@@ -66,12 +76,12 @@ class _PlanLocation:
         return None if text is None else self.attempt(key, find, text, self.folder)
 
 
-def resolve_plan(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Sequence[int]) -> Plan:
+def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint], numbers: Sequence[int]) -> Plan:
     """Return the plan that valid keys describe.
 
     Parameters
     ----------
-    keys : PlanKeys
+    keys : tables.PlanKeys
         Those that are valid each by itself.
     path : Path
         The plan file, absolute; other paths are relative to its folder.
@@ -83,131 +93,180 @@ def resolve_plan(keys: PlanKeys, path: Path, complaints: list[Complaint], number
     """
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
-    tests = location.attempt(("tests",), classical_tests, keys.tests) or ()
-    test_sets = tuple(
-        _build_test_set(entry, keys, location, ("test_set", number), tests)
-        for entry, number in zip(keys.test_set, numbers, strict=True)
-    )
+    given = _list_given(keys, tables.PLAN_OPTIONS, location, ())
+    stopping = _build_stopping(keys.stopping, given["alpha"])
+    shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
     plan = Plan(
         path=path,
         name=keys.name or path.stem,
-        test_sets=test_sets,
-        seed=keys.seed,
-        alpha=keys.alpha,
-        second_run=keys.second_run,
-        adjust=keys.adjust or _choose_adjustment(keys),
-        family=keys.family,
-        stopping=_build_stopping(keys),
-        cluster=_resolve_cluster(keys.cluster, location),
-        workers=keys.workers,
-        store=_resolve_store(keys.store, path, location),
-        report=ReportFiles(
-            **{
-                name: location.find_path(("report", name), getattr(keys.report, name), paths.resolve_writable)
-                for name in OUTPUTS
-            },
-            layout=keys.report.layout,
-            digits=keys.report.digits,
-            percent=keys.report.percent,
-            figures=location.find_path(("report", "figures"), keys.report.figures, paths.resolve_folder),
-            figure_format=keys.report.figure_format,
+        test_sets=tuple(
+            _build_test_set(entry, shared, location, ("test_set", number))
+            for entry, number in zip(keys.test_set, numbers, strict=True)
         ),
-        gate=_build_gate(keys.gate, keys, location) if keys.gate is not None else None,
-        rankings=build_rankings(keys, location.folder, location.complain),
-        independence=build_independence_tests(keys, location.folder, location.complain),
+        comparison=fill_options(SelectionOptions, shared),
+        family=keys.family,
+        stopping=stopping,
+        cluster=_resolve_cluster(keys.cluster, location),
+        store=_resolve_store(keys.store, path, location),
+        report=_build_report(keys.report, location),
+        gate=None if keys.gate is None else _build_gate(keys.gate, given, location),
+        rankings=tuple(_iter_rankings(keys, shared, location)),
+        independence=tuple(_iter_independence_tests(keys, shared, location)),
     )
     if is_valid:
         check_plan(plan, location.complain)
     return plan
 
 
-def _build_test_set(
-    entry: TestSetKeys, keys: PlanKeys, location: _PlanLocation, key: PlanKey, tests: tuple[str, ...]
-) -> TestSet:
-    baseline, pairs = _split_pairs(entry.pairs or keys.pairs)
-    metrics = entry.metrics or keys.metrics or ()
+def _list_given(keys: Any, declared: Mapping[str, Option], location: _PlanLocation, where: PlanKey) -> dict[str, Any]:
+    """Return the options that a table of the plan gives, by their names; paths and tests are resolved."""
+    given: dict[str, Any] = {}
+    for name in declared:
+        key = tables.get_key(name)
+        value = getattr(keys, key)
+        if name == "pairs" and value is not None:
+            given |= {
+                "baseline": getattr(value, "baseline", None),
+                "pairs": value if isinstance(value, tuple) else None,
+            }
+        elif value is not None:
+            convert = CONVERSIONS.get(name)
+            given[name] = value if convert is None else convert(location, (*where, key), value)
+    return given
+
+
+def _list_texts(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else value
+
+
+def _find_path(location: _PlanLocation, key: PlanKey, text: str) -> Path | None:
+    return location.find_path(key, text)
+
+
+CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
+    "tests": lambda location, key, tests: location.attempt(key, parse_tests, tests),
+    "label_map": lambda _location, _key, table: tuple(table.items()),
+    "references": lambda location, key, texts: tuple(
+        path for text in _list_texts(texts) if (path := location.find_path(key, text)) is not None
+    ),
+    "ids": lambda _location, _key, texts: _list_texts(texts),
+    "documents": _find_path,
+    "group_file": _find_path,
+}
+"""What values of keys stand for, by the option's name."""
+
+
+def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _PlanLocation, key: PlanKey) -> TestSet:
+    given = _list_given(entry, tables.SET_OPTIONS, location, key)
+    options = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": entry.unit, **given})
+    columns = (entry.unit, options["by"])
+    folders = paths.can_read_folders(entry.format)
     test_set = TestSet(
         name=entry.name,
-        sources=_find_sources(entry, location, (*key, "systems")),
-        gold=location.find_path(
-            (*key, "gold"), entry.gold, partial(paths.resolve_existing, folders=paths.can_read_folders(entry.format))
-        ),
+        sources=_find_sources(entry.systems, entry.format, location, (*key, "systems"), once=True),
+        gold=location.find_path((*key, "gold"), entry.gold, partial(paths.resolve_existing, folders=folders)),
         format=entry.format,
-        options=replace(_build_options(entry, location, key), metrics=metrics),
-        metrics=metrics,
-        unit=entry.unit,
-        by=entry.by,
-        baseline=baseline,
-        pairs=pairs,
-        alternative=entry.alternative or keys.alternative,
-        method=entry.method or keys.method,
-        exact_limit=keys.exact_limit if entry.exact_limit is None else entry.exact_limit,
-        trials=entry.trials or keys.trials,
-        tests=tests if entry.tests is None else location.attempt((*key, "tests"), classical_tests, entry.tests) or (),
-        interval=entry.interval or keys.interval,
-        confidence=entry.confidence or keys.confidence,
-        resamples=entry.resamples or keys.resamples,
+        options=location.attempt(
+            (*key, "ignore"),
+            lambda: Options(
+                **_list_given(entry, tables.FILE_OPTIONS, location, key),
+                groups=tuple(dict.fromkeys(name for name in columns if name not in {None, "item"})),
+                name=entry.name,
+                metrics=given.get("metrics") or shared.get("metrics", ()),
+            ),
+        )
+        or Options(),
+        comparison=options,
     )
-    check_comparisons(test_set, entry, key, location.complain)
+    check_comparisons(test_set, given, key, location.complain)
     return test_set
 
 
-def _split_pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
-    if isinstance(pairs, BaselineKeys):
-        return pairs.baseline, None
-    return None, None if pairs == "all" else pairs
-
-
-def _find_sources(entry: TestSetKeys, location: _PlanLocation, key: PlanKey) -> tuple[Source, ...]:
+def _find_sources(
+    systems: Any, format_: str, location: _PlanLocation, key: PlanKey, *, once: bool = False
+) -> tuple[Source, ...]:
+    """Return the sources of systems; complain about what is not found, and with `once` about files that come twice."""
     by_files: dict[tuple[Path, ...], Source] = {}
-    for source in paths.find_sources(entry.systems, location.folder, entry.format):
+    for source in paths.find_sources(systems, location.folder, format_):
         if isinstance(source, InputError):
             location.complain(key, str(source))
             continue
         files = source.parts or (source.path,)
-        if files in by_files:
+        if once and files in by_files:
             location.complain(key, f"found {format_value(str(source.path))} twice")
         by_files[files] = source
     return tuple(by_files.values())
 
 
-def _build_options(entry: TestSetKeys, location: _PlanLocation, key: PlanKey) -> Options:
-    references = (entry.references,) if isinstance(entry.references, str) else entry.references or ()
-    reference_paths = [location.find_path((*key, "references"), text) for text in references]
-    settings: dict[str, Any] = {
-        "id_column": entry.id,
-        "gold_column": entry.gold_column,
-        "prediction_column": entry.prediction_column,
-        "system_column": entry.system_column,
-        "score_column": entry.score_column,
-        "groups": tuple(dict.fromkeys(name for name in (entry.unit, entry.by) if name is not None and name != "item")),
-        "ignore": entry.ignore or (),
-        "label_map": tuple((entry.map or {}).items()),
-        "align": entry.align,
-        "decimal": entry.decimal,
-        "missing": entry.missing,
-        "min_items": entry.min_items,
-        "references": tuple(path for path in reference_paths if path is not None),
-        "documents": location.find_path((*key, "documents"), entry.documents),
-        "group_file": location.find_path((*key, "groups"), entry.groups),
-        "most_unpacked": entry.most_unpacked,
-        "name": entry.name,
+def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation) -> Iterator[RankedCandidates]:
+    """Yield the candidate lists of a plan; invalid ones are complained about and left out."""
+    names = [entry.name for entry in keys.test_set]
+    for number, entry in enumerate(keys.rankings):
+        key: PlanKey = ("rankings", number)
+        _check_name(entry.name, names, location, key)
+        path = location.find_path((*key, "candidates"), entry.candidates)
+        columns = _list_given(entry, tables.COLUMN_OPTIONS, location, key)
+        given = _list_given(entry, tables.RANKING_OPTIONS, location, key)
+        if path is None or ("n" in given and location.attempt((*key, "n"), convert_cutoffs, given["n"]) is None):
+            continue
+        spec = location.attempt(
+            key, lambda given=given: RankingSpec.from_options(**given, seed=shared["seed"], alpha=shared["alpha"])
+        )
+        if spec is not None:
+            yield RankedCandidates(entry.name, path, CandidateColumns(**columns), spec)
+
+
+def _check_name(name: str, names: list[str], location: _PlanLocation, key: PlanKey) -> None:
+    """Complain about a name that is among others, to which it is added."""
+    if name in names:
+        location.complain((*key, "name"), f"found {format_value(name)} twice, expected a name of its own")
+    names.append(name)
+
+
+def _iter_independence_tests(
+    keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation
+) -> Iterator[TestedLabels]:
+    """Yield the tests of independence of a plan; invalid ones are complained about and left out."""
+    names = [*(entry.name for entry in keys.test_set), *(entry.name for entry in keys.rankings)]
+    for number, entry in enumerate(keys.independence):
+        key: PlanKey = ("independence", number)
+        _check_name(entry.name, names, location, key)
+        sources = _find_sources(entry.labels, entry.format, location, (*key, "labels"))
+        gold = location.find_path((*key, "gold"), entry.gold)
+        given = _list_given(entry, tables.LABEL_TEST_OPTIONS, location, key)
+        settings = {name: shared[name] for name in ("trials", "seed", "alpha", "second_run") if name in shared} | given
+        options = location.attempt(
+            key,
+            lambda entry=entry, key=key: Options(
+                **_list_given(entry, tables.LABEL_FILE_OPTIONS, location, key),
+                groups=() if entry.within is None else (entry.within,),
+                name=entry.name,
+                metrics=entry.metrics,
+            ),
+        )
+        if options is not None:
+            filled = fill_options(IndependenceOptions, settings)
+            yield TestedLabels(entry.name, sources, gold, entry.format, options, entry.metrics, entry.within, filled)
+
+
+def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFiles:
+    files = {
+        name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
     }
-    return location.attempt((*key, "ignore"), lambda: Options(**settings)) or Options()
+    return ReportFiles(
+        **files,
+        print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
+        figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
+        figure_format=keys.figure_format,
+    )
 
 
-def _choose_adjustment(keys: PlanKeys) -> Adjust | None:
-    """Return the default adjustment of p-values for the plan's stopping rule, or None if it has no such rule."""
-    rule = _build_stopping(keys)
-    return None if rule is None else default_adjustment(rule)
-
-
-def _build_stopping(keys: PlanKeys) -> Stopping | None:
-    if keys.stopping is None:
+def _build_stopping(keys: Any, alpha: float) -> Stopping | None:
+    if keys is None:
         return None
-    if isinstance(keys.stopping, BesagCliffordKeys):
-        return BesagClifford(keys.stopping.h)
-    return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
+    if isinstance(keys, tables.BesagCliffordKeys):
+        return BesagClifford(keys.h)
+    return ConfidenceSequence(alpha, keys.epsilon)
 
 
 def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:
@@ -278,7 +337,7 @@ def _resolve_store(text: str | None, path: Path, location: _PlanLocation) -> str
     return text
 
 
-def _build_gate(gate_keys: GateKeys, keys: PlanKeys, location: _PlanLocation) -> Gate:
+def _build_gate(gate_keys: tables.GateKeys, shared: GivenOptions, location: _PlanLocation) -> Gate:
     notify = NotifySettings(
         command=_find_command(gate_keys.command or (), location),
         webhook=_resolve_webhook(gate_keys.webhook, location),
@@ -293,7 +352,7 @@ def _build_gate(gate_keys: GateKeys, keys: PlanKeys, location: _PlanLocation) ->
         )
         location.complain(("gate", "false_alarms_per_year"), text)
     return Gate(
-        rules=tuple(_build_rule(rule, keys, gate_keys) for rule in gate_keys.rules),
+        rules=tuple(_build_rule(rule, shared, gate_keys) for rule in gate_keys.rules),
         runs_per_year=gate_keys.runs_per_year,
         fdr=gate_keys.fdr,
         junit=location.find_path(("gate", "junit"), gate_keys.junit, paths.resolve_writable),
@@ -302,18 +361,18 @@ def _build_gate(gate_keys: GateKeys, keys: PlanKeys, location: _PlanLocation) ->
     )
 
 
-def _build_rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
+def _build_rule(rule: Any, shared_options: GivenOptions, gate: tables.GateKeys) -> Rule:
     shared = {
-        "alpha": rule.alpha or keys.alpha,
+        "alpha": rule.alpha or shared_options["alpha"],
         "baseline": rule.baseline,
         "test_sets": rule.test_sets or (),
         "metrics": rule.metrics or (),
     }
-    if isinstance(rule, NonInferiorKeys):
+    if isinstance(rule, tables.NonInferiorKeys):
         return NonInferior(margin=rule.margin, **shared)
-    if isinstance(rule, EquivalentKeys):
+    if isinstance(rule, tables.EquivalentKeys):
         return Equivalent(margin=rule.margin, **shared)
-    adjust: Literal["holm", "plan", "none"] = "holm" if keys.adjust in {None, "none"} else "plan"
+    adjust: Literal["holm", "plan", "none"] = "holm" if shared_options.get("adjust", "none") == "none" else "plan"
     false_alarms = gate.false_alarms_per_year
     if false_alarms is None and rule.alpha is None and gate.fdr == "none":
         false_alarms = FALSE_ALARMS_PER_YEAR

@@ -8,7 +8,7 @@ from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_na
 from sigdask.nightly.gate.not_worse import compute_run_level
 from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import format_table
-from sigdask.statistics.online_fdr import compute_levels
+from sigdask.statistics.multiplicity import compute_levels
 from sigdask.statistics.rounding import format_lower_limit
 from sigdask.text import format_count, format_duration, make_printable
 

@@ -1,28 +1,105 @@
 """The plan's part of the page: gate verdict, recent changes, scores and p over the nights.
 
 All of it is drawn here and stands in the page; it needs no script but for sorting.
+
+Highlights of a plan's run: counts of changes, and the comparisons to show first.
+
+Figures of a plan's runs: results, single comparisons, rankings, and scores and p over the nights.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.nightly.report.gate import format_levels, iter_reasons
-from sigdask.nightly.report.highlights import count_changes, list_keys, select_first
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
+from sigdask.report import plots
 from sigdask.report.page.frame import PagePart
+from sigdask.report.plots.results import (
+    MOST_FIGURES,
+    FigureSpec,
+    get_subject,
+    iter_null_pictures,
+    iter_ranking_pictures,
+    iter_result_pictures,
+)
 from sigdask.report.tables.cells import format_p_cell
-from sigdask.results.from_records import results_to_table
+from sigdask.results.ranking import group_rows
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed
 from sigdask.text import format_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the first rows to show, with reasons: gate failures, then other gated, then changed comparisons.
+
+    Parameters
+    ----------
+    report : PlanReport
+        Of a run.
+    table : Table
+        All that it found.
+    n_rows : int
+        Rows in all.
+    """
+    rank = np.full(len(table), 3)
+    row_index = {key: k for k, key in enumerate(list_keys(table))}
+    for key in _iter_changed(report.changes):
+        if key in row_index:
+            rank[row_index[key]] = 2
+    verdict = report.run.details.get("verdict") or {"rules": ()}
+    for finding in (finding for rule in verdict["rules"] for finding in rule["findings"]):
+        key = tuple(finding["key"])
+        if key in row_index:
+            rank[row_index[key]] = min(rank[row_index[key]], 1 if finding["passed"] else 0)
+    rows = np.argsort(rank, kind="stable")[:n_rows].astype(np.int64)
+    words = ("fails the gate", "judged by the gate", "changed", "")
+    return rows, [words[k] for k in rank[rows].tolist()]
+
+
+def _iter_changed(changes: Changes) -> Iterator[tuple[Any, ...]]:
+    """Yield the keys of comparisons whose scores or significance changed since the run before."""
+    names = list_keys(changes.new)
+    for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
+        if row >= 0 and "new" not in kinds and {"lost", "gained", "scores"} & {*kinds}:
+            yield names[row]
+
+
+def list_keys(table: Table) -> list[tuple[Any, ...]]:
+    """Return the key by which the gate identifies each row's comparison: test set, subset, systems and metric."""
+    subsets = [subset and subset.value for subset in table.subset.to_list()]
+    metrics = [score.name for score in table.metric.to_list()]
+    return list(zip(table.test_set.to_list(), subsets, table.a.to_list(), table.b.to_list(), metrics, strict=True))
+
+
+SINGULAR = {"lost": "significance lost", "gained": "significance gained"}
+PLURAL = {
+    "lost": "significances lost", "gained": "significances gained", "new": "new", "gone": "gone",
+    "scores": "with other scores", "p": "with another p", "details": "with other details",
+}  # fmt: skip
+"""What changes are called that are counted, in their order."""
+
+
+def count_changes(changes: Changes) -> str:
+    """Return text on how many results changed in each way, such as those that became significant."""
+    numbers = Counter(kind for kinds in changes.kinds for kind in kinds)
+    return ", ".join(
+        f"{n:,} {SINGULAR.get(kind, text) if n == 1 else text}" for kind, text in PLURAL.items() if (n := numbers[kind])
+    )
+
 
 MOST_REASONS = 3
 """Why a gate failed, in the card at the top."""
@@ -100,7 +177,8 @@ LOWEST_P = 1e-4
 
 def build_part(report: PlanReport) -> PagePart:
     """Return the page's section on a plan's run."""
-    table = Table.join([r.table for r in report.results.values()]) if report.results else results_to_table((), 0.05)
+    tables = [results.table for results in report.results.values()]
+    table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
     rows, row_reasons = select_first(report, table, MOST_SERIES)
     history = read_nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
@@ -262,3 +340,52 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
         for k in np.flatnonzero(is_known).tolist()
     )
     return NightLine(stretches, tuple(points))
+
+
+MOST_LINES = 12
+"""Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
+
+
+def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
+    """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
+    yield from iter_result_pictures(report.results.values())
+    if opened_details:
+        yield from iter_null_pictures(
+            Table.join([results.table for results in report.results.values()]), opened_details
+        )
+    yield from iter_ranking_pictures(report.evaluations)
+    yield from plot_nights(report)
+
+
+def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
+    """Yield scores and p over the runs by test set, subset and metric; nothing for a first run."""
+    tables = [results.table for results in report.results.values()]
+    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MOST_FIGURES]
+    selected = [metric_table.take(select_first(report, metric_table, MOST_LINES)[0]) for metric_table in metric_tables]
+    if not selected:
+        return
+    history = read_nights(report.store, report.run, Table.join(selected))
+    if len(history.runs) > 1:
+        ends = np.cumsum([len(metric_table) for metric_table in selected])
+        for metric_table, stop in zip(selected, ends.tolist(), strict=True):
+            yield FigureSpec(
+                "nights",
+                get_subject(metric_table),
+                partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop))),
+            )
+
+
+def _plot_history(table: Table, history: Nights) -> Figure:
+    """Plot scores and p of selected comparisons under one metric over the runs."""
+    scores: dict[str, NDArray[np.float64]] = {}
+    for names, values in ((table.a, history.score_a), (table.b, history.score_b)):
+        for name, run_scores in zip(names.to_list(), values, strict=True):
+            earlier = scores.get(name, run_scores)
+            scores[name] = np.where(np.isnan(earlier), run_scores, earlier)
+    pairs = [f"{a} and {b}" for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+    runs = [str(run.number) for run in history.runs]
+    p = dict(zip(pairs, history.p, strict=True))
+    return plots.nights(
+        runs, scores, p, table.alpha, title=", ".join(get_subject(table)), score=table.metric[0].name,
+        adjusted=not np.isnan(history.p_adjusted).all(),
+    )  # fmt: skip

@@ -10,12 +10,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Unpack
 
-from sigdask.analysis.details.details import ComparisonDetails
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons
-from sigdask.nightly.report.highlights import count_changes
-from sigdask.nightly.report.plots import plot_report
+from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import TableLayoutOptions
@@ -23,20 +22,19 @@ from sigdask.report.files import write_parquet, write_parts, write_whole_text
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.folder import write_figures
+from sigdask.report.plots.results import write_figures
 from sigdask.report.presentable import Evaluation, Independences, Results
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import candidate_rankings, independence, render, select_warnings
-from sigdask.results.columns.coded import ScoredMetric, Subset
-from sigdask.results.comparisons import get_version
+from sigdask.results.columns import ScoredMetric, Subset
+from sigdask.results.comparisons import VERSION, get_version
 from sigdask.results.export import iter_csv
-from sigdask.results.messages.notes import drop_duplicates, list_dicts, list_texts
+from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
-from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score
 from sigdask.text import JsonMembers, format_count, format_duration, format_time, iter_json, make_printable, to_plain
@@ -69,7 +67,7 @@ def format_results(
 
 def format_answers(results_by_set: Mapping[str, Results]) -> str:
     """Return a line for each test set: its name, and the verdict on its results in a sentence."""
-    verdicts = {name: verdict.build_verdict(results) for name, results in results_by_set.items()}
+    verdicts = {name: headline.build_verdict(results) for name, results in results_by_set.items()}
     return "\n".join(
         make_printable(" ".join([f"{name}:", *set_verdict.scope, set_verdict.headline]))
         for name, set_verdict in verdicts.items()
@@ -85,9 +83,9 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
         timing += f", ended {format_time(run.ended)} after {format_duration(run.ended - run.started)}"
     else:
         timing += f", last kept something {format_duration(max(now - run.updated, 0))} ago"
-    if (verdict := run.details.get("verdict")) is not None:
+    if (headline := run.details.get("verdict")) is not None:
         timing += f"\ngate {_format_gate(run)}"
-        timing += f", level {format_levels(verdict)}" if format_levels(verdict) else ""
+        timing += f", level {format_levels(headline)}" if format_levels(headline) else ""
     rows = [
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", format_progress(p)]
         for p in run.progress
@@ -148,7 +146,7 @@ def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = N
 def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     """Yield how the latest run ended, and why its gate failed."""
     (run, changed), *_ = runs
-    verdict, word = run.details.get("verdict"), _format_gate(run)
+    headline, word = run.details.get("verdict"), _format_gate(run)
     n_failed = sum(_format_gate(past_run) == FAILED for past_run, _ in runs)
     n_alarms = sum(is_alarm(past_run.details["verdict"]) for past_run, _ in runs if _format_gate(past_run) == FAILED)
     gate = f", gate {word}" if word else ""
@@ -158,18 +156,18 @@ def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     results = format_count(changed, "result")
     state = f"{run.state}{_format_message(run)}{gate}"
     yield f"plan {run.plan}, run {run.number}: {state}, {results} changed{failures_text}"
-    if verdict is not None:
-        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(verdict), MOST_REASONS))
+    if headline is not None:
+        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MOST_REASONS))
 
 
 def _format_run_levels(run: PlanRun) -> str:
-    verdict = run.details.get("verdict")
-    return "" if verdict is None else format_levels(verdict)
+    headline = run.details.get("verdict")
+    return "" if headline is None else format_levels(headline)
 
 
 def _format_gate(run: PlanRun) -> str:
-    verdict = run.details.get("verdict")
-    return "" if verdict is None else "passed" if verdict["passed"] else FAILED
+    headline = run.details.get("verdict")
+    return "" if headline is None else "passed" if headline["passed"] else FAILED
 
 
 def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
@@ -246,8 +244,8 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
         "versions": run.details.get("versions", {}), "inputs": _get_inputs(report),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
-    if (verdict := run.details.get("verdict")) is not None:
-        document["gate"] = verdict
+    if (headline := run.details.get("verdict")) is not None:
+        document["gate"] = headline
     document["changes"] = _build_change_dicts(report.changes)
     evaluations = report.evaluations.items()
     if rankings := {

@@ -7,16 +7,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from sigdask.analysis.comparison.stopping.early import EarlyStopping
+from sigdask.analysis.comparison.stopping import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
-from sigdask.execution import clusters, expected_time
+from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
-from sigdask.execution.run import CountedRanges, Progress, resolve_cluster, run_tasks
-from sigdask.execution.tasks import compute_task_seconds, measure_trial_seconds, split_jobs
+from sigdask.execution.run import (
+    CountedRanges,
+    Progress,
+    compute_task_seconds,
+    measure_trial_seconds,
+    resolve_cluster,
+    run_tasks,
+    split_jobs,
+)
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import ProgressWatch
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.slabs import Job
 
 MessageCallback = Callable[[str], None]
 
@@ -63,7 +70,7 @@ class CountRunner:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
         self.early, self.watches = early, watches
         self.n_counted = self.n_done = self.n_all = 0
-        self._pace: expected_time.CountingPace | None = None
+        self._pace: run.CountingPace | None = None
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
@@ -141,7 +148,7 @@ class CountRunner:
         self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
-        pace = expected_time.start_pace(self.progress, jobs, costs, cluster.n_threads)
+        pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
         if self.early is None:  # else it is of one round alone
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
@@ -202,7 +209,7 @@ class CountRunner:
         n = sum(tally.n_trials * len(entry.numbers) for entry, _, _, tally in ready)
         self.n_done += n
         self.n_counted += n
-        expected_time.report_progress(self.progress, self.n_done, self.n_all, self._pace)
+        run.report_progress(self.progress, self.n_done, self.n_all, self._pace)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
         max_seconds = RECONNECT_SECONDS if self.n_counted else START_SECONDS

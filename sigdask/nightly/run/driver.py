@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.stopping.counted import MonitoredResults
-from sigdask.analysis.comparison.stopping.early import EarlyStopping
+from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
@@ -21,19 +20,16 @@ from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.candidate_rankings import PlanRankings, read_rankings
+from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings, open_details, read_rankings, read_tests
 from sigdask.nightly.run.count import CountRunner, MessageCallback
-from sigdask.nightly.run.details import open_details
 from sigdask.nightly.run.gate import judge_night
-from sigdask.nightly.run.independence import PlanIndependence, read_tests
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
-from sigdask.nightly.run.provenance import build_provenance
-from sigdask.nightly.run.work import Batch, build_source, read_batches
+from sigdask.nightly.run.work import Batch, build_provenance, build_source, read_batches
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport
-from sigdask.randomization.jobs import Job
+from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Evaluation, Independences, Results, convert_results
 from sigdask.results.table import Table
@@ -160,16 +156,16 @@ def run_plan(
             note(text)
         try:
             with stop.interruptible():
-                source = build_source(opened_store, target, workers or plan.workers, progress, note)
+                source = build_source(opened_store, target, workers or plan.comparison["workers"], progress, note)
                 driver = _PlanRunner.from_plan(plan, opened_store, stop, source)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
-        outcome = driver.run(target, workers or plan.workers, progress, note)
+        outcome = driver.run(target, workers or plan.comparison["workers"], progress, note)
         if not outcome.results and not outcome.evaluations:
             return outcome
         stop = StopSignal(deadline)  # counting left some time before it
         with stop.catch_signals():
-            outcome = driver.judge_gate(outcome, stop, target, workers or plan.workers, progress)
+            outcome = driver.judge_gate(outcome, stop, target, workers or plan.comparison["workers"], progress)
         return driver.write_reports(outcome)
 
 
@@ -257,7 +253,7 @@ class _PlanRunner:
 
     def write_reports(self, outcome: Outcome) -> Outcome:
         """Write the plan's reports of a run."""
-        report = status.build_report(self.store.location, self.plan.name, outcome.number)
+        report = status.build_report(self.store, self.plan.name, outcome.number)
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
         is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
         opened_details = open_details(self.batches, report, outcome.gate) if is_opened else ()
@@ -271,7 +267,7 @@ class _PlanRunner:
                 opened_details=opened_details,
             )
         )
-        return replace(outcome, report=report, unwritten=unwritten)
+        return replace(outcome, report=replace(report, store=self.store.location), unwritten=unwritten)
 
     def _record_failure(self, error: SigdaskError, details: dict[str, Any]) -> None:
         with suppress(SigdaskError):
@@ -292,7 +288,7 @@ class _PlanRunner:
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
                 self.early.update()
-                self.early.restore(*self.ledger.match_stored(self.store.fetch_results(self.plan.alpha)))
+                self.early.restore(*self.ledger.match_stored(self.store.fetch_results(self.plan.comparison["alpha"])))
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
                 results, stored = self._judge_batch(batch, looks, counting)

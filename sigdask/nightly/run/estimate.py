@@ -10,34 +10,27 @@ import numpy as np
 
 from sigdask import formats
 from sigdask import metrics as metric_registry
-from sigdask.analysis.comparison.pairs import Comparisons, bind_metric
-from sigdask.analysis.comparison.spec import list_pairs
+from sigdask.analysis.comparison.pairs import Comparisons, bind_metric, list_pairs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.execution import clusters, expected_time
+from sigdask.execution import clusters, run
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
-from sigdask.execution.tasks import measure_trial_seconds
+from sigdask.execution.run import measure_trial_seconds
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.metrics.extraction import (
-    ExtractionLog,
-    ProgressCallback,
-    StatisticsSource,
-    extract_statistics,
-    get_user_cache,
-)
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics
+from sigdask.metrics.extraction.cache import get_user_cache
+from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
 from sigdask.nightly.gate import NotWorse, Rule, check_direction, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
-from sigdask.nightly.plan.errors import Complaint
-from sigdask.nightly.plan.lines import PlanKey
+from sigdask.nightly.plan.errors import Complaint, PlanKey
 from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
-from sigdask.nightly.run.candidate_rankings import PlanRankings
-from sigdask.nightly.run.independence import PlanIndependence
+from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
 from sigdask.nightly.run.ledger import Ledger, schedule_jobs
 from sigdask.nightly.run.work import build_study
-from sigdask.randomization.jobs import Job, sum_trials
+from sigdask.randomization.slabs import Job, sum_trials
 
 _T = TypeVar("_T")
 
@@ -61,7 +54,9 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     """
     addresses.add_folder(plan.path.parent)
     complaints: list[Complaint] = []
-    source = StatisticsSource(get_user_cache(), ClusterExtraction(plan.cluster, plan.workers), tell or ExtractionLog())
+    source = StatisticsSource(
+        get_user_cache(), ClusterExtraction(plan.cluster, plan.comparison["workers"]), tell or ExtractionLog()
+    )
     costs = [_estimate_test_set(plan, number, source, complaints) for number in range(len(plan.test_sets))]
     costs += [_attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
     costs += [
@@ -79,7 +74,7 @@ def count_threads(plan: Plan) -> int | None:
         return 1
     described = plan.cluster if isinstance(plan.cluster, ClusterDescription) else None
     kind = described.kind if described else plan.cluster
-    n_wanted = plan.workers or (described.max_workers if described else None)
+    n_wanted = plan.comparison["workers"] or (described.max_workers if described else None)
     return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted
 
 
@@ -91,7 +86,9 @@ def _estimate_test_set(plan: Plan, number: int, source: StatisticsSource, compla
     test_set, counts = set_and_counts
     n_before = len(complaints)
     metrics = _bind_metrics(test_set, counts, source, key, complaints)
-    _attempt(complaints, (*key, "pairs"), list_pairs, counts, test_set.pairs, test_set.baseline)
+    _attempt(
+        complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
+    )
     if len(complaints) > n_before:
         return None
     _check_gate(plan, test_set, counts, metrics, complaints)
@@ -124,7 +121,7 @@ def _check_gate(
 ) -> None:
     """Add a complaint for each rule that could not be judged at the end of the run."""
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
-        baseline = rule.baseline or test_set.baseline
+        baseline = rule.baseline or test_set.comparison["baseline"]
         if (rule.test_sets and test_set.name not in rule.test_sets) or baseline is None:
             continue
         key: PlanKey = ("gate", "rules", number)
@@ -137,10 +134,10 @@ def _check_gate(
         for metric in metrics:
             if not covers_metric(rule, metric.name):
                 continue
-            for i, j in list_pairs(counts, test_set.pairs, test_set.baseline):
+            for i, j in list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"]):
                 a, b = counts.systems[i], counts.systems[j]
                 if baseline in {a, b} and not _attempt(
-                    complaints, key, check_direction, a, b, baseline, test_set.alternative, metric
+                    complaints, key, check_direction, a, b, baseline, test_set.comparison["alternative"], metric
                 ):
                     return
 
@@ -172,7 +169,7 @@ def _build_cost(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence
 
 def _count_gated(rule: Rule, test_set: TestSet, counts: Counts, comparisons: Comparisons) -> int:
     """Return the number of comparisons of a test set that a rule covers."""
-    baseline = rule.baseline or test_set.baseline
+    baseline = rule.baseline or test_set.comparison["baseline"]
     if (rule.test_sets and test_set.name not in rule.test_sets) or baseline not in counts.systems:
         return 0
     index = counts.systems.index(baseline)
@@ -229,7 +226,7 @@ def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
     """
     work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
     rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}
-    return sum_trials(work), expected_time.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
+    return sum_trials(work), run.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
 
 
 def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:

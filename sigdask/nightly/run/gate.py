@@ -16,13 +16,13 @@ from sigdask.nightly.gate.margin_tests import Count
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.model import fill_date
 from sigdask.nightly.report.gate import build_record, render_junit
-from sigdask.nightly.report.highlights import list_keys
+from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.notify import send_notifications
 from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
 from sigdask.report.files import write_whole_text
 from sigdask.results.table import Table
-from sigdask.statistics.online_fdr import compute_old_levels
+from sigdask.statistics.multiplicity import compute_old_levels
 
 NO_EVIDENCE = Evidence()
 
@@ -61,15 +61,15 @@ def judge_plan(
     evidence = past
     for test_set in plan.test_sets:
         counts = read_counts(test_set)
-        evidence += Evidence(absent=tuple(iter_missing(plan, test_set, counts)))
+        evidence += Evidence(absent=tuple(iter_missing(test_set, counts)))
         evidence += gather_evidence(
             counts,
             table,
             plan.gate.rules,
-            baseline=test_set.baseline,
-            by=test_set.by,
-            seed=plan.seed,
-            trials=test_set.trials,
+            baseline=test_set.comparison["baseline"],
+            by=test_set.comparison["by"],
+            seed=plan.comparison["seed"],
+            trials=test_set.comparison["trials"],
             count=count,
             interruptible=interruptible,
         )
@@ -160,7 +160,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     if last_judged is None:
         return Evidence(n_runs=1)
     unchanged = {*list_keys(store.fetch_unchanged(last_judged.number))}
-    baselines = {t.name: t.baseline for t in plan.test_sets}
+    baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
     rules = {format_rule_name(rule): rule for rule in plan.gate.rules}
     last_table = store.fetch_results_after(last_judged.number)
     repeats, dropped, history, levels, n_runs = {}, {}, {}, {}, 1

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import CountPositions
-from sigdask.analysis.comparison.stopping.counted import RoundTallies
-from sigdask.execution.tasks import TrialRange
+from sigdask.analysis.comparison.stopping import RoundTallies
+from sigdask.execution.run import TrialRange
 from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, pack_digests
+from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
 

@@ -1,8 +1,11 @@
-"""Prepare a plan's work: read its test sets, and list the jobs to count."""
+"""Prepare a plan's work: read its test sets, and list the jobs to count.
+
+Provenance of a run for its record: versions, settings, and a digest of each file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -11,25 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.pairs import CountPositions, list_left_out
-from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_left_out, list_pairs
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
 from sigdask.io import addresses
-from sigdask.metrics.extraction import (
-    ExtractedData,
-    ExtractionLog,
-    LayeredCache,
-    StatisticsSource,
-    extract_statistics,
-    get_user_cache,
-)
+from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
+from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
+from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Store
+from sigdask.report.page.frame import get_versions, hash_paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +110,11 @@ def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dic
     """
     addresses.add_folder(plan.path.parent)
     files = [(test_set, test_set.read()) for test_set in plan.test_sets]
-    extractions = extract_statistics([(c, _build_spec(plan, t, c, ()).find_metrics(c)) for t, c in files], source)
+    extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in files], source)
     sets_and_counts = [
         (test_set, extraction.counts) for (test_set, _), extraction in zip(files, extractions, strict=True)
     ]
-    is_joint = plan.family == "plan" and plan.adjust != "none"
+    is_joint = plan.family == "plan" and plan.comparison["adjust"] != "none"
     groups = [sets_and_counts] if is_joint else [[pair] for pair in sets_and_counts]
     batches = [Batch.from_study({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
     return batches, {
@@ -145,35 +143,53 @@ def build_study(plan: Plan, sets_and_counts: Sequence[tuple[TestSet, Counts]], m
     """
     return prepare_study(
         [
-            (counts, _build_spec(plan, test_set, counts, metrics), test_set.alternative)
+            (counts, _build_spec(test_set, counts, metrics), test_set.comparison["alternative"])
             for test_set, counts in sets_and_counts
         ],
-        alpha=plan.alpha,
-        adjust=plan.adjust,
+        alpha=plan.comparison["alpha"],
+        adjust=plan.comparison["adjust"],
         by_metric=plan.family == "metric",
-        second_run=plan.second_run,
+        second_run=plan.comparison["second_run"],
     )
 
 
-def iter_missing(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
+def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
     """Yield the requested comparisons that cannot be made because the systems have no item in common."""
-    spec = _build_spec(plan, test_set, counts, ())
+    spec = _build_spec(test_set, counts, ())
     pairs = list_pairs(counts, spec.pairs, spec.baseline)
     for subset, a, b, metric in list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
         yield counts.name, subset, a, b, metric
 
 
-def _build_spec(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
-    return CompareSpec(
-        metrics=metrics or test_set.metrics or counts.suggested,
-        pairs=test_set.pairs,
-        baseline=test_set.baseline,
-        levels=(test_set.unit,),
-        by=test_set.by,
-        method=test_set.method,
-        exact_limit=test_set.exact_limit,
-        trials=test_set.trials,
-        seed=plan.seed,
-        tests=test_set.tests,
-        interval_spec=IntervalSpec.from_options(test_set.interval, test_set.confidence, test_set.resamples),
-    )
+def _build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
+    return CompareSpec.from_options(test_set.comparison, metrics or test_set.metrics or counts.suggested)
+
+
+NO_PATHS: Mapping[str, Sequence[Path]] = {}
+
+
+def build_provenance(plan: Plan, read_paths: Mapping[str, Sequence[Path]] = NO_PATHS) -> dict[str, Any]:
+    """Return the versions, settings and inputs of a run.
+
+    `read_paths` are, by test set, the files that were taken of the folders and patterns of its systems.
+    """
+    inputs = _hash_inputs(plan.test_sets, read_paths) | _hash_other_inputs(plan)
+    return {"versions": get_versions("dask", "distributed"), "settings": _list_settings(plan), "inputs": inputs}
+
+
+def _list_settings(plan: Plan) -> dict[str, Any]:
+    shared = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
+    return {**shared, "trials": {t.name: t.comparison["trials"] for t in plan.test_sets}}
+
+
+def _hash_inputs(test_sets: Sequence[TestSet], read_paths: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
+    """Return the digests of the files of each test set."""
+    return {t.name: hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in test_sets}
+
+
+def _hash_other_inputs(plan: Plan) -> dict[str, dict[str, str]]:
+    """Return the digests of the files of candidate lists and tests of independence."""
+    files = [(entry.name, (entry.path,)) for entry in plan.rankings] + [
+        (entry.name, entry.list_files()) for entry in plan.independence
+    ]
+    return {name: hash_paths(paths) for name, paths in files}

@@ -10,10 +10,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.nightly.store import history, results, tallies
@@ -39,6 +40,9 @@ __all__ = [
     "open_for_reading",
     "open_store",
 ]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 PATIENCE = 30.0
 """Seconds to try again for, when the connection to a database is lost."""
@@ -90,27 +94,23 @@ class Store:
 
     def fetch_prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
         """Return the stored counts of pair comparisons, from the first trial to the first gap."""
-        with self.database.transaction() as connection:
-            return tallies.read(connection, ids, self._get_keys(ids), run)
+        return self._read(tallies.read, ids, self._get_keys(ids), run)
 
     def fetch_blocks(
         self, ids: NDArray[np.int64], run: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-        with self.database.transaction() as connection:
-            return tallies.read_blocks(connection, ids, self._get_keys(ids), run)
+        return self._read(tallies.read_blocks, ids, self._get_keys(ids), run)
 
     def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
         """Return the stored counts of comparisons, summed over the whole rounds that end by `max_stop`."""
-        with self.database.transaction() as connection:
-            return tallies.read_rounds(connection, ids, self._get_keys(ids), run, max_stop)
+        return self._read(tallies.read_rounds, ids, self._get_keys(ids), run, max_stop)
 
     def fetch_family_prefixes(
         self, sizes: Mapping[int, int], run: int, max_stop: int = MAX_TRIALS
     ) -> dict[int, StoredPrefixes]:
         """Return the stored counts of families (number: size), summed over rounds that end by `max_stop`."""
-        with self.database.transaction() as connection:
-            return tallies.read_families(connection, sizes, run, max_stop)
+        return self._read(tallies.read_families, sizes, run, max_stop)
 
     def begin_run(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""
@@ -121,8 +121,7 @@ class Store:
 
     def pack_evaluations(self, evaluations: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
         """Return evaluations of rankings and tests of independence as the run's record stores them."""
-        with self.database.transaction() as connection:
-            return history.pack_evaluations(connection, self.plan, evaluations)
+        return self._read(history.pack_evaluations, self.plan, evaluations)
 
     def commit(
         self,
@@ -165,28 +164,28 @@ class Store:
 
     def fetch_first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
-        with self.database.transaction() as connection:
-            return results.find_first_looks(connection, self.plan, comparisons)
+        return self._read(results.find_first_looks, self.plan, comparisons)
 
     def list_runs(self) -> list[PlanRun]:
         """Return the plan's runs, earliest first."""
-        with self.database.transaction() as connection:
-            return history.list_runs(connection, self.plan)[::-1]
+        return self._read(history.list_runs, self.plan)[::-1]
 
     def fetch_results(self, alpha: float = math.nan) -> StoredResults:
         """Return the current results, with a significance level for their verdicts."""
-        with self.database.transaction() as connection:
-            return results.fetch_current(connection, self.plan, alpha)
+        return self._read(results.fetch_current, self.plan, alpha)
 
     def fetch_unchanged(self, earlier_run: int) -> Table:
         """Return the current results that rest on the same system outputs as after an earlier run."""
-        with self.database.transaction() as connection:
-            return results.build_results_table(results.find_unchanged(connection, self.plan, earlier_run), math.nan)
+        return results.build_results_table(self._read(results.find_unchanged, self.plan, earlier_run), math.nan)
 
     def fetch_results_after(self, number: int) -> Table:
         """Return the results that were current after a run."""
+        return results.build_results_table(self._read(results.fetch_results_at, self.plan, number), math.nan)
+
+    def _read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function reads in one transaction."""
         with self.database.transaction() as connection:
-            return results.build_results_table(results.fetch_results_at(connection, self.plan, number), math.nan)
+            return read(connection, *args, **kwargs)
 
     def _get_keys(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return the numbers that stand for comparisons in the checksums of their rows."""

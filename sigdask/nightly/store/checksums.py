@@ -12,13 +12,13 @@ Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OO
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
 Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -136,9 +136,34 @@ def seal_rows(connection: Connection, table: str, where: str = "", values: Mappi
     """Write the checksums of rows of a table."""
     key, value_names = SEALED[table].key, SEALED[table].values
     updates = [
-        {**{name: row[name] for name in key}, "made": compute_checksum([row[name] for name in (*key, *value_names)])}
+        {
+            **{name: row[name] for name in key},
+            "checksum": compute_checksum([row[name] for name in (*key, *value_names)]),
+        }
         for row in iter_sealed_rows(connection, table, where, values)
     ]
-    condition = " AND ".join(f"{name} = :{name}" for name in key)
     if updates:
-        connection.execute(text(f"UPDATE {table} SET checksum = :made WHERE {condition}"), updates)  # noqa: S608
+        connection.execute(build_update(table, ("checksum",), key), updates)
+
+
+def insert_row(connection: Connection, table: str, **values: Any) -> int:
+    """Insert a row without its checksum; return its number."""
+    return int(connection.execute(text(f"{build_insert(table, values)} RETURNING id"), values).scalar_one())
+
+
+def change_row(connection: Connection, table: str, number: int, **values: Any) -> None:
+    """Change values of a row, and its checksum."""
+    connection.execute(build_update(table, values, ("id",)), {**values, "id": number})
+    seal_rows(connection, table, "WHERE id = :id", {"id": number})
+
+
+def build_insert(table: str, names: Iterable[str]) -> TextClause:
+    """Return the statement that inserts a row with values of the given names."""
+    names = list(names)
+    return text(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})")  # noqa: S608
+
+
+def build_update(table: str, names: Iterable[str], key: Iterable[str]) -> TextClause:
+    """Return the statement that changes values of the given names in the row with a key."""
+    changes, conditions = (sep.join(f"{n} = :{n}" for n in part) for sep, part in ((", ", names), (" AND ", key)))
+    return text(f"UPDATE {table} SET {changes} WHERE {conditions}")  # noqa: S608

@@ -1,191 +1,47 @@
-"""Result tables as plain columns, named by path, to be joined, compared and packed alike.
+"""Blocks of results in the store: rows that one run recorded, with the later run that replaced each row.
 
-What only some rows have (checks, other units, rules) is a column all the same, with a filling where a row has none.
+Their columns are those of the table, named by path. Each is compressed separately, so that some can be read alone:
+integers in the smallest type, as steps where these are smaller; numbers of which few are distinct as places among
+them; the bytes of equal weight together. All that is packed carries its checksum (zlib's).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+import struct
+import zlib
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, text
 
-from sigdask.results.columns.adjusted import AdjustmentDetails
-from sigdask.results.columns.assumptions import Assumptions
-from sigdask.results.columns.coded import CodedColumn
-from sigdask.results.columns.inputs import InputDigests
-from sigdask.results.columns.intervals import Intervals
-from sigdask.results.table import AlternativeUnit, CheckResults, ClassicalColumn, StoppedCounts, Table, UnitCorrelation
-from sigdask.statistics.classical.names import sort_tests
+from sigdask.errors import DamagedError
+from sigdask.nightly.store.checksums import build_insert, build_update, insert_row, is_intact, seal_rows
+from sigdask.results.columns import (
+    CodedColumn,
+    Column,
+    ScoredMetric,
+    Subset,
+    join_column,
+    recode,
+    take_column,
+    take_rows,
+)
+from sigdask.results.notes import Note
+from sigdask.results.table import Name, build_filling, count_rows
 
-Name = tuple[str, ...]
-Column = NDArray[Any] | CodedColumn[Any]
 Columns = dict[Name, Column]
 Rows = NDArray[np.int64]
 
-NOTES: Name = ("notes",)
 ORIGINS: Name = ("origins", "all")
-ASSUMPTIONS: Name = ("assumptions", "all")
-NON_COLUMNS = (
-    "alpha", "checks", "dependence", "beside", "stops", "tests", "notes", "intervals", "origins", "assumptions",
-    "adjusted",
-)  # fmt: skip
-"""Fields of a table that are no columns: its level is that of the run, the others are several."""
-
-
-def table_to_columns(table: Table) -> Columns:
-    """Return a table's data as columns, named by their path in the table, without its significance level."""
-    columns: Columns = {(f.name,): getattr(table, f.name) for f in fields(table) if f.name not in NON_COLUMNS}
-    n = len(table)
-    for name, checked in table.checks.items():
-        columns |= _list_columns(("checks", name), checked)
-        columns["checks", name, "kept"] = _build_sparse_column(checked.kept, n)
-    for correlation in table.dependence:
-        arrays = _list_columns(("dependence", correlation.column), correlation)
-        rows = arrays.pop(("dependence", correlation.column, "rows"))
-        columns |= {name: _expand_column(column, rows, n) for name, column in arrays.items()}
-    for position, alternative in enumerate(table.beside):
-        columns |= _list_columns(("beside", str(position)), alternative)
-    for stops in table.stops:
-        columns |= _list_columns(("stops", json.dumps([stops.rule, stops.epsilon, stops.h])), stops)
-    for test in table.tests:
-        columns |= _list_columns(("tests", test.name), test)
-    if table.intervals is not None:
-        columns |= _list_columns(("intervals", "all"), table.intervals)
-    if table.origins is not None:
-        columns |= _list_columns(ORIGINS, table.origins)
-    if table.assumptions is not None:
-        columns |= _list_columns(ASSUMPTIONS, table.assumptions)
-    if table.adjusted is not None:
-        columns |= _list_columns(("adjusted", "all"), table.adjusted)
-    columns[NOTES] = _build_sparse_column(table.notes, n)
-    return columns
-
-
-def _list_columns(start: Name, part: Any) -> Columns:
-    values = {(*start, f.name): getattr(part, f.name) for f in fields(part)}
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray | CodedColumn)}
-
-
-def _build_sparse_column(values: Mapping[int, Any], n: int) -> CodedColumn[Any]:
-    """Return a column of n rows with the given values by row, and None elsewhere."""
-    codes, distinct = np.zeros(n, np.int32), [None, *values.values()]
-    codes[list(values)] = np.arange(1, len(distinct))
-    return CodedColumn(codes, tuple(distinct))
-
-
-def _expand_column(column: Any, rows: Any, n: int) -> Column:
-    """Return a column of n rows with the given values in some rows, and fillings elsewhere."""
-    expanded: NDArray[Any] = _build_filling("", column, n)
-    expanded[rows] = column
-    return expanded
-
-
-def columns_to_table(columns: Columns, alpha: float) -> Table:
-    """Return columns as a table of results, with a significance level for verdicts."""
-    plain = {name[0]: column for name, column in columns.items() if len(name) == 1 and name != NOTES}
-    parts: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, column in columns.items():
-        if len(name) > 1:
-            parts.setdefault((name[0], name[1]), {})[name[2]] = column
-    grouped: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for (kind, part_name), arrays in parts.items():
-        grouped.setdefault(kind, []).append((part_name, arrays))
-    return Table(
-        alpha=alpha,
-        **plain,  # type: ignore[arg-type]
-        checks={name: _build_check(arrays) for name, arrays in grouped.get("checks", ())},
-        dependence=tuple(_build_correlation(column, arrays) for column, arrays in grouped.get("dependence", ())),
-        beside=tuple(
-            AlternativeUnit(**arrays) for _, arrays in sorted(grouped.get("beside", ()), key=lambda item: int(item[0]))
-        ),
-        stops=tuple(_build_stops(rule, arrays) for rule, arrays in grouped.get("stops", ())),
-        tests=_build_tests(dict(grouped.get("tests", ()))),
-        notes=_sparse_to_dict(columns[NOTES]),
-        intervals=next((Intervals(**arrays) for _, arrays in grouped.get("intervals", ())), None),
-        origins=next((InputDigests(**arrays) for _, arrays in grouped.get(ORIGINS[0], ())), None),
-        assumptions=next((Assumptions(**arrays) for _, arrays in grouped.get(ASSUMPTIONS[0], ())), None),
-        adjusted=next((AdjustmentDetails(**arrays) for _, arrays in grouped.get("adjusted", ())), None),
-    )
-
-
-def _build_check(arrays: dict[str, Any]) -> CheckResults:
-    return CheckResults(**{**arrays, "kept": _sparse_to_dict(arrays["kept"])})
-
-
-def _build_correlation(column: str, arrays: dict[str, Any]) -> UnitCorrelation:
-    rows = np.flatnonzero(arrays["n_groups"])
-    return UnitCorrelation(column, rows, **{name: values[rows] for name, values in arrays.items()})
-
-
-def _build_tests(arrays_by_test: dict[str, dict[str, Any]]) -> tuple[ClassicalColumn, ...]:
-    return tuple(ClassicalColumn(name=name, **arrays_by_test[name]) for name in sort_tests(arrays_by_test))
-
-
-def _build_stops(rule: str, arrays: dict[str, Any]) -> StoppedCounts:
-    name, epsilon, h = json.loads(rule)
-    return StoppedCounts(rule=name, epsilon=epsilon, h=h, **arrays)
-
-
-def _sparse_to_dict(column: Any) -> dict[int, Any]:
-    has = np.array([value is not None for value in column.values], np.bool_)[column.codes]
-    return {row: column[row] for row in np.flatnonzero(has).tolist()}
-
-
-def take_rows(columns: Columns, rows: Rows | slice) -> Columns:
-    """Return the given rows."""
-    return {name: _take(column, rows) for name, column in columns.items()}
-
-
-def _take(column: Column, rows: Rows | slice) -> Column:
-    return CodedColumn(column.codes[rows], column.values) if isinstance(column, CodedColumn) else column[rows]
 
 
 def select_rows(columns: Columns, mask: NDArray[np.bool_]) -> Columns:
     """Return the rows of columns that a mask selects."""
     return columns if mask.all() else take_rows(columns, np.flatnonzero(mask))
-
-
-def count_rows(columns: Columns) -> int:
-    """Return the length of the columns."""
-    return len(next(iter(columns.values()), ()))
-
-
-def join_columns(parts: Sequence[Columns]) -> Columns:
-    """Return the rows of several tables one after the other; a column that a table lacks is filled for its rows."""
-    if len(parts) == 1:
-        return parts[0]
-    examples = {name: column for part in parts for name, column in part.items()}  # one of each name
-    return {
-        name: _join_column([part.get(name, _build_filling(name[-1], column, count_rows(part))) for part in parts])
-        for name, column in examples.items()
-    }
-
-
-def _join_column(columns: Sequence[Any]) -> Column:
-    if not isinstance(columns[0], CodedColumn):
-        return np.asarray(np.concatenate(columns))
-    codes_by_value: dict[Any, int] = {}
-    codes = [_recode(column, codes_by_value) for column in columns]
-    return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
-
-
-def _recode(column: CodedColumn[Any], codes_by_value: dict[Any, int]) -> NDArray[np.int32]:
-    """Return a column's codes in a mapping shared with other columns; new values are added to it."""
-    return np.array([codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values], np.int32)[
-        column.codes
-    ]
-
-
-def _build_filling(field_name: str, example: Column, n: int) -> Any:
-    """Return a column of values that stand for "none", of the same type as an example column."""
-    if isinstance(example, CodedColumn):
-        return CodedColumn.from_constant(None if field_name in {"kept", "notes"} else "", n)
-    kinds = {"f": np.nan, "b": False, "i": -1 if example.dtype == np.int8 else 0}
-    return np.full(n, kinds[example.dtype.kind], example.dtype)
 
 
 def are_equal(
@@ -194,26 +50,17 @@ def are_equal(
     """Return a mask of row pairs, one row from each table, that are equal in the given columns."""
     is_equal = np.ones(len(left_rows), np.bool_)
     for name in names:
-        a, b = _get_both(left, right, name)
-        is_equal &= _is_equal(_take(a, left_rows), _take(b, right_rows))
+        example = left[name] if name in left else right[name]
+        a, b = (
+            take_column(columns[name] if name in columns else build_filling(name, example, count_rows(columns)), rows)
+            for columns, rows in ((left, left_rows), (right, right_rows))
+        )
+        if isinstance(a, CodedColumn) and isinstance(b, CodedColumn):
+            codes_by_value: dict[Any, int] = {}
+            is_equal &= recode(a, codes_by_value) == recode(b, codes_by_value)
+        else:
+            is_equal &= (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  # NaN is not itself
     return is_equal
-
-
-def _get_both(left: Columns, right: Columns, name: Name) -> tuple[Column, Column]:
-    a, b = left.get(name), right.get(name)
-    a = _build_filling(name[-1], b, count_rows(left)) if a is None and b is not None else a
-    b = _build_filling(name[-1], a, count_rows(right)) if b is None and a is not None else b
-    assert a is not None
-    assert b is not None
-    return a, b
-
-
-def _is_equal(a: Any, b: Any) -> NDArray[np.bool_]:
-    if isinstance(a, CodedColumn):
-        codes_by_value: dict[Any, int] = {}
-        return np.asarray(_recode(a, codes_by_value) == _recode(b, codes_by_value))
-    is_same = a == b
-    return np.asarray(is_same | (np.isnan(a) & np.isnan(b)) if a.dtype.kind == "f" else is_same)
 
 
 def match_rows(reference: Columns, query: Columns) -> NDArray[np.int64]:
@@ -226,7 +73,7 @@ def match_rows(reference: Columns, query: Columns) -> NDArray[np.int64]:
         return np.full(count_rows(query), -1, np.int64)
     key = np.zeros(n + count_rows(query), np.int64)
     for name in query:
-        column: Any = _join_column([reference[name], query[name]])
+        column: Any = join_column([reference[name], query[name]])
         _, key = np.unique(key * len(column.values) + column.codes, return_inverse=True)
     number = np.concatenate([_count_earlier_equal(key[:n]), _count_earlier_equal(key[n:])])
     keys = key * (n + 1) + np.minimum(number, n)
@@ -242,3 +89,220 @@ def _count_earlier_equal(key: NDArray[np.int64]) -> NDArray[np.int64]:
     numbers = np.empty_like(key)
     numbers[order] = np.arange(len(key)) - np.searchsorted(ordered, ordered)
     return numbers
+
+
+LEVEL = 6
+ROWS_PER_VALUE = 4
+"""Rows to a distinct number, from which on these are kept once."""
+
+Values = NDArray[Any]
+_LENGTH = struct.Struct("<I")
+
+_KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "subset": (lambda value: [value.column, value.value], lambda kept: Subset(*kept)),
+    "metric": (lambda value: [value.name, value.higher_is_better, value.signature], lambda kept: ScoredMetric(*kept)),
+    "exact_by": (list, tuple),
+    "notes": (lambda notes: [asdict(note) for note in notes], lambda kept: tuple(Note(**note) for note in kept)),
+}
+"""Values that are no texts, by their columns: to JSON, and from it."""
+
+
+def pack_columns(columns: Columns) -> bytes:
+    """Return the bytes of columns."""
+    headers, parts = [], []
+    for name, column in columns.items():
+        header, column_parts = _pack_column(name, column)
+        headers.append({"name": name, **header, "sizes": [len(part) for part in column_parts]})
+        parts += column_parts
+    head = zlib.compress(json.dumps(headers, ensure_ascii=False, separators=(",", ":")).encode(), LEVEL)
+    return b"".join([_LENGTH.pack(len(head)), head, *parts])
+
+
+def unpack_columns(data: bytes, names: Container[Name] | None = None) -> Columns:
+    """Return the columns of bytes: all, or some by their names."""
+    (size,) = _LENGTH.unpack_from(data)
+    offset = _LENGTH.size + size
+    columns: Columns = {}
+    for header in json.loads(zlib.decompress(data[_LENGTH.size : offset])):
+        name, parts = tuple(header["name"]), []
+        for length in header["sizes"]:
+            parts.append(data[offset : offset + length])
+            offset += length
+        if names is None or name in names:
+            columns[name] = _unpack_column(name, header, parts)
+    return columns
+
+
+def _pack_column(name: Name, column: Column) -> tuple[dict[str, Any], list[bytes]]:
+    if isinstance(column, CodedColumn):
+        to_json, _ = _KINDS.get(name[0], (str, str))
+        used, codes = np.unique(column.codes, return_inverse=True)
+        values = [None if (value := column.values[k]) is None else to_json(value) for k in used.tolist()]
+        kind, data = _pack_integers(codes)
+        return {"values": values, "codes": kind}, [data]
+    if column.dtype.kind == "f":
+        return _pack_floats(column)
+    kind, data = _pack_integers(column.astype(np.int64))
+    return {"type": column.dtype.str, "codes": kind}, [data]
+
+
+def _unpack_column(name: Name, header: dict[str, Any], parts: list[bytes]) -> Column:
+    if "values" in header:
+        _, from_json = _KINDS.get(name[0], (str, str))
+        values = tuple(None if value is None else from_json(value) for value in header["values"])
+        return CodedColumn(_unpack_integers(header["codes"], parts[0]).astype(np.int32), values)
+    if header["type"] != "<f8":
+        return _unpack_integers(header["codes"], parts[0]).astype(header["type"])
+    distinct = _decompress(parts[0], "<f8")
+    return distinct if len(parts) == 1 else distinct[_unpack_integers(header["codes"], parts[1])]
+
+
+def _pack_floats(column: Values) -> tuple[dict[str, Any], list[bytes]]:
+    bits, codes = np.unique(column.astype("<f8").view("<u8"), return_inverse=True)
+    if ROWS_PER_VALUE * len(bits) > len(column):
+        return {"type": "<f8"}, [_compress(column.astype("<f8"))]
+    kind, data = _pack_integers(codes)
+    return {"type": "<f8", "codes": kind}, [_compress(bits.view("<f8")), data]
+
+
+def _pack_integers(values: Values) -> tuple[str, bytes]:
+    """Return the type and compressed bytes of integers, or of their differences ("+" before the type) if smaller."""
+    steps = np.diff(values, prepend=values[:1])
+    steps[:1] = values[:1]
+    plain, stepped = (_find_smallest_type(array) for array in (values, steps))
+    if stepped.itemsize < plain.itemsize:
+        return f"+{stepped.str}", _compress(steps.astype(stepped))
+    return plain.str, _compress(values.astype(plain))
+
+
+def _unpack_integers(kind: str, data: bytes) -> Values:
+    values = _decompress(data, kind.lstrip("+")).astype(np.int64)
+    return np.cumsum(values) if kind.startswith("+") else values
+
+
+def _find_smallest_type(values: Values) -> np.dtype[Any]:
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    kind = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
+    return (kind if kind.kind in "iu" else np.dtype(np.int64)).newbyteorder("<")
+
+
+def _compress(values: Values) -> bytes:
+    """Return values compressed by zlib, with the first bytes of all values together, then the second, and so on."""
+    byte_rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
+    return zlib.compress(np.ascontiguousarray(byte_rows.T).tobytes(), LEVEL)
+
+
+def _decompress(data: bytes, kind: str) -> Values:
+    dtype = np.dtype(kind)
+    byte_rows = np.frombuffer(zlib.decompress(data), np.uint8).reshape(dtype.itemsize, -1)
+    return np.ascontiguousarray(byte_rows.T).view(dtype).ravel().astype(dtype.newbyteorder("="), copy=False)
+
+
+Integers = NDArray[np.int64]
+
+NEVER_ENDED = 2**62
+"""The run that ended what holds."""
+
+MOST_ROWS = 2**17
+"""Rows of a block."""
+
+COMPARISON, COMPLETE, POSITION = STORE_COLUMNS = ("comparison",), ("complete",), ("position",)
+"""What stands beside a table: the comparison of p, whether all trials asked for were counted, the place in the run."""
+
+PLACES: Name = ("places",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultBlock:
+    """Rows of results that one run recorded, each with the run that replaced it, if any.
+
+    Attributes
+    ----------
+    number : int
+        In the store.
+    since : int
+        The run.
+    is_earlier : bool
+        Kept by a version whose notes were sentences.
+    columns : mapping of name to column
+        Those of the table, and `STORE_COLUMNS`.
+    until : int64 array, shape (n,)
+        The run that found otherwise; `NEVER_ENDED` where none has.
+    """
+
+    number: int
+    since: int
+    is_earlier: bool
+    columns: Columns
+    until: Integers
+
+
+def iter_packed_blocks(connection: Connection, plan: str, condition: str = "") -> Iterator[Any]:
+    """Yield the database rows of blocks, still packed.
+
+    Raises
+    ------
+    DamagedError
+        One is not what was kept.
+    """
+    query = text(f"SELECT * FROM found WHERE plan = :plan {condition} ORDER BY id")  # noqa: S608
+    for row in connection.execute(query, {"plan": plan}).mappings():
+        if not is_intact("found", row):
+            raise DamagedError([f"found: block {row['id']} of results"])
+        yield row
+
+
+def iter_blocks(
+    connection: Connection, plan: str, condition: str, names: Container[Name] | None = None
+) -> Iterator[ResultBlock]:
+    """Yield the blocks of a plan's results that meet a condition, oldest first.
+
+    Of a few names, blocks have these columns alone.
+    """
+    query = f"SELECT ended.* FROM ended JOIN found ON id = block WHERE plan = :plan {condition}"  # noqa: S608
+    ended: dict[int, list[tuple[int, bytes]]] = {}
+    for ended_row in connection.execute(text(query), {"plan": plan}).mappings():
+        if not is_intact("ended", ended_row):
+            raise DamagedError([f"ended: what run {ended_row['run']} ended of block {ended_row['block']}"])
+        ended.setdefault(ended_row["block"], []).append((ended_row["run"], ended_row["places"]))
+    for row in iter_packed_blocks(connection, plan, condition):
+        columns = unpack_columns(row["columns"], names)
+        until = np.full(count_rows(columns), NEVER_ENDED)
+        for run, packed_rows in ended.get(row["id"], ()):
+            until[np.asarray(unpack_columns(packed_rows)[PLACES])] = run
+        yield ResultBlock(row["id"], row["since"], bool(row["earlier"]), columns, until)
+
+
+def save_blocks(
+    connection: Connection, plan: str, since: int, columns: Columns, *, is_earlier: bool = False
+) -> list[int]:
+    """Insert rows of results that a run recorded; return the numbers of their blocks."""
+    numbers = []
+    for start in range(0, count_rows(columns), MOST_ROWS):
+        part = take_rows(columns, slice(start, start + MOST_ROWS))
+        values = {"since": since, "n": count_rows(part), "earlier": int(is_earlier), "columns": pack_columns(part)}
+        numbers.append(insert_row(connection, "found", plan=plan, **values))
+    return numbers
+
+
+def end_rows(connection: Connection, number: int, block: ResultBlock, rows: Integers) -> None:
+    """Record that some rows of a block are no longer current since a run."""
+    values = {"block": block.number, "run": number, "places": pack_columns({PLACES: rows})}
+    connection.execute(build_insert("ended", values), values)
+    if (block.until == NEVER_ENDED).sum() == len(rows):
+        end_block(connection, number, block.number)
+
+
+def seal_blocks(connection: Connection, plan: str, number: int, changed: Iterable[int]) -> None:
+    """Write the checksums of blocks that a run inserted, changed or ended."""
+    seal_rows(
+        connection, "found", "WHERE plan = :plan AND (since = :run OR until = :run)", {"plan": plan, "run": number}
+    )
+    seal_rows(connection, "ended", "WHERE run = :run", {"run": number})
+    for block in changed:
+        seal_rows(connection, "found", "WHERE id = :block", {"block": block})
+
+
+def end_block(connection: Connection, number: int, block: int) -> None:
+    """Record that no row of a block is current any longer since a run."""
+    connection.execute(build_update("found", ("until",), ("id",)), {"until": number, "id": block})

@@ -7,11 +7,11 @@ for longest.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
+from sigdask.nightly.store.checksums import build_insert
 from sigdask.nightly.store.database import Database, read_clock
 
 MOST_BYTES = 2**30
@@ -22,6 +22,9 @@ AT_ONCE = 500
 
 FRESH_SECONDS = 86400.0
 """Seconds for which the time of last use is not told again, so that a night without changes writes nothing here."""
+
+DIGEST = sa.column("digest", sa.String)
+EXTRACTED = sa.table("extracted", DIGEST, sa.column("content", sa.LargeBinary), sa.column("used", sa.Float))
 
 OLDEST_FIRST = "SELECT digest, size FROM extracted ORDER BY used, digest"
 
@@ -67,30 +70,26 @@ class StoredExtractionCache:
 def read(connection: Connection, keys: Sequence[str]) -> dict[str, bytes]:
     """Read the stored bytes of some keys, and note that they were used."""
     now = read_clock(connection)
-    query = text("SELECT digest, content, used FROM extracted WHERE digest IN :some").bindparams(_bind_keys())
     contents: dict[str, bytes] = {}
     stale: list[str] = []
     for chunk in _split_keys(keys):
-        for digest, content, used in connection.execute(query, {"some": chunk}):
+        for digest, content, used in connection.execute(sa.select(EXTRACTED).where(DIGEST.in_(chunk))):
             contents[digest] = bytes(content)
             if now - used > FRESH_SECONDS:
                 stale.append(digest)
-    touch = text("UPDATE extracted SET used = :now WHERE digest IN :some").bindparams(_bind_keys())
     for chunk in _split_keys(stale):
-        connection.execute(touch, {"now": now, "some": chunk})
+        connection.execute(sa.update(EXTRACTED).where(DIGEST.in_(chunk)).values(used=now))
     return contents
 
 
 def write_entries(connection: Connection, entries: Mapping[str, bytes]) -> None:
     """Insert entries, replacing those of the same digest."""
     now = read_clock(connection)
-    query = text(
-        "INSERT INTO extracted (digest, used, size, content) VALUES (:d, :now, :n, :c) ON CONFLICT (digest) DO UPDATE "
-        "SET used = excluded.used, size = excluded.size, content = excluded.content"
-    )
-    rows: list[dict[str, Any]] = [{"d": d, "now": now, "n": len(c), "c": c} for d, c in entries.items()]
+    rows = [{"digest": d, "used": now, "size": len(c), "content": c} for d, c in entries.items()]
     if rows:
-        connection.execute(query, rows)
+        changes = "used = excluded.used, size = excluded.size, content = excluded.content"
+        insert = build_insert("extracted", rows[0])
+        connection.execute(text(f"{insert} ON CONFLICT (digest) DO UPDATE SET {changes}"), rows)
 
 
 def make_room(connection: Connection, most_bytes: int) -> None:
@@ -105,13 +104,8 @@ def make_room(connection: Connection, most_bytes: int) -> None:
             break
         removed.append(digest)
         excess -= size
-    remove = text("DELETE FROM extracted WHERE digest IN :some").bindparams(_bind_keys())
     for chunk in _split_keys(removed):
-        connection.execute(remove, {"some": chunk})
-
-
-def _bind_keys() -> sa.BindParameter[Any]:
-    return sa.bindparam("some", expanding=True)
+        connection.execute(sa.delete(EXTRACTED).where(DIGEST.in_(chunk)))
 
 
 def _split_keys(keys: Sequence[str]) -> Iterator[list[str]]:

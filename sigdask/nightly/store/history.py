@@ -9,15 +9,15 @@ import socket
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
-from sigdask.nightly.store.checksums import is_intact, seal_rows
+from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
 from sigdask.report.presentable import Evaluation, Independences, Results
-from sigdask.results.messages.notes import upgrade_warnings
+from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
 
@@ -89,67 +89,44 @@ class PlanRun:
 def begin_run(connection: Connection, plan: str, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
     """Record that a run began; return its number."""
     now = time.time()
-    insert = text(
-        "INSERT INTO runs (plan, path, started, updated, state, host, pid, details, message) "
-        "VALUES (:plan, :path, :now, :now, 'running', :host, :pid, :details, '') RETURNING id"
-    )
-    row = {"plan": plan, "path": path, "now": now, "host": socket.gethostname(), "pid": os.getpid()}
-    number = int(connection.execute(insert, {**row, "details": json.dumps(details)}).scalar_one())
-    values = [
-        {"run": number, "position": k, **{f.name: getattr(p, f.name) for f in fields(p)}} for k, p in enumerate(sets)
-    ]
-    if values:
-        connection.execute(
-            text(
-                "INSERT INTO progress (run, position, test_set, comparisons, reached, finished, kept, counted, wanted) "
-                "VALUES (:run, :position, :test_set, :comparisons, :reached, :finished, :kept, :counted, :wanted)"
-            ),
-            values,
-        )
+    times = {"started": now, "updated": now}
+    driver = {"host": socket.gethostname(), "pid": os.getpid()}
+    number = insert_row(
+        connection, "runs", plan=plan, path=path, **times, state="running", **driver, details=json.dumps(details),
+        message="",
+    )  # fmt: skip
+    rows = [{"run": number, "position": position, **asdict(progress)} for position, progress in enumerate(sets)]
+    if rows:
+        connection.execute(build_insert("progress", rows[0]), rows)
     seal_rows(connection, "progress", "WHERE run = :run", {"run": number})
-    _seal_run(connection, number)
-    return number
-
-
-def _seal_run(connection: Connection, number: int) -> None:
     seal_rows(connection, "runs", "WHERE id = :run", {"run": number})
+    return number
 
 
 def update_run(
     connection: Connection, number: int, sets: Iterable[tuple[int, Progress]], seconds_left: float | None = None
 ) -> None:
     """Save progress: (position, progress) of the test sets that advanced, and the seconds left."""
-    values = {"now": time.time(), "run": number, "left": seconds_left}
-    connection.execute(text("UPDATE runs SET updated = :now, seconds_left = :left WHERE id = :run"), values)
-    change = text(
-        "UPDATE progress SET reached = :reached, finished = :finished, kept = :kept, counted = :counted, "
-        "wanted = :wanted WHERE run = :run AND position = :position"
-    )
-    for position, p in sets:
-        names = ("reached", "finished", "kept", "counted", "wanted")
-        values = {"run": number, "position": position}
-        connection.execute(change, {**values, **{name: getattr(p, name) for name in names}})
-        seal_rows(connection, "progress", "WHERE run = :run AND position = :position", values)
+    values = {"updated": time.time(), "seconds_left": seconds_left}
+    connection.execute(build_update("runs", values, ("id",)), {**values, "id": number})
+    change = build_update("progress", ("reached", "finished", "kept", "counted", "wanted"), ("run", "position"))
+    for position, progress in sets:
+        key = {"run": number, "position": position}
+        connection.execute(change, {**key, **asdict(progress)})
+        seal_rows(connection, "progress", "WHERE run = :run AND position = :position", key)
 
 
 def end_run(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:
     """Record how a run ended."""
-    change = text(
-        "UPDATE runs SET ended = :now, updated = :now, state = :state, message = :message, details = :details "
-        "WHERE id = :run"
-    )
-    row = {"now": time.time(), "state": state, "message": message, "details": json.dumps(details), "run": number}
-    connection.execute(change, row)
-    _seal_run(connection, number)
+    now = time.time()
+    values = {"ended": now, "updated": now, "state": state, "message": message, "details": json.dumps(details)}
+    change_row(connection, "runs", number, **values)
 
 
 def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> None:
     """Add details to a run that has ended."""
     stored = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
-    details = {**json.loads(stored), **added}
-    change = text("UPDATE runs SET details = :details WHERE id = :run")
-    connection.execute(change, {"details": json.dumps(details), "run": number})
-    _seal_run(connection, number)
+    change_row(connection, "runs", number, details=json.dumps({**json.loads(stored), **added}))
 
 
 def list_runs(connection: Connection, plan: str, limit: int | None = None) -> list[PlanRun]:
@@ -215,56 +192,32 @@ def pack_evaluations(
 ) -> dict[str, Any]:
     """Return evaluations as a run's record stores them; one that an earlier run stored is referred to by that run."""
     runs = list_runs(connection, plan)
-    return {
-        section: entries
-        for section, kind in EVALUATION_KINDS.items()
-        if (
-            entries := _pack_section(
-                runs,
-                section,
-                {name: evaluation for name, evaluation in evaluations_by_name.items() if isinstance(evaluation, kind)},
-            )
-        )
-    }
-
-
-def _pack_section(runs: list[PlanRun], section: str, evaluations_by_name: Mapping[str, Any]) -> dict[str, Any]:
-    latest = next((run for run in runs if run.details.get(section)), None)
-    by_number = _map_by_number(runs, section)
-    entries: dict[str, Any] = {}
+    sections: dict[str, dict[str, Any]] = {}
     for name, evaluation in evaluations_by_name.items():
-        packed = _pack(evaluation)
-        previous = latest.details[section].get(name, {}) if latest is not None else {}
-        number = previous.get("as_in", latest.number if latest is not None else 0)
-        is_same = by_number.get(number, {}).get(name, {}).get("packed") == packed
-        entries[name] = {"as_in": number} if is_same else {"packed": packed}
-    return entries
+        section = next(section for section, kind in EVALUATION_KINDS.items() if isinstance(evaluation, kind))
+        packed = base64.b64encode(zlib.compress(json.dumps(to_plain(evaluation, exact=True)).encode())).decode()
+        latest = next((run for run in runs if run.details.get(section)), None)
+        number = 0 if latest is None else latest.details[section].get(name, {}).get("as_in", latest.number)
+        is_same = _find_entry(runs, number, section, name).get("packed") == packed
+        sections.setdefault(section, {})[name] = {"as_in": number} if is_same else {"packed": packed}
+    return {section: sections[section] for section in EVALUATION_KINDS if section in sections}
+
+
+def _find_entry(runs: Sequence[PlanRun], number: int, section: str, name: str) -> dict[str, Any]:
+    """Return what a run's record has of an evaluation, empty if nothing."""
+    details = next((run.details for run in runs if run.number == number), {})
+    entry: dict[str, Any] = details.get(section, {}).get(name, {})
+    return entry
 
 
 def unpack_evaluations(runs: list[PlanRun], number: int) -> dict[str, Evaluation | Independences]:
     """Return a run's evaluations of rankings and tests of independence."""
-    return {
-        name: evaluation
-        for section, kind in EVALUATION_KINDS.items()
-        for name, evaluation in _unpack_section(runs, number, section, kind).items()
-    }
-
-
-def _unpack_section(runs: list[PlanRun], number: int, section: str, kind: type[Any]) -> dict[str, Any]:
-    by_number = _map_by_number(runs, section)
-    evaluations_by_name = {}
-    for name, entry in by_number.get(number, {}).items():
-        source = by_number.get(entry.get("as_in", number), {}).get(name, {})
-        if "packed" in source:
-            evaluations_by_name[name] = value_from_json(
-                kind, json.loads(zlib.decompress(base64.b64decode(source["packed"])))
-            )
-    return evaluations_by_name
-
-
-def _map_by_number(runs: Sequence[PlanRun], section: str) -> dict[int, dict[str, Any]]:
-    return {run.number: run.details.get(section, {}) for run in runs}
-
-
-def _pack(evaluation: Any) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(to_plain(evaluation, exact=True)).encode())).decode()
+    run = next(run for run in runs if run.number == number)
+    evaluations: dict[str, Evaluation | Independences] = {}
+    for section, kind in EVALUATION_KINDS.items():
+        for name, entry in run.details.get(section, {}).items():
+            source = _find_entry(runs, entry.get("as_in", number), section, name)
+            if "packed" in source:
+                unpacked = json.loads(zlib.decompress(base64.b64decode(source["packed"])))
+                evaluations[name] = value_from_json(kind, unpacked)
+    return evaluations

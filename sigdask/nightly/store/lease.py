@@ -75,6 +75,7 @@ class Lease:
         self.database = database
         self.name = name
         self.token = secrets.token_hex(16)
+        self._key = {"name": name, "token": self.token}
         self.commits = 0
         self._ended = threading.Event()
         self._acquire()
@@ -86,7 +87,7 @@ class Lease:
         now = read_clock(connection)
         renewed = connection.execute(
             text("UPDATE leases SET beat = :now, commits = commits + :more WHERE name = :name AND token = :token"),
-            {"now": now, "more": commits, "name": self.name, "token": self.token},
+            {"now": now, "more": commits, **self._key},
         )
         if renewed.rowcount != 1:
             raise StoreError(
@@ -98,10 +99,8 @@ class Lease:
     def count_commits(self) -> int:
         """Return the number of commits that the database knows of."""
         with self.database.transaction() as connection:
-            n_commits = connection.execute(
-                text("SELECT commits FROM leases WHERE name = :name AND token = :token"),
-                {"name": self.name, "token": self.token},
-            ).scalar_one_or_none()
+            query = text("SELECT commits FROM leases WHERE name = :name AND token = :token")
+            n_commits = connection.execute(query, self._key).scalar_one_or_none()
         return -1 if n_commits is None else int(n_commits)
 
     def release(self) -> None:
@@ -109,10 +108,7 @@ class Lease:
         self._ended.set()
         self._beating.join(BEAT_SECONDS)
         with suppress(SigdaskError), self.database.transaction() as connection:
-            connection.execute(
-                text("DELETE FROM leases WHERE name = :name AND token = :token"),
-                {"name": self.name, "token": self.token},
-            )
+            connection.execute(text("DELETE FROM leases WHERE name = :name AND token = :token"), self._key)
 
     def _describe(self) -> str:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
@@ -139,12 +135,7 @@ class Lease:
                         raise _build_held_error(self._describe(), holder, row.since, max(silent, 0.0))
                     return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
-            values = {
-                "name": self.name,
-                "token": self.token,
-                "holder": json.dumps(asdict(LeaseHolder.from_this_process())),
-                "now": now,
-            }
+            values = {**self._key, "holder": json.dumps(asdict(LeaseHolder.from_this_process())), "now": now}
             connection.execute(text("INSERT INTO leases VALUES (:name, :token, :holder, :now, :now, 0)"), values)
         return None
 

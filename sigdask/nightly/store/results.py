@@ -15,39 +15,32 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
-from sigdask.nightly.store import legacy_results
-from sigdask.nightly.store.blocks import (
+from sigdask.nightly.store import migrations
+from sigdask.nightly.store.checksums import build_update
+from sigdask.nightly.store.columns import (
     COMPARISON,
     COMPLETE,
     NEVER_ENDED,
+    ORIGINS,
     POSITION,
     STORE_COLUMNS,
+    Columns,
     Integers,
     ResultBlock,
+    are_equal,
     end_rows,
     iter_blocks,
     iter_packed_blocks,
+    match_rows,
+    pack_columns,
     save_blocks,
     seal_blocks,
-)
-from sigdask.nightly.store.columns import (
-    ORIGINS,
-    Columns,
-    Name,
-    are_equal,
-    columns_to_table,
-    count_rows,
-    join_columns,
-    match_rows,
     select_rows,
-    table_to_columns,
-    take_rows,
+    unpack_columns,
 )
 from sigdask.nightly.store.migrations import COLUMNAR, read_version
-from sigdask.nightly.store.packing import pack_columns, unpack_columns
-from sigdask.results.columns.coded import CodedColumn
-from sigdask.results.from_records import results_to_table
-from sigdask.results.table import Table
+from sigdask.results.columns import take_rows
+from sigdask.results.table import Name, Table, count_rows, join_columns
 
 Truths = NDArray[np.bool_]
 
@@ -218,8 +211,8 @@ def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -
 def build_results_table(columns: Columns, alpha: float) -> Table:
     """Return results as a table, without the columns that only the store uses."""
     if not columns:
-        return results_to_table([], alpha)
-    return columns_to_table({name: column for name, column in columns.items() if name not in STORE_COLUMNS}, alpha)
+        return Table.build_empty(0, alpha=alpha)
+    return Table.from_paths({name: column for name, column in columns.items() if name not in STORE_COLUMNS}, alpha)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +242,7 @@ def _join_run_results(run_results: Sequence[StoredResults]) -> Columns:
     """Return the columns of all results of a run, with their positions."""
     columns = join_columns(
         [
-            {**table_to_columns(results.table), COMPARISON: results.comparison, COMPLETE: results.complete}
+            {**results.table.columns_by_path(), COMPARISON: results.comparison, COMPLETE: results.complete}
             for results in run_results
         ]
     )
@@ -268,7 +261,7 @@ def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Inte
     units: Any = old.get((*ORIGINS, "units"))
     if not origin_names or units is None:
         return is_same
-    is_unknown = np.array([value == "" for value in units.values], np.bool_)[units.codes[old_rows]]
+    is_unknown = units.find(lambda value: value == "")[old_rows]
     return np.asarray(is_same & (is_unknown | are_equal(old, new, origin_names, old_rows, new_rows)))
 
 
@@ -276,11 +269,7 @@ def select_identity(columns: Columns) -> Columns:
     """Return the columns that identify a comparison, by which a new result is matched with an old one."""
     identity = {name: column for name, column in columns.items() if name in IDENTITY}
     metric: Any = identity.get(METRIC)
-    return (
-        identity
-        if metric is None
-        else {**identity, METRIC: CodedColumn(metric.codes, tuple(score.name for score in metric.values))}
-    )
+    return identity if metric is None else {**identity, METRIC: metric.map(lambda score: score.name)}
 
 
 def _join_in_order(parts: Iterable[Columns]) -> Columns:
@@ -293,7 +282,7 @@ def iter_stored_blocks(
 ) -> Iterator[ResultBlock]:
     """Yield the blocks of a plan's results that meet a condition, from any version of the store."""
     if read_version(connection) < COLUMNAR:
-        return legacy_results.iter_earlier_blocks(connection, plan)
+        return migrations.iter_earlier_blocks(connection, plan)
     return iter_blocks(connection, plan, condition, names)
 
 
@@ -306,7 +295,7 @@ def _group_by_block(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlo
 
 def _rewrite_rows(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
     """Write new values into current rows of blocks that an earlier version stored; return the blocks' numbers."""
-    change = text("UPDATE found SET columns = :columns, earlier = :earlier WHERE id = :block")
+    change = build_update("found", ("columns", "earlier"), ("id",))
     changed = []
     for block, indices in _group_by_block(live, rows):
         changed.append(block.number)
@@ -315,6 +304,6 @@ def _rewrite_rows(connection: Connection, live: _LiveRows, rows: Integers, colum
         order[positions] = n + np.arange(len(positions))
         merged = take_rows(join_columns([block.columns, take_rows(columns, indices)]), order)
         is_earlier = (block.until == NEVER_ENDED).sum() > len(positions)
-        row = {"columns": pack_columns(merged), "earlier": int(is_earlier), "block": block.number}
+        row = {"columns": pack_columns(merged), "earlier": int(is_earlier), "id": block.number}
         connection.execute(change, row)
     return changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, overload
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import InputError
-from sigdask.nightly.store import PlanRun, history, open_for_reading
-from sigdask.nightly.store.blocks import COMPLETE, ResultBlock
-from sigdask.nightly.store.columns import Name, match_rows, table_to_columns
+from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
+from sigdask.nightly.store.columns import COMPLETE, ResultBlock, match_rows
 from sigdask.nightly.store.lease import has_sign_of_life
 from sigdask.nightly.store.results import (
     IDENTITY,
@@ -28,9 +28,9 @@ from sigdask.nightly.store.results import (
     select_identity,
 )
 from sigdask.report.presentable import Evaluation, Independences, Results
+from sigdask.results.fields import get_result
 from sigdask.results.record import Result
-from sigdask.results.table import Table
-from sigdask.results.views import get_result
+from sigdask.results.table import Name, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,9 @@ class Changes(Sequence[Change]):
         """Mask of the kinds (`KINDS`) that apply to each change, shape (n, n_kinds)."""
         is_new, is_gone = self.old_rows < 0, self.new_rows < 0
         is_changed = ~is_new & ~is_gone
-        old_significant = (
-            is_significant(self.old)[self.old_rows] & ~is_new if len(self.old) else np.zeros(len(self), np.bool_)
-        )
-        new_significant = (
-            is_significant(self.new)[self.new_rows] & ~is_gone if len(self.new) else np.zeros(len(self), np.bool_)
+        old_significant, new_significant = (
+            is_significant(table)[rows] & (rows >= 0) if len(table) else np.zeros(len(self), np.bool_)
+            for table, rows in self.sides
         )
         scores, p = (is_changed & self._differ(names) for names in (("score_a", "score_b"), P_COLUMNS))
         gained, lost = new_significant & ~old_significant & ~is_gone, old_significant & ~new_significant & is_changed
@@ -157,10 +155,7 @@ class Changes(Sequence[Change]):
         differs = np.zeros(len(self), np.bool_)
         shared = np.flatnonzero((self.old_rows >= 0) & (self.new_rows >= 0))
         for name in names:
-            old_values, new_values = (
-                getattr(self.old, name)[self.old_rows[shared]],
-                getattr(self.new, name)[self.new_rows[shared]],
-            )
+            old_values, new_values = (getattr(table, name)[rows[shared]] for table, rows in self.sides)
             differs[shared] |= (old_values != new_values) & ~(np.isnan(old_values) & np.isnan(new_values))
         return differs
 
@@ -204,8 +199,8 @@ class PlanReport:
         Since then.
     evaluations : dict of str to Evaluation or Independences
         Of the plan's rankings of candidates and tests of independence, by name.
-    store : str
-        Where it was read.
+    store : str or Store
+        Where it was read; an open store while its run writes reports.
     """
 
     run: PlanRun
@@ -214,7 +209,7 @@ class PlanReport:
     before: int | None
     changes: Changes
     evaluations: dict[str, Evaluation | Independences]
-    store: str
+    store: str | Store
 
     @property
     def alpha(self) -> float:
@@ -247,9 +242,14 @@ def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> 
         return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in with_states]
 
 
-def build_report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
+def _connect(store: str | Store) -> AbstractContextManager[Connection]:
+    """Return a connection to an open store, or to the one at a location."""
+    return store.database.transaction() if isinstance(store, Store) else open_for_reading(store)
+
+
+def build_report(store: str | Store, plan: str | None = None, number: int | None = None) -> PlanReport:
     """Return a plan's results after its latest run or a given one."""
-    with open_for_reading(store) as connection:
+    with _connect(store) as connection:
         name = history.find_plan(connection, plan)
         plan_runs = history.list_runs(connection, name)
         run = next((run for run in plan_runs if number in {None, run.number}), None)
@@ -333,12 +333,12 @@ class Nights:
         return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
 
 
-def read_nights(store: str, run: PlanRun, table: Table, limit: int = MOST_RUNS) -> Nights:
+def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOST_RUNS) -> Nights:
     """Return the results of these comparisons after each run of a plan, up to a given one.
 
     Parameters
     ----------
-    store : str
+    store : str or Store
         Where they are kept.
     run : PlanRun
         The last one.
@@ -347,7 +347,7 @@ def read_nights(store: str, run: PlanRun, table: Table, limit: int = MOST_RUNS) 
     limit : int
         Runs that are looked at.
     """
-    with open_for_reading(store) as connection:
+    with _connect(store) as connection:
         recorded = [
             earlier_run
             for earlier_run in history.list_runs(connection, run.plan)[::-1]
@@ -368,7 +368,7 @@ def _has_results(run: PlanRun) -> bool:
 def _fill_arrays(
     arrays: dict[str, NDArray[np.float64]], connection: Connection, plan: str, runs: Sequence[int], table: Table
 ) -> None:
-    identity = select_identity(table_to_columns(table))
+    identity = select_identity(table.columns_by_path())
     numbers = np.array(runs)
     condition = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
     for block in iter_stored_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):

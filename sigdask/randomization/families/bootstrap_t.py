@@ -18,7 +18,7 @@ bootstrap", section 12.5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -27,15 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.io.compiled_cache import cached_njit
+from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
+from sigdask.randomization.families.deviations import get_contribution_step
 from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
 from sigdask.randomization.kernels.dense import limit_blas_threads
-from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import compute_family_digest, iter_chunks
+from sigdask.randomization.panels.build import compute_family_digest, iter_chunks
+from sigdask.randomization.panels.digests import Digests, ResampledPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import find_kinds
-from sigdask.randomization.stream.swaps import Key, draw_kind_counts
+from sigdask.randomization.stream import Key, draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TAILS = "single-step", "step-down"
@@ -127,7 +128,7 @@ class ResampledSet:
 
 @known_as("StudentisedBootstrap", "family n_units")
 @dataclass(frozen=True, eq=False)
-class StudentisedBootstrap:
+class StudentisedBootstrap(ResampledPanel):
     """A family of hypotheses tested by the step-down studentised bootstrap (Romano & Wolf 2005).
 
     Attributes
@@ -142,8 +143,6 @@ class StudentisedBootstrap:
     n_units: tuple[int, ...]
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
-    is_whole: ClassVar[bool] = True
-    enumerated: ClassVar[bool] = False
     can_enumerate: ClassVar[bool] = False
 
     @property
@@ -216,10 +215,6 @@ class StudentisedBootstrap:
         counts[~varies] = n_trials  # p = 1
         return Tally(n_trials, np.concatenate([counts, cells.reshape(CELL_ROWS, len(TAILS))])[:, None, :])
 
-    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> StudentisedBootstrap:
-        """Return the family itself, as it is always counted as a whole."""
-        return self
-
     def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
         """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
         return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
@@ -231,10 +226,6 @@ class StudentisedBootstrap:
     def build_enumeration(self) -> StudentisedBootstrap:
         """Return the family to enumerate, which is the family itself, as resamples are never enumerated."""
         return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached arrays, which are recomputed where they are needed."""
-        return StudentisedBootstrap, (self.family, self.n_units)
 
     def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
         """Return one test set with its units grouped into kinds, and the contributions of each kind to its members."""
@@ -395,11 +386,6 @@ def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> ND
     expanded = np.zeros((n_units, *values.shape[1:]), values.dtype)
     expanded[panel.addresses] = values
     return expanded
-
-
-def get_contribution_step(panel: Panel, metric: int) -> float:
-    """Return the score that a contribution of 1 stands for: a step of a mean, or 1 for scores that are no means."""
-    return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
 def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Floats, Floats]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Formula, compute_gradient
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 SAMPLING_RUN, SAMPLES = 255, 256
 """Swaps of a score that jumps: of a run that no trial is of, so that they are as good as constants."""
@@ -51,7 +51,7 @@ def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] 
     float64 array, shape (n_rows,)
         In units of the score.
     """
-    unit = _get_unit(panel, metric)
+    unit = get_contribution_step(panel, metric)
     if (sums := sum_powers_by_products(panel, metric, rows, exact=True)) is not None:
         return np.asarray(np.sqrt(sums[1]) * unit)
     deviations = [
@@ -97,11 +97,11 @@ def _iter_centred(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Arra
         yield moved - moved.mean(axis=1, keepdims=True)
 
 
-def compute_moment_skewness(moments: Array) -> Array:
+def compute_moment_skewness(moments: Array, constant: float = CONSTANT) -> Array:
     """Return the skewness from the means of first, second and third powers; 0 if nothing varies."""
     mean, square, cube = moments
     variance = square - mean**2
-    varies = variance > CONSTANT * square
+    varies = variance > constant * square
     third = cube - 3 * mean * square + 2 * mean**3
     return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
 
@@ -109,8 +109,8 @@ def compute_moment_skewness(moments: Array) -> Array:
 def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Array | None:
     """Return sums of units' differences, their squares and cubes, for many pairs by matrix products, (3, n_rows).
 
-    Sums are in steps of `_get_unit`. The result is None if pairs are few, if the score is no mean, or if `exact` sums
-    are requested and the squares of the integers are too large for them.
+    Sums are in steps of `get_contribution_step`. The result is None if pairs are few, if the score is no mean, or if
+    `exact` sums are requested and the squares of the integers are too large for them.
     """
     pairs = panel.pairs if rows is None else panel.pairs[np.asarray(rows, np.int64)]
     n_units, n_systems = panel.values.shape[:2]
@@ -140,13 +140,13 @@ def _scale_rows(d: Array) -> tuple[Array, Array]:
 
 def compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     """Return what each kept unit contributes to the differences of some pairs, (n_rows, n_kept), in score units."""
-    return _compute_contributions(panel, metric, rows) * _get_unit(panel, metric)
+    return _compute_contributions(panel, metric, rows) * get_contribution_step(panel, metric)
 
 
 def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
     """Return the standard deviation that rounding alone may give each difference, shape (n_rows,), in score units."""
     if panel.linear[metric]:
-        return np.asarray(2.0 * panel.slack[list(rows), metric] * _get_unit(panel, metric))
+        return np.asarray(2.0 * panel.slack[list(rows), metric] * get_contribution_step(panel, metric))
     form, sums = panel.metrics[metric].form, panel.to_arguments(metric, panel.totals)
     rounding = ROUNDING * np.array([_compute_size(form, _average_sums(sums, panel, row)) for row in rows])
     return np.maximum(rounding, 2.0 * panel.observed_error_bounds[list(rows), metric])
@@ -162,14 +162,14 @@ def _compute_size(form: Form, pooled: Array) -> float:
 
 
 def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
-    """Yield what units contribute to the differences of pairs, in batches of pairs and in steps of `_get_unit`."""
+    """Yield what units contribute to the differences of pairs, in batches of pairs, in `get_contribution_step`."""
     rows = range(len(panel.pairs)) if rows is None else rows
     size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for start in range(0, len(rows), size):
         yield _compute_contributions(panel, metric, rows[start : start + size])
 
 
-def _get_unit(panel: ScoredSums, metric: int) -> float:
+def get_contribution_step(panel: ScoredSums, metric: int) -> float:
     """Return the score that a contribution of 1 stands for: a step of a mean, or 1 for scores that are no means."""
     return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 

@@ -6,7 +6,6 @@ none hides another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,14 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import TIE
+from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
 from sigdask.randomization.kernels.layouts import get_layout
-from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import FamilyMember, compute_family_digest, iter_chunks
+from sigdask.randomization.panels.build import FamilyMember, compute_family_digest, iter_chunks
+from sigdask.randomization.panels.digests import Digests, WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
 from sigdask.randomization.slabs import TrialSlab, compute_slab_size, iter_slabs
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
@@ -47,7 +46,7 @@ MOST_NUMBERS = 2**21
 
 @known_as("Family", "members parts side enumerated", added="studentised")
 @dataclass(frozen=True, eq=False)
-class MaxTFamily:
+class MaxTFamily(WholePanel):
     """Hypotheses under max-T (Westfall & Young 1993), which all share the same swaps.
 
     Attributes
@@ -72,7 +71,6 @@ class MaxTFamily:
     studentised: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS))
-    is_whole: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,12 +192,35 @@ class MaxTFamily:
         return {unit: k for k, unit in enumerate(sorted(units))}
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of the whole family."""
-        return tally_family(self, run=run, first=first, n_trials=n_trials)
+        """Count marginal, single-step and step-down exceedances of the family in trials of a run.
 
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> MaxTFamily:
-        """Return the family itself, as it is always counted as a whole."""
-        return self
+        Parameters
+        ----------
+        run, first, n_trials : int
+            As in `Panel.tally`.
+
+        Returns
+        -------
+        Tally
+            counts of shape (n_hypotheses, 1, 5), tails as in `FAMILY_TAILS`.
+
+        References
+        ----------
+        Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
+        """
+        panels, counts = self.panels, np.zeros((len(self.parts), len(FAMILY_TAILS)), np.int64)
+        trial_bytes = sum(
+            WORD_BYTES + get_layout(panel).n_columns * SUM_BYTES + panel.totals.nbytes for panel in panels
+        )
+        max_trials = max(ALL_SLABS_BYTES // trial_bytes // 256 * 256, 1024)
+        size = min(n_trials, max_trials, *(compute_slab_size(panel) for panel in panels))
+        streams = [iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in panels]
+        index_of = {id(panel): k for k, panel in enumerate(panels)}
+        add = _add_integers if self.is_integral else _add_floats
+        room = np.empty((3, CHUNK, size))
+        for row in zip(*streams, strict=True):
+            add(self, [row[index_of[id(member.panel)]] for member in self.members], room, counts)
+        return Tally(n_trials, counts[:, None, :])
 
     def get_tail_and_order(self, method: str) -> tuple[int, NDArray[np.int64] | None]:
         """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
@@ -232,50 +253,12 @@ def sort_statistics(statistics: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
 
 
-def tally_family(family: MaxTFamily, *, run: int, first: int, n_trials: int) -> Tally:
-    """Count marginal, single-step and step-down exceedances of a family in trials of a run.
-
-    Parameters
-    ----------
-    family : MaxTFamily
-        The hypotheses.
-    run, first, n_trials : int
-        As in `Panel.tally`.
-
-    Returns
-    -------
-    Tally
-        counts of shape (n_hypotheses, 1, 5), tails as in `FAMILY_TAILS`.
-
-    References
-    ----------
-    Westfall & Young 1993, "Resampling-based multiple testing", algorithms 2.5 and 2.8.
-    """
-    counts = np.zeros((len(family.parts), MaxTFamily.manner.n_tails), np.int64)
-    size = min(n_trials, _compute_max_trials(family), *(compute_slab_size(panel) for panel in family.panels))
-    streams = [iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in family.panels]
-    index_of = {id(panel): k for k, panel in enumerate(family.panels)}
-    add = _add_integers if family.is_integral else _add_floats
-    room = np.empty((3, CHUNK, size))
-    for row in zip(*streams, strict=True):
-        add(family, [row[index_of[id(member.panel)]] for member in family.members], room, counts)
-    return Tally(n_trials, counts[:, None, :])
-
-
-def _compute_max_trials(family: MaxTFamily) -> int:
-    """Return how many trials a slab may have so that one slab of each panel fits in memory."""
-    bytes_per_trial = sum(
-        WORD_BYTES + get_layout(panel).n_columns * SUM_BYTES + panel.totals.nbytes for panel in family.panels
-    )
-    return max(ALL_SLABS_BYTES // bytes_per_trial // 256 * 256, 1024)
-
-
 def _add_integers(
     family: MaxTFamily, by_member: list[TrialSlab], _room: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
     """Add the exceedances in one slab to `counts`, for a family whose differences are integers."""
     slab, order, member = by_member[0], family.order, family.members[0]
-    moved, totals = slab.get_prepared(member.metric)
+    (moved,), (totals,) = slab.get_prepared(member.metric)
     pairs = slab.panel.pairs[family.parts[:, 0, 1]]
     observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
     thresholds = np.abs(observed) if family.side == 0 else family.side * observed
@@ -306,10 +289,10 @@ def _add_floats(
     largest = room[2, 0, :n_trials]
     largest[:] = -np.inf
     for batch in iter_chunks(family.order, CHUNK):
-        out, tie = room[0, : len(batch), :n_trials], room[1, : len(batch), :n_trials]
-        _write_differences(family, by_member, batch, out, tie)
+        batch_room = room[:2, : len(batch), :n_trials]
+        _write_differences(family, by_member, batch, batch_room)
         batch_counts = np.zeros((len(batch), 4), np.int64)
-        raise_maxima(out, tie, observed[batch], scales[batch], thresholds[batch], family.side, largest, batch_counts)
+        raise_maxima(*batch_room, observed[batch], scales[batch], thresholds[batch], family.side, largest, batch_counts)
         counts[batch, :3] += batch_counts[:, :3]
         counts[batch, 4] += batch_counts[:, 3]
     _add_single_step(largest, thresholds, counts)
@@ -329,24 +312,17 @@ def _add_single_step(largest: NDArray[Any], thresholds: NDArray[Any], counts: ND
 
 
 def _write_differences(
-    family: MaxTFamily,
-    by_member: list[TrialSlab],
-    hypotheses: NDArray[np.int64],
-    out: NDArray[np.float64],
-    tie: NDArray[np.float64],
+    family: MaxTFamily, by_member: list[TrialSlab], hypotheses: NDArray[np.int64], room: NDArray[np.float64]
 ) -> None:
-    """Write the differences of some hypotheses in each trial to `out`, and their slack to `tie`, (n_some, n_trials)."""
-    out[:], tie[:] = 0.0, 0.0
+    """Write differences of some hypotheses in each trial, and their slack, to `room`, shape (2, n_some, n_trials)."""
+    room[:] = 0.0
     parts = family.parts[hypotheses]
     for part in range(parts.shape[1]):
         members = parts[:, part, 0]
         for k in np.unique(members):
             member, selected = family.members[k], np.flatnonzero(members == k)
-            rows = parts[selected, part, 1]
-            if len(selected) == len(hypotheses):
-                by_member[k].add(member.metric, rows, member.weight, out, tie)
-                continue
-            added = np.zeros((2, len(selected), out.shape[1]))
-            by_member[k].add(member.metric, rows, member.weight, added[0], added[1])
-            out[selected] += added[0]
-            tie[selected] += added[1]
+            is_whole = len(selected) == len(hypotheses)
+            added = room if is_whole else np.zeros((2, len(selected), room.shape[2]))
+            by_member[k].add(member.metric, parts[selected, part, 1], member.weight, *added)
+            if not is_whole:
+                room[:, selected] += added

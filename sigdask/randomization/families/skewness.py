@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.families.deviations import compute_skewness, compute_system_skewness
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.build import FamilyMember
 
 TOLERATED = 0.15
 """Skewness over the root of the number of units, from which the family-wise error exceeds its level by half."""

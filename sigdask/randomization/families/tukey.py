@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import TIE
+from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
-from sigdask.randomization.kernels.relabel import sum_relabelled
-from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import FamilyMember, compute_family_digest
+from sigdask.randomization.kernels.labels import sum_relabelled
+from sigdask.randomization.panels.build import FamilyMember, compute_family_digest
+from sigdask.randomization.panels.digests import Digests, WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS
-from sigdask.randomization.stream.swaps import get_relabel_word
+from sigdask.randomization.stream import get_relabel_word
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20
@@ -27,7 +26,7 @@ MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
 
 @known_as("Relabelling", "members rows enumerated")
 @dataclass(frozen=True, eq=False)
-class Relabelling:
+class Relabelling(WholePanel):
     """The randomised Tukey HSD (Carterette 2012): all systems relabelled within each unit.
 
     The statistic of a trial is the largest range of scores, max - min over the systems, of any
@@ -48,7 +47,6 @@ class Relabelling:
     enumerated: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=1, timed=256)
-    is_whole: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,12 +78,19 @@ class Relabelling:
         return is_small and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of the whole family."""
-        return tally_relabelling(self, run=run, first=first, n_trials=n_trials)
+        """Count, for each hypothesis, the trials whose largest range of scores is at least its |difference|.
 
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Relabelling:
-        """Return the family itself, as it is always counted as a whole."""
-        return self
+        References
+        ----------
+        Carterette 2012, "Multiple testing in statistical analysis of systems-based information
+        retrieval experiments", section 4.3; Smucker, Allan & Carterette 2007.
+        """
+        ranges = np.zeros(n_trials)
+        for member in self.members:
+            _raise_ranges(member, run, first, ranges, enumerated=self.enumerated)
+        ranges.sort()
+        extreme = n_trials - np.searchsorted(ranges, self.observed, side="left")
+        return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
 
     def get_tail_and_order(self, _method: str) -> tuple[int, None]:
         """Return the index of the tail that is counted, always 0, and None, since no method here is step-down."""
@@ -98,22 +103,6 @@ class Relabelling:
     def build_enumeration(self) -> Relabelling:
         """Return the family whose trials are all relabellings of the kept units."""
         return replace(self, enumerated=True)
-
-
-def tally_relabelling(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:
-    """Count, for each hypothesis, the trials whose largest range of scores is at least its |difference|.
-
-    References
-    ----------
-    Carterette 2012, "Multiple testing in statistical analysis of systems-based information
-    retrieval experiments", section 4.3; Smucker, Allan & Carterette 2007.
-    """
-    ranges = np.zeros(n_trials)
-    for member in family.members:
-        _raise_ranges(member, run, first, ranges, enumerated=family.enumerated)
-    ranges.sort()
-    extreme = n_trials - np.searchsorted(ranges, family.observed, side="left")
-    return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
 
 
 def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:

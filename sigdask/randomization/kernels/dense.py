@@ -1,5 +1,9 @@
 """Sums over swapped units as a float32 matrix product: exact, and fastest if columns are many.
 
+Distinct columns of a panel: a system's contributions to a field minus those of its base system, up to sign.
+
+They are views of the panel's contributions: a panel of 1,000 systems and 10^5 items is not held twice.
+
 A product of integers is exact in whatever order it is summed while every sum stays below 2^24. Units
 are taken `UNITS` at a time, each chunk's product is added to integers, so only a chunk's sums must.
 """
@@ -10,13 +14,64 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import cached_njit
+from sigdask.io.caches import cached_njit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctColumns:
+    """The distinct nonzero columns of a panel: contributions to a field minus those of a base system, up to sign.
+
+    Attributes
+    ----------
+    values : int array, shape (n_units, n_systems, n_fields)
+        The panel's contributions, in a type that holds their differences.
+    systems, bases, fields : int64 array, shape (n_columns,)
+        The first system that has the column, the base system that is subtracted, and the field.
+    signs : int array, shape (n_columns,)
+        1 or -1, so that each column's first nonzero number is positive.
+    """
+
+    values: NDArray[Any]
+    systems: NDArray[np.int64]
+    bases: NDArray[np.int64]
+    fields: NDArray[np.int64]
+    signs: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.systems)
+
+    @property
+    def n_units(self) -> int:
+        """Number of units of each column."""
+        return len(self.values)
+
+    def compute_values(self, units: slice) -> NDArray[Any]:
+        """Return the columns for some units, shape (n_columns, n_units), in the contributions' type."""
+        values = self.values[units]
+        differences = values[:, self.systems, self.fields] - values[:, self.bases, self.fields]
+        return np.asarray((differences * self.signs).T)
+
+    def write(self, units: slice, out: NDArray[np.float32]) -> None:
+        """Write the columns for some units to `out`, shape (n_columns, n_units)."""
+        write_columns(self.values[units], self.systems, self.bases, self.fields, self.signs, out)
+
+
+@cached_njit()
+def write_columns(values, systems, bases, fields, signs, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write signed differences between systems' contributions to `out`, shape (n_columns, n_units)."""
+    for c in range(out.shape[0]):
+        column = values[:, systems[c], fields[c]]
+        base = values[:, bases[c], fields[c]]
+        for u in range(out.shape[1]):
+            out[c, u] = signs[c] * (column[u] - base[u])
+
 
 UNITS = 512
 """Units of one chunk."""
@@ -62,45 +117,30 @@ def measure_fastest(call: Any, *arguments: Any) -> float:
     return min(times)
 
 
-class _BlasLimit:
-    """A limit of BLAS to one thread, in force while any thread of the process multiplies.
-
-    Tasks already run in parallel threads.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._limiter: Any = None
-        self._controller: Any = None
-
-    def enter(self) -> None:
-        from threadpoolctl import ThreadpoolController
-
-        with self._lock:
-            if self._users == 0:
-                self._controller = self._controller or ThreadpoolController().select(user_api="blas")
-                self._limiter = self._controller.limit(limits=1)
-            self._users += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limiter.restore_original_limits()
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []
+"""The limit of BLAS to one thread, once for each thread that multiplies: tasks already run in parallel threads."""
 
 
-_blas_limit = _BlasLimit()
+@lru_cache(maxsize=1)
+def _find_blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def limit_blas_threads() -> Iterator[None]:
     """Limit BLAS to one thread while any thread of the process is in this context."""
-    _blas_limit.enter()
+    with _blas_lock:
+        _blas_limits.append(_blas_limits[0] if _blas_limits else _find_blas().limit(limits=1))
     try:
         yield
     finally:
-        _blas_limit.leave()
+        with _blas_lock:
+            limit = _blas_limits.pop()
+            if not _blas_limits:
+                limit.restore_original_limits()
 
 
 @cached_njit()

@@ -4,17 +4,16 @@
 slab of trials at a time, because a family compares each with the largest of all. Beside each
 difference stands the slack within which it may miss a tie, so that a maximum errs upwards.
 """
+
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np
 
-from sigdask.counts.lattice import TIE
-from sigdask.io.compiled_cache import cached_njit
-from sigdask.randomization.kernels.exceedances import compare_tails
-from sigdask.randomization.kernels.scored import TILE, score_tile
+from sigdask.counts.precision import TIE
+from sigdask.io.caches import cached_njit
+from sigdask.randomization.kernels.scored import TILE, compare_tails, score_tile
 
 
 @cached_njit()

@@ -1,7 +1,7 @@
 """Count the units on which the two systems of each pair differ, and on which either has more."""
+
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import cached_njit
+from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.bits import popcount
 
 UNITS = 8192
@@ -45,12 +45,6 @@ def sum_discordant_weights(
         contributions = values[:, :, list(fields)]
         differ = [(contributions[:, a] != contributions[:, b]).any(axis=1) for a, b in pairs.tolist()]
         return np.array([weights[is_discordant].sum() for is_discordant in differ], np.int64)
-    return _sum_by_bits(values, fields, pairs, weights)
-
-
-def _sum_by_bits(
-    values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
-) -> NDArray[np.int64]:
     counts = np.zeros(len(pairs), np.int64)
     lowest = [values[:, :, f].min(initial=0) for f in fields]
     n_bits = [

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
-from sigdask.randomization.kernels.columns import DistinctColumns
+from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.swaps import COLUMN
+from sigdask.randomization.stream import COLUMN
 
 FEWEST_DENSE = 8
 """Columns from which a matrix product is considered."""
@@ -153,7 +153,9 @@ def _decompose(
     masks = _pack_planes(numbers, int(n_bits.max(initial=0)))  # (n_blocks, n_columns, n_bits, 4)
     bit = np.arange(masks.shape[2])
     used = masks.any(axis=3) & (bit < n_bits.T[:, :, None])
-    by_table = _choose_tables(used.sum(axis=2), dtype)  # (n_blocks, n_columns)
+    n_planes = used.sum(axis=2)  # (n_blocks, n_columns)
+    is_few = n_planes.max(initial=0) <= ALWAYS_PLANES  # then nothing is measured
+    by_table = n_planes > (ALWAYS_PLANES if is_few else compute_max_planes(np.dtype(dtype).itemsize))
     block, target, k = np.nonzero(used & ~by_table[:, :, None])
     negative = (lowest[target, block] < 0) & (k == n_bits[target, block] - 1)
     weights = np.where(negative, -1, 1) * (1 << k)
@@ -167,16 +169,6 @@ def _decompose(
         table_target.astype(np.int32),
         numbers[table_target, table_block],
     )
-
-
-def _choose_tables(n_planes: NDArray[np.int64], dtype: Any) -> NDArray[np.bool_]:
-    """Return whether to sum by byte tables instead of bit planes, for each group of units and column.
-
-    Nothing is measured if all have few planes.
-    """
-    if n_planes.max(initial=0) <= ALWAYS_PLANES:
-        return np.zeros(n_planes.shape, np.bool_)
-    return n_planes > compute_max_planes(np.dtype(dtype).itemsize)
 
 
 def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:

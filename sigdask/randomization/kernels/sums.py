@@ -17,7 +17,7 @@ All stay in the L1/L2 cache: a slab of trials is summed column of units by colum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import cached_njit
+from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
-from sigdask.randomization.kernels.columns import DistinctColumns
+from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.swaps import BLOCK, COLUMN, fill_counting_words, fill_swap_words
+from sigdask.randomization.stream import BLOCK, COLUMN, fill_counting_words, fill_swap_words
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
@@ -162,69 +162,53 @@ def compute_moved_sums(
     room = room or SlabMemory.from_layout(arranged, n_trials)
     words, out = room.get_trial_arrays(n_trials)
     if arranged.block_sums is not None:
-        _copy_block_sums(arranged.block_sums, first, out)
-        return out
+        sums = [block.sums[:, first - block.first :][:, :n_trials] for block in arranged.block_sums]
+        return np.concatenate(sums, out=out, casting="unsafe")
     out[:] = 0
+
+    def fill(column: int) -> None:
+        if not panel.enumerated:
+            fill_swap_words(panel.key, run, first, column, words)
+
     if panel.enumerated:
         fill_counting_words(first, words)
     if arranged.dense is not None:
-        _add_products(panel, arranged.dense, run, first, words, room, out)
-        return out
-    if arranged.pieces is not None:
-        _add_pieces(panel, arranged.pieces, run, first, words, room, out)
+        _add_products(arranged.dense, panel.addresses, fill, words, room, out)
+    elif arranged.pieces is not None:
+        _add_pieces(arranged.pieces, fill, words, room.table, out)
     return out
 
 
-def _copy_block_sums(blocks: Sequence[MovedSums], first: int, out: NDArray[Any]) -> None:
-    """Copy the sums that were computed for each block of systems to `out`, from trial `first` on."""
-    row = 0
-    for block in blocks:
-        start = first - block.first
-        out[row : row + len(block.sums)] = block.sums[:, start : start + out.shape[1]]
-        row += len(block.sums)
+Words = NDArray[np.uint32]
+Fill = Callable[[int], None]
+"""Fills the words with the swap bits of a column of 128 units."""
 
 
-def _add_pieces(
-    panel: ScoredSums,
-    pieces: ContributionPieces,
-    run: int,
-    first: int,
-    words: NDArray[np.uint32],
-    room: SlabMemory,
-    out: NDArray[Any],
-) -> None:
+def _add_pieces(pieces: ContributionPieces, fill: Fill, words: Words, table: NDArray[Any], out: NDArray[Any]) -> None:
     """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
     borders = zip(pairwise(pieces.planes.tolist()), pairwise(pieces.tables.tolist()), strict=True)
     for column, (planes, tables) in zip(pieces.columns.tolist(), borders, strict=True):
-        if not panel.enumerated:
-            fill_swap_words(panel.key, run, first, column, words)
+        fill(column)
         section = slice(*planes)
         add_all_planes(words, pieces.plane_targets[section], pieces.masks[section], pieces.weights[section], out)
         if tables[0] < tables[1]:
             section = slice(*tables)
-            add_all_tables(
-                words, pieces.table_targets[section], pieces.values[section].astype(out.dtype), room.table, out
-            )
+            values = pieces.values[section].astype(out.dtype)
+            add_all_tables(words, pieces.table_targets[section], values, table, out)
 
 
 def _add_products(
-    panel: ScoredSums,
-    columns: DistinctColumns,
-    run: int,
-    first: int,
-    words: NDArray[np.uint32],
-    room: SlabMemory,
-    out: NDArray[Any],
+    columns: DistinctColumns, places: NDArray[np.int64], fill: Fill, words: Words, room: SlabMemory, out: NDArray[Any]
 ) -> None:
     """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
     n_columns, n_trials = out.shape
     column = -1
     for start in range(0, columns.n_units, dense.UNITS):
-        addresses = panel.addresses[start : start + dense.UNITS]
+        addresses = places[start : start + dense.UNITS]
         swaps = room.get_array("swaps", (len(addresses), n_trials), np.float32)
         for block in np.unique(addresses // COLUMN):
-            if block != column and not panel.enumerated:
-                fill_swap_words(panel.key, run, first, int(block), words)
+            if block != column:
+                fill(int(block))
                 column = block
             units = np.flatnonzero(addresses // COLUMN == block)
             dense.expand_swaps(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])

@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.precision import TIE
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 
@@ -61,6 +62,8 @@ class AnyPanel(Protocol):
 class ComparedPanel(AnyPanel, Protocol):
     """Interface of a panel whose pairs are compared one by one: what results need of it.
 
+    Panels of scores that are no means inherit what is the same for all of these.
+
     Attributes
     ----------
     kind : str
@@ -68,6 +71,7 @@ class ComparedPanel(AnyPanel, Protocol):
     """
 
     kind: ClassVar[str]
+    is_whole: ClassVar[bool] = False
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -108,7 +112,7 @@ class ComparedPanel(AnyPanel, Protocol):
     @property
     def tie_widths(self) -> NDArray[np.float64]:
         """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
-        ...
+        return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     @property
     def sign_counts(self) -> NDArray[np.int64]:
@@ -116,17 +120,17 @@ class ComparedPanel(AnyPanel, Protocol):
 
         -1 if they have several sizes, and for scores that are no means.
         """
-        ...
+        return np.full((*self.shape, 2), -1, np.int64)
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
         """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
-        ...
+        return np.full((*self.shape, 2), np.nan)
 
-    def is_mean(self, column: int, /) -> bool:
+    def is_mean(self, _column: int, /) -> bool:
         """Return whether a score is a mean with a denominator that no swap can change."""
-        ...
+        return False
 
-    def get_score_step(self, column: int, /) -> float:
+    def get_score_step(self, _column: int, /) -> float:
         """Return the step to which a metric's item scores are rounded; 0 if they are exact."""
-        ...
+        return 0.0

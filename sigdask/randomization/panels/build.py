@@ -1,8 +1,14 @@
-"""Build panels from counts: pairs are grouped by items and scale, items summed into units as integers."""
+"""Build panels from counts: pairs are grouped by items and scale, items summed into units as integers.
+
+Members of families of hypotheses: weighted metrics of panels.
+
+A hypothesis is a weighted sum of differences of scores: one pair by one metric on one test set or
+subset, or the mean of a pair's differences over several sets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.grouping import group_rows, number_pairs, number_rows
-from sigdask.counts.lattice import (
+from sigdask.counts.factors import group_rows, number_pairs, number_rows
+from sigdask.counts.precision import (
     INTEGER_LATTICE,
     CoarseLattice,
     Lattice,
@@ -20,8 +26,9 @@ from sigdask.counts.lattice import (
     compute_lost_signs,
 )
 from sigdask.errors import InputError
+from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.contents import hash_column, hash_units
+from sigdask.randomization.panels.digests import Digests, digest, hash_column, hash_units, mark_widened, pack_digests
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
@@ -311,10 +318,15 @@ def _build_panel(
     is_kept = np.full(len(addresses), every_unit)
     for s in range(1, len(systems)):
         is_kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
+    kept = summed
+    if not is_kept.all():
+        kept = np.empty((int(np.count_nonzero(is_kept)), *summed.shape[1:]), summed.dtype, order="F")
+        for s in range(len(systems)):  # each contiguous
+            kept[:, s] = summed[is_kept, s]
     return Panel(
         key=units.key,
         addresses=addresses[is_kept],
-        values=_shrink_type(summed if is_kept.all() else _select_units(summed, is_kept)),
+        values=kept.astype(_find_smallest_type(kept), order="K", copy=False),
         totals=totals,
         lattices=tuple(lattices),
         pairs=index_of[pairs],
@@ -377,14 +389,6 @@ def _compute_moves(scores: NDArray[np.float64], lattice: Lattice) -> NDArray[np.
     return np.column_stack([np.where(is_a_larger, signs, 0), np.where(is_a_larger, 0, -signs)])
 
 
-def _select_units(summed: NDArray[Any], is_kept: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the sums of some units, each system contiguous."""
-    selected = np.empty((int(np.count_nonzero(is_kept)), *summed.shape[1:]), summed.dtype, order="F")
-    for s in range(summed.shape[1]):
-        selected[:, s] = summed[is_kept, s]
-    return selected
-
-
 def _find_smallest_type(values: NDArray[Any]) -> np.dtype[Any]:
     """Return the smallest type that holds the difference of any two of the values, or of one and 0."""
     reach = 2 * max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -398,11 +402,6 @@ def _find_used_units(units: SwapUnits, mask: NDArray[np.bool_]) -> tuple[NDArray
     has[unit_index] = True
     addresses = np.flatnonzero(has)
     return addresses, unit_index if len(addresses) == len(has) else (np.cumsum(has) - 1)[unit_index]
-
-
-def _shrink_type(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers in the smallest type that holds the difference of any two."""
-    return values.astype(_find_smallest_type(values), order="K", copy=False)
 
 
 def _check_counts(column: NDArray[Any]) -> NDArray[Any]:
@@ -424,3 +423,29 @@ def _sum_by_unit(integers: NDArray[Any], index: NDArray[np.int64], n_units: int)
     else:
         np.add.at(sums, index, integers)
     return sums
+
+
+SIDES = {"two-sided": 0, "greater": 1, "less": -1}
+"""What a family's statistic is: |T|, T or -T."""
+
+
+@known_as("Member", "panel metric weight")
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyMember:
+    """One metric of one panel, and the weight of its score in the family."""
+
+    panel: Panel
+    metric: int
+    weight: float = 1.0
+
+
+def compute_family_digest(family: Any, members: Sequence[FamilyMember]) -> Digests:
+    """Return the digest of a family as a whole, shape (1, 1)."""
+    marks = [mark for member in members for mark in mark_widened(member.panel, member.metric)]
+    return pack_digests([bytes.fromhex(digest((family, *marks) if marks else family))]).reshape(1, 1)
+
+
+def iter_chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the hypotheses of an order in consecutive parts of at most `size`."""
+    for start in range(0, len(order), size):
+        yield order[start : start + size]

@@ -3,6 +3,11 @@
 A pair's digest holds the key of its stream (seed, test set, unit ids), the score's form, and what
 the two systems contribute to each unit, and nothing of any other system: changing one system file
 of twenty leaves the other pairs' digests, and so their counts, as they are.
+
+Content hashes of systems on a test set, which depend on no file, format, name or order of items.
+
+Digests of pairs (`digests`) say whether counts may be used again. Content hashes say of each system alone whether it
+is the one that a result was computed from, so that a signature can name the system that has changed.
 """
 
 from __future__ import annotations
@@ -11,24 +16,25 @@ import ast
 import functools
 import hashlib
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import LazyOutputs
-from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
-from sigdask.counts.precision import ExactNumbers
+from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, Lattice, RoundedLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, get_identity
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.forms import Form, Formula, MeanOf
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.swaps import SCHEME
+from sigdask.randomization.stream import SCHEME
 
 COUNTING_VERSION = 2
 """Raised when a correction changes counts, so that none made before is used again."""
@@ -54,7 +60,13 @@ def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
     i, j = panel.pairs.T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
     start = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
-    return pack_digests(_extend_digest(start, row) for row in _split_rows(rows.astype("<u8", copy=False)))
+    data, size = rows.astype("<u8", copy=False).tobytes(), 8 * rows.shape[1]
+    digests = []
+    for row in range(0, len(data), size):
+        hasher = start.copy()
+        hasher.update(data[row : row + size])
+        digests.append(hasher.digest())
+    return pack_digests(digests)
 
 
 def pack_digests(digests: Iterable[bytes]) -> Digests:
@@ -62,16 +74,28 @@ def pack_digests(digests: Iterable[bytes]) -> Digests:
     return np.frombuffer(b"".join(digests), np.dtype((np.void, DIGEST_BYTES)))
 
 
-def _split_rows(rows: NDArray[Any]) -> Iterator[bytes]:
-    """Return an iterator over the bytes of each row."""
-    data, size = rows.tobytes(), rows.itemsize * rows.shape[1]
-    return (data[start : start + size] for start in range(0, len(data), size))
+class WholePanel:
+    """Base of what is counted as a whole, not pair by pair: families, resamples, exact p-values."""
+
+    is_whole: ClassVar[bool] = True
+
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> Self:
+        """Return the panel itself, as it is always counted as a whole."""
+        return self
+
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole panel, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
-def _extend_digest(start: Any, data: bytes) -> bytes:
-    hasher = start.copy()
-    hasher.update(data)
-    return bytes(hasher.digest())
+class ResampledPanel(WholePanel):
+    """Base of whole panels whose trials are never all arrangements, and whose cached arrays do not travel."""
+
+    enumerated: ClassVar[bool] = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without cached arrays, which are recomputed where they are needed."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -199,14 +223,10 @@ def _list_parts(value: Any) -> Any:
     if isinstance(value, functools.partial):
         return [value.func, list(value.args), value.keywords]
     is_named = hasattr(value, "__qualname__")
-    if not is_named and (callable(value) or "__repr__" not in _list_methods(value)):  # whose repr is an address
+    own_names = {name for kind in type(value).__mro__[:-1] for name in vars(kind)}
+    if not is_named and (callable(value) or "__repr__" not in own_names):  # whose repr is an address
         return [type(value), getattr(value, "__name__", ""), getattr(value, "__dict__", {})]
     return None
-
-
-def _list_methods(value: Any) -> set[str]:
-    """Return the names that the classes of a value define, except for object."""
-    return {name for kind in type(value).__mro__[:-1] for name in vars(kind)}
 
 
 def _identify_source(function: Any) -> str:
@@ -270,3 +290,76 @@ def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]
             for candidate in (path.with_suffix(".py"), path / "__init__.py"):
                 if candidate.is_file():
                     yield candidate.resolve()
+
+
+AT_ONCE = 2**15
+"""Numbers that are hashed at a time."""
+
+Contents = NDArray[np.uint64]
+
+
+def build_empty() -> Contents:
+    """Return an empty array of content hashes, for panels whose hashes are not needed."""
+    return np.empty(0, np.uint64)
+
+
+def hash_units(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Contents:
+    """Return a hash of each unit's address and number of items, shape (n_units,)."""
+    hashes = np.empty(len(addresses), np.uint64)
+    for start in range(0, len(hashes), AT_ONCE):
+        block = slice(start, start + AT_ONCE)
+        hashes[block] = mix_bits(mix_bits(addresses[block].astype(np.uint64)) ^ sizes[block].astype(np.uint64))
+    return hashes
+
+
+def hash_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> int:
+    """Return a hash of one system's values in one field: a sum over units of hashes of their values."""
+    scale, total = np.uint64(get_factor(lattice)), 0
+    for start in range(0, len(sums), AT_ONCE):
+        block = slice(start, start + AT_ONCE)
+        total += int(mix_bits(hashes[block] ^ (sums[block].astype(np.uint64) * scale)).sum(dtype=np.uint64))
+    return total % 2**64
+
+
+def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequence[int]) -> Contents:
+    """Combine content hashes, shape (n_systems, n_fields), into one hash of some fields, shape (n_systems,)."""
+    hashes = np.full(len(contents), hash_content(tuple(identify_lattice(lattices[f]) for f in fields)), np.uint64)
+    for f in fields:
+        hashes = mix_bits(hashes ^ contents[:, f])
+    return hashes
+
+
+def hash_terms(terms: Contents, units: NDArray[np.int64]) -> np.uint64:
+    """Return a hash of a system's terms and the addresses of the units that hold them."""
+    return np.uint64(mix_bits(terms ^ mix_bits(units.astype(np.uint64))).sum(dtype=np.uint64))
+
+
+def hash_outputs(outputs: NDArray[Any], gold: NDArray[Any] | None, units: NDArray[np.int64]) -> np.uint64:
+    """Return a hash of a system's outputs, the gold standard and the units' addresses, (n_items,) each."""
+    gold_items = [None] * len(outputs) if gold is None else gold.tolist()
+    items = [hash_content(output_and_gold) for output_and_gold in zip(outputs.tolist(), gold_items, strict=True)]
+    return hash_terms(np.array(items, np.uint64), units)
+
+
+def hash_code(metric: BoundMetric | BoundSets | BlackBox) -> str:
+    """Return a hash of the user's own code that a metric calls; empty if it has none."""
+    functions = [metric.function] if isinstance(metric, BlackBox) else _list_functions(metric.form)
+    user_functions = [function for function in functions if get_identity(function) is None]
+    return format_hash(hash_content(tuple(user_functions))) if user_functions else ""
+
+
+def _list_functions(form: Form) -> list[Any]:
+    if isinstance(form, MeanOf):
+        return [function for part in form.forms for function in _list_functions(part)]
+    return [form.function] if isinstance(form, Formula) else []
+
+
+def format_hash(bits: int) -> str:
+    """Return 48 of 64 bits as twelve hexadecimal digits; two agree by chance once in 10**14.
+
+    Examples
+    --------
+    >>> format_hash(0x3F2A00000000FFFF)
+    '3f2a00000000'
+    """
+    return f"{bits >> 16:012x}"

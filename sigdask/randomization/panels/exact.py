@@ -6,17 +6,16 @@ other: its counts are whole numbers, at most the number of trials, they add up, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import Lattice
+from sigdask.counts.precision import Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.randomization.panels.digests import Digests, WholePanel, digest, pack_digests
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
@@ -56,7 +55,7 @@ class IntegerScoring:
 
 @known_as("Exact p", "problem", apart_from="chosen")
 @dataclass(frozen=True, eq=False)
-class ExactPanel:
+class ExactPanel(WholePanel):
     """A panel that computes the exact p-values of one pair under one metric, in one trial or one for each part.
 
     Attributes
@@ -71,7 +70,6 @@ class ExactPanel:
     chosen: ChosenMethod
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_LIMITS * BITS, grain=1, timed=1)
-    is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = True
     shape: ClassVar[tuple[int, int]] = (1, 1)
 
@@ -117,10 +115,6 @@ class ExactPanel:
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
             return self.chosen.guarantee
         return "certified" if (high - low < CLOSE * high).all() else "bounds"
-
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
-        """Return the panel itself, as it is always counted as a whole."""
-        return self
 
     def compute_digests(self) -> Digests:
         """Return the digest of the problem and method, shape (1, 1): no seed, no alternative, no names."""

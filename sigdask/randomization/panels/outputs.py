@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
-from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.panels.contents import hash_outputs
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.randomization.kernels.scored import count_scores
+from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels.digests import Digests, digest, hash_outputs, pack_digests
 from sigdask.randomization.panels.sums import Pair, SwapUnits
-from sigdask.randomization.stream.swaps import Key, draw_swap_bits
+from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 12
@@ -38,7 +37,7 @@ SWAPS = 256
 
 @known_as("OutputsPanel", "key metric a b gold index n_units enumerated")
 @dataclass(frozen=True, eq=False)
-class OutputsPanel:
+class OutputsPanel(ComparedPanel):
     """Two systems' whole outputs under one black-box metric.
 
     Attributes
@@ -69,7 +68,6 @@ class OutputsPanel:
     enumerated: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=2, vectorised=False)
-    is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = "a metric of whole outputs"
 
     @staticmethod
@@ -180,29 +178,6 @@ class OutputsPanel:
     def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems, shape (1, 1, 2)."""
         return self.scores[:, 0].reshape(1, 1, 2)
-
-    @property
-    def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart the two observed scores may be and still tie, shape (1, 1)."""
-        return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
-
-    def is_mean(self, _column: int) -> bool:
-        """Return whether the score is a mean: always False, since a black box may compute anything."""
-        return False
-
-    @property
-    def sign_counts(self) -> NDArray[np.int64]:
-        """Numbers of wins and losses, shape (1, 1, 2): always -1 (undefined), since items have no scores."""
-        return np.full((1, 1, 2), -1, np.int64)
-
-    def get_score_step(self, _column: int) -> float:
-        """Return the step to which item scores are rounded: always 0, since black-box scores are taken as exact."""
-        return 0.0
-
-    @property
-    def zero_division_scores(self) -> NDArray[np.float64]:
-        """Scores that were given in place of 0/0, shape (1, 1, 2): always NaN, since black boxes report none."""
-        return np.full((1, 1, 2), np.nan)
 
     def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return the panel itself, which has one pair and one metric."""

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.kernels.permute import count_agreements
+from sigdask.randomization.kernels.labels import count_agreements
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream.swaps import Key, get_permute_word
+from sigdask.randomization.stream import Key, get_permute_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.lattice import INTEGER_LATTICE, Lattice
+from sigdask.counts.precision import INTEGER_LATTICE, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, has_formula
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
-from sigdask.randomization.stream.swaps import Key
+from sigdask.randomization.stream import Key
 
 NO_WEIGHTS = np.empty(0, np.int64)
 """Weights of units that count as one each."""
@@ -30,6 +30,8 @@ class PanelMetric:
     fields: tuple[int, ...]
     higher_is_better: bool
 
+
+LARGEST = np.iinfo(np.int64).max
 
 MOST_NUMBERS = 2**20
 """Contributions that are laid out system by system at a time."""
@@ -220,12 +222,6 @@ class ScoredSums:
         by_fields = {m.fields: sum_discordant_weights(self.values, m.fields, self.pairs, weights) for m in self.metrics}
         return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
-    def _iter_unit_blocks(self) -> Iterator[slice]:
-        """Yield slices of the kept units that fit in memory, shorter if there are many systems."""
-        step = max(MOST_NUMBERS // max(len(self.totals), 1), 1)
-        for start in range(0, len(self.addresses), step):
-            yield slice(start, start + step)
-
     @cached_property
     def sign_counts(self) -> NDArray[np.int64]:
         """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
@@ -234,20 +230,18 @@ class ScoredSums:
         """
         result = np.full((*self.shape, 2), -1, np.int64)
         for m in np.flatnonzero(self.linear):
-            has_one_size, wins_and_losses = self._count_signs(int(m))
+            least, (most, wins, losses) = np.full(len(self.pairs), LARGEST), np.zeros((3, len(self.pairs)), np.int64)
+            step = max(MOST_NUMBERS // max(len(self.totals), 1), 1)
+            for start in range(0, len(self.addresses), step):
+                values = self.compute_numerators(int(m), self.values[start : start + step])  # (n_units, n_systems)
+                lowest, highest = int(values.min(initial=0)), int(values.max(initial=0))
+                kind = next(t for t in (np.int8, np.int16, np.int32, np.int64) if highest - lowest <= np.iinfo(t).max)
+                by_system = np.ascontiguousarray((values - lowest).astype(kind).T)
+                add_signs(by_system, self.pairs, least, most, wins, losses)
+            has_one_size = (most == 0) | (least == most)
             has_one_size &= self.slack[:, m] == 0  # differences of the size of the slack have no sign
-            result[has_one_size, m] = wins_and_losses[has_one_size]
+            result[has_one_size, m] = np.column_stack([wins, losses])[has_one_size]
         return result
-
-    def _count_signs(self, metric: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return whether each pair's nonzero unit differences all have one size, and how many are wins and losses."""
-        n = len(self.pairs)
-        least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-        wins, losses = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        for units in self._iter_unit_blocks():
-            values = self.compute_numerators(metric, self.values[units])  # (n_units, n_systems)
-            add_signs(np.ascontiguousarray(_shrink_type(values).T), self.pairs, least, most, wins, losses)
-        return (most == 0) | (least == most), np.column_stack([wins, losses])
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
@@ -300,13 +294,6 @@ class ScoredSums:
     def get_unit_sizes(self, _systems: slice) -> NDArray[np.int64]:
         """Return the number of items in each kept unit, for some systems, shape (n_kept, n_systems) or (n_kept, 1)."""
         return self.sizes[:, None]
-
-
-def _shrink_type(values: NDArray[Any]) -> NDArray[Any]:
-    """Return integers, shifted to start at 0, in the smallest type that holds them."""
-    reach = int(values.max(initial=0)) - int(values.min(initial=0))
-    kind = next(kind for kind in (np.int8, np.int16, np.int32, np.int64) if reach <= np.iinfo(kind).max)
-    return np.asarray(values - values.min(initial=0), kind)
 
 
 def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequence[int]) -> NDArray[Any]:

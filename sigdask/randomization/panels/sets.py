@@ -16,18 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array
-from sigdask.counts.grouping import group_rows, number_rows
-from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
-from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.kernels.sets import compute_scores, iter_distinct_terms
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.kernels.scored import count_scores
+from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
+from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.build import number_by_items
-from sigdask.randomization.panels.contents import build_empty, hash_terms
-from sigdask.randomization.panels.digests import Digests, digest, hash_content, mix_bits, pack_digests
+from sigdask.randomization.panels.digests import (
+    Digests,
+    build_empty,
+    digest,
+    hash_content,
+    hash_terms,
+    mix_bits,
+    pack_digests,
+)
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
-from sigdask.randomization.stream.swaps import Key
+from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_swap_words
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 DEVIATION_TRIALS = 4096
@@ -36,7 +44,7 @@ DEVIATION_TRIALS = 4096
 
 @known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated", apart_from="terms")
 @dataclass(frozen=True, eq=False)
-class PresencePanel:
+class PresencePanel(ComparedPanel):
     """Systems of one test set with pairs and set metrics that share swaps; arrays only.
 
     Attributes
@@ -72,7 +80,6 @@ class PresencePanel:
     terms: NDArray[np.uint64] = field(default_factory=build_empty)
 
     manner: ClassVar[CountingMethod] = CountingMethod()
-    is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = "a score of sets"
 
     @property
@@ -140,24 +147,6 @@ class PresencePanel:
     def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         return np.moveaxis(self.scores[self.pairs], 1, 2)
-
-    @property
-    def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
-        return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
-
-    def is_mean(self, _column: int) -> bool:
-        """Return whether a score is a mean: always False, since items of the sets have no scores of their own."""
-        return False
-
-    @property
-    def sign_counts(self) -> NDArray[np.int64]:
-        """Numbers of wins and losses, (n_pairs, n_metrics, 2): always -1 (undefined), since items have no scores."""
-        return np.full((*self.shape, 2), -1, np.int64)
-
-    def get_score_step(self, _column: int) -> float:
-        """Return the step to which a metric's item scores are rounded: always 0, since numbers of terms are exact."""
-        return 0.0
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
@@ -235,6 +224,171 @@ class PresencePanel:
         return replace(self, pairs=pairs, metrics=tuple(self.metrics[k] for k in columns))
 
 
+ROWS_BYTES = 2**19
+"""What the swap rows of one slab may take, so that they stay in the L2 cache."""
+
+WORD = 32
+
+_arrangements: WeakKeyDictionary[PresencePanel, SetLayout] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairTerms:
+    """The terms of one pair of systems, arranged for counting the terms present after swaps.
+
+    Attributes
+    ----------
+    rows, weights : int64 array, shape (n_rows,)
+        Rows of units with one-unit terms, and how many more of these i holds than j; not zero.
+    row_gold : int64 array, shape (n_rows,)
+        1 where the weight counts gold terms.
+    starts : int64 array, shape (n_terms + 1,)
+        The terms of several units, as ranges of `entries`.
+    entries : int64 array
+        2 * row + 1 where j alone holds the term, 2 * row where i alone does.
+    term_gold : int64 array, shape (n_terms,)
+        1 for gold terms.
+    base : int64 array, shape (2, 2)
+        Distinct (other, gold) terms of A* and B*, before what is absent is taken away.
+    n_planes : int
+        Bits of the largest count of absences.
+    """
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    row_gold: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    term_gold: NDArray[np.int64]
+    base: NDArray[np.int64]
+    n_planes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetLayout:
+    """A panel of sets, arranged for counting the distinct terms after swaps.
+
+    Attributes
+    ----------
+    columns : int64 array
+        Columns of 128 units that are swapped; the rows of column k are 128 k to 128 k + 127.
+    pairs : tuple of PairTerms
+        Terms of each pair.
+    """
+
+    columns: NDArray[np.int64]
+    pairs: tuple[PairTerms, ...]
+
+    @property
+    def slab_size(self) -> int:
+        """Number of trials counted at a time."""
+        words = ROWS_BYTES // (4 * COLUMN * max(len(self.columns), 1))
+        return WORD * int(np.clip(words // 8 * 8, 8, 128))
+
+
+def get_arrangement(panel: PresencePanel) -> SetLayout:
+    """Return a panel's layout for counting, which is built once and cached as long as the panel lives."""
+    cached = _arrangements.get(panel)
+    if cached is None:
+        pairs = range(len(panel.pairs))
+        units = [panel.find_discordant_units(pair) for pair in pairs]
+        swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
+        columns = np.unique(swapped // COLUMN)
+        row_of = np.searchsorted(columns, panel.addresses // COLUMN) * COLUMN + panel.addresses % COLUMN
+        terms = tuple(_build_pair_terms(panel, pair, row_of) for pair in pairs)
+        cached = _arrangements[panel] = SetLayout(columns, terms)
+    return cached
+
+
+def _build_pair_terms(panel: PresencePanel, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
+    a, b = (panel.holdings[system] for system in panel.pairs[pair])
+    shared = np.intersect1d(a, b, assume_unique=True)
+    constant = np.zeros(len(panel.golden), np.bool_)
+    constant[shared // panel.n_units] = True
+    exclusive = [np.setdiff1d(held, shared, assume_unique=True) for held in (a, b)]
+    codes = np.concatenate(exclusive)
+    side = np.repeat([0, 1], [len(held) for held in exclusive])
+    moving = ~constant[codes // panel.n_units]
+    order = np.argsort(codes[moving], kind="stable")
+    codes, side = codes[moving][order], side[moving][order]
+    terms, first_index, number = np.unique(codes // panel.n_units, return_index=True, return_counts=True)
+    entries = 2 * row_of[codes % panel.n_units] + side
+    gold = panel.golden[terms].astype(np.int64)
+    rows, weights, row_gold = _sum_single_rows(entries[first_index[number == 1]], gold[number == 1])
+    is_multiple = np.repeat(number > 1, number)
+    starts = np.concatenate([[0], np.cumsum(number[number > 1])]).astype(np.int64)
+    # How many terms both would have after a swap if none were absent. With x the swap bit of its row and w its weight,
+    # A* lacks (terms of j alone) + sum of w x of the one-unit terms; a negative w x is w + |w| (1 - x), and only
+    # |w| x or |w| (1 - x) is counted.
+    base, first_side = np.zeros((2, 2), np.int64), side[first_index]
+    for g in (0, 1):
+        is_single = (number == 1) & (gold == g)
+        n_all = np.count_nonzero(panel.golden[constant] == bool(g)) + np.count_nonzero(gold == g)
+        shift = np.count_nonzero(is_single & (first_side == 1)) + int(weights[(row_gold == g) & (weights < 0)].sum())
+        base[0, g], base[1, g] = n_all - shift, n_all - np.count_nonzero(is_single) + shift
+    largest = int(max(np.abs(weights).sum(), len(starts) - 1, 1))
+    return PairTerms(
+        rows, weights, row_gold, starts, entries[is_multiple], gold[number > 1], base, largest.bit_length() + 1
+    )  # fmt: skip
+
+
+def _sum_single_rows(
+    entries: NDArray[np.int64], gold: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return swap rows with one-unit terms, how many more of these i has than j, and whether they are gold terms."""
+    keys, inverse = np.unique(entries // 2 * 2 + gold, return_inverse=True)
+    weights = np.zeros(len(keys), np.int64)
+    np.add.at(weights, inverse, 1 - 2 * (entries % 2))
+    is_nonzero = weights != 0
+    return keys[is_nonzero] // 2, weights[is_nonzero], keys[is_nonzero] % 2
+
+
+def iter_distinct_terms(
+    panel: PresencePanel, *, run: int, first: int, n_trials: int
+) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Yield pairs of systems, each with the numbers of right terms and of all terms of both systems after swaps.
+
+    For some trials, `counts[s, 0]` are the right terms of system s and `counts[s, 1]` all its terms; shape (2, 2, n).
+    """
+    arranged = get_arrangement(panel)
+    for start in range(first, first + n_trials, arranged.slab_size):
+        size = min(arranged.slab_size, first + n_trials - start)
+        rows = build_swap_rows(panel, arranged, run=run, first=start, n_words=-(-size // WORD))
+        for pair, terms in enumerate(arranged.pairs):
+            counts = np.empty((2, 2, rows.shape[1] * WORD), np.int32)
+            planes = np.zeros((6, terms.n_planes + 1, rows.shape[1]), np.uint32)
+            waiting = np.empty_like(planes)
+            count_terms(
+                rows, terms.rows, terms.weights, terms.row_gold, terms.starts, terms.entries, terms.term_gold,
+                terms.base, planes, waiting, counts,
+            )  # fmt: skip
+            yield pair, counts[:, :, :size]
+
+
+def build_swap_rows(
+    panel: PresencePanel, arranged: SetLayout, *, run: int, first: int, n_words: int
+) -> NDArray[np.uint32]:
+    """Return each unit's swap bits, shape (n_rows, n_words): bit r of word g is trial first + r * n_words + g."""
+    rows = np.empty((len(arranged.columns), 4, WORD * n_words), np.uint32)
+    for k, column in enumerate(arranged.columns):
+        if panel.enumerated:
+            fill_counting_words(first, rows[k])
+        else:
+            fill_swap_words(panel.key, run, first, int(column), rows[k])
+    turned = rows.reshape(-1, WORD, n_words)
+    transpose_blocks(turned)
+    return turned.reshape(-1, n_words)
+
+
+def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> NDArray[np.float64]:
+    """Return the scores of both systems after swaps, from their numbers of terms, shape (2, n_trials)."""
+    above, below = (np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
+    out = np.empty((2, counts.shape[2]))
+    for s in (0, 1):
+        score_counts(counts[s], n_gold, above, below, form.zero_division, out[s])
+    return out
+
+
 def build_set_panels(
     counts: Counts,
     units: SwapUnits,
@@ -251,41 +405,33 @@ def build_set_panels(
         Panels of pairs that have the same items, and the indices of their pairs in `pairs`.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    groups = group_rows(number_rows(number_by_items(counts, pairs)))
-    return [(_build_panel(counts, units, metrics, pairs[members], subset), members) for members in groups]
-
-
-def _build_panel(
-    counts: Counts,
-    units: SwapUnits,
-    metrics: Sequence[BoundSets],
-    pairs: NDArray[np.int64],
-    subset: NDArray[np.bool_] | None,
-) -> PresencePanel:
-    mask = counts.in_common(pairs[0].tolist(), subset)
-    addresses, index = np.unique(units.index[mask], return_inverse=True)
-    unit_of = np.full(counts.n_items, -1, np.int64)
-    unit_of[mask] = index
     assert counts.outputs is not None
     gold, columns, hashes = get_incidence(counts.outputs)
-    systems, positions = np.unique(pairs, return_inverse=True)
-    holdings = []
-    for s in systems.tolist():
-        items, terms = columns[s]
-        held_units = unit_of[items]
-        holdings.append(np.unique(terms[held_units >= 0] * max(len(addresses), 1) + held_units[held_units >= 0]))
-    golden = np.zeros(len(hashes), np.bool_)
-    golden[gold[1][mask[gold[0]]]] = True
-    return PresencePanel(
-        key=units.key,
-        addresses=addresses,
-        holdings=tuple(holdings),
-        golden=golden,
-        pairs=positions.reshape(-1, 2),
-        metrics=tuple(metrics),
-        n_items=int(np.count_nonzero(mask)),
-        terms=hashes,
-    )
+    panels = []
+    for members in group_rows(number_rows(number_by_items(counts, pairs))):
+        mask = counts.in_common(pairs[members[0]].tolist(), subset)
+        addresses, index = np.unique(units.index[mask], return_inverse=True)
+        unit_of = np.full(counts.n_items, -1, np.int64)
+        unit_of[mask] = index
+        systems, positions = np.unique(pairs[members], return_inverse=True)
+        holdings = []
+        for items, terms in (columns[s] for s in systems.tolist()):
+            is_held = unit_of[items] >= 0
+            holdings.append(np.unique(terms[is_held] * max(len(addresses), 1) + unit_of[items][is_held]))
+        golden = np.zeros(len(hashes), np.bool_)
+        golden[gold[1][mask[gold[0]]]] = True
+        panel = PresencePanel(
+            key=units.key,
+            addresses=addresses,
+            holdings=tuple(holdings),
+            golden=golden,
+            pairs=positions.reshape(-1, 2),
+            metrics=tuple(metrics),
+            n_items=int(np.count_nonzero(mask)),
+            terms=hashes,
+        )
+        panels.append((panel, members))
+    return panels
 
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -18,19 +18,17 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
-from sigdask.counts.factors import Factor
-from sigdask.counts.grouping import group_rows, number_rows
-from sigdask.counts.lattice import TIE, CoarseLattice
+from sigdask.counts.factors import Factor, group_rows, number_rows
+from sigdask.counts.precision import TIE, CoarseLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
-from sigdask.randomization.panels.contents import build_empty, hash_fields
-from sigdask.randomization.panels.digests import Digests, compute_pair_digests
+from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream.swaps import Key, compute_stream_key
+from sigdask.randomization.stream import Key, compute_stream_key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 

@@ -13,7 +13,6 @@ Hartigan 1969, Journal of the American Statistical Association 64:1303. Garthwai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -22,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.io.compiled_cache import cached_njit
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.io.caches import cached_njit
+from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, compute_widths
-from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.stream.swaps import COLUMN, fill_swap_words
+from sigdask.randomization.resampling.sums import INNER, N_CELLS, WeightedSums, add_values, compute_widths
+from sigdask.randomization.stream import COLUMN, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 COARSER = 4
@@ -41,7 +39,7 @@ Floats = NDArray[np.float64]
 
 @known_as("Shifts", "panel origins widths")
 @dataclass(frozen=True, eq=False)
-class ShiftPanel:
+class ShiftPanel(ResampledPanel):
     """Shifts of pairs' differences at which each trial becomes as extreme as observed, counted in cells.
 
     Rows are, for each metric in turn, the smaller shifts of all pairs and then the larger ones.
@@ -59,8 +57,6 @@ class ShiftPanel:
     widths: Floats
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
-    is_whole: ClassVar[bool] = True
-    enumerated: ClassVar[bool] = False
 
     @staticmethod
     def from_panel(panel: Panel) -> ShiftPanel:
@@ -119,18 +115,6 @@ class ShiftPanel:
                 cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
                 add_values(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
         return Tally(n_trials, counts)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached arrays, which are recomputed where they are needed."""
-        return ShiftPanel, (self.panel, self.origins, self.widths)
-
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ShiftPanel:
-        """Return the panel itself, as it is always counted as a whole."""
-        return self
-
-    def compute_digests(self) -> Digests:
-        """Return the digest of the whole panel, shape (1, 1)."""
-        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
 def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.stream.swaps import SCHEME
-from sigdask.report.methods.text import ADJUSTMENT_TEXTS, EXACT_METHOD_SOURCES, INTERVAL_TEXTS, Methods
-from sigdask.report.summary.sentences import ADJUSTED, BOOTSTRAP_T, name_trials
-from sigdask.report.tables.cells import INTERVAL_METHOD_NAMES
-from sigdask.results.columns.adjusted import SIMULTANEOUS
-from sigdask.results.columns.coded import CodedColumn, Value
+from sigdask.randomization.stream import SCHEME
+from sigdask.report.summary.sentences import name_trials
+from sigdask.report.wording import (
+    ADJUSTMENTS,
+    ALTERNATIVES,
+    EXACT_METHOD_SOURCES,
+    INTERVAL_METHODS,
+    STOPPING_SOURCES,
+    find_citations,
+)
+from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Value
 from sigdask.results.comparisons import ComparisonResults, get_version
-from sigdask.results.shown_intervals import select_intervals
-from sigdask.results.table import Table, get_details
+from sigdask.results.table import Table, get_details, select_intervals
 from sigdask.text import format_count
-
-ALTERNATIVE_TEXTS = {"two-sided": "two-sided", "greater": "one-sided (A > B)", "less": "one-sided (A < B)"}
-
-STOPPING_SOURCES = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2009", "ding2020")}
 
 
 def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iterator[str]:
@@ -36,7 +36,7 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
     table = results.table
     if not len(table):
         return
-    sided = " and ".join(ALTERNATIVE_TEXTS[value] for value in list_used(table.alternative))
+    sided = " and ".join(ALTERNATIVES[value].note for value in list_used(table.alternative))
     yield (
         f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are exchanged by "
         f"{' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
@@ -64,11 +64,14 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple
     for stops in table.stops:
         keys += STOPPING_SOURCES[stops.rule]
     if results.family is not None:
-        keys += Methods(ADJUSTMENT_TEXTS[results.family.adjust]).keys
+        keys += find_citations(ADJUSTMENTS[results.family.adjust].sentence)
         keys += ["efron1993"] if results.family.n_resamples else []
     if intervals and table.intervals is not None:
         keys += [
-            key for name in list_used(table.intervals.method) if name for key in Methods(INTERVAL_TEXTS[name]).keys
+            key
+            for name in list_used(table.intervals.method)
+            if name
+            for key in find_citations(INTERVAL_METHODS[name].sentence)
         ]
     return (*dict.fromkeys(keys), "sigdask")
 
@@ -110,11 +113,11 @@ def _describe_significance(results: ComparisonResults) -> str:
     n_larger, larger_text = int(np.count_nonzero(get_details(results.table).has_two_methods)), ""
     if n_larger and family.adjust != "tukey":
         larger_text = (
-            f"; in {n_larger:,} of them, whose differences are skewed, the larger of that and {BOOTSTRAP_T}, "
-            f"{family.n_resamples or 0:,} resamples"
+            f"; in {n_larger:,} of them, whose differences are skewed, the larger of that and "
+            f"{ADJUSTMENTS['bootstrap-t'].label}, {family.n_resamples or 0:,} resamples"
         )
     return (
-        f"adjusted p at most {results.alpha:g}, by {ADJUSTED[family.adjust]} over "
+        f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
         f"{format_count(family.n_comparisons, 'comparison')}{trials_text}{larger_text}"
     )
 
@@ -131,7 +134,7 @@ def _describe_intervals(table: Table) -> Iterator[str]:
         return
     n_resamples = intervals.n_resamples[intervals.n_resamples > 0]
     resamples = f", {_format_range(n_resamples)} resamples" if len(n_resamples) else ""
-    names = " or ".join(INTERVAL_METHOD_NAMES[name] for name in list_used(intervals.method) if name)
+    names = " or ".join(INTERVAL_METHODS[name].name for name in list_used(intervals.method) if name)
     scope = ", each comparison alone" if kind else ""
     yield f"{_format_percentages(intervals.confidence)} intervals of the difference{scope}: {names}{resamples}."
 

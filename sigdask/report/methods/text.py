@@ -6,7 +6,6 @@ Sentences are made of facts, which results have in columns and signatures in the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,47 +14,22 @@ import numpy as np
 
 from sigdask.report.methods.sources import format_bibtex, format_citation
 from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape
+from sigdask.report.wording import (
+    ADJUSTMENTS,
+    ALTERNATIVES,
+    CITATION_PATTERN,
+    EXACT_METHOD_SOURCES,
+    INTERVAL_METHODS,
+    find_citations,
+)
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import iter_ranked
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import get_details
-from sigdask.statistics.classical.names import DESCRIPTIONS
+from sigdask.statistics.classical import DESCRIPTIONS
 from sigdask.text import format_count, format_list
 
-ALTERNATIVE_TEXTS = {
-    "two-sided": "two-sided",
-    "greater": "one-sided (the first system scores higher)",
-    "less": "one-sided (the first system scores lower)",
-}
-ADJUSTMENT_TEXTS = {
-    "holm": "Holm's step-down procedure [[holm1979]]",
-    "hochberg": "Hochberg's step-up procedure [[hochberg1988]]",
-    "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
-    "by": "the procedure of Benjamini and Yekutieli, which bounds the false discovery rate [[benjamini2001]]",
-    "max-t": "the step-down max-T procedure on the same exchanges, studentised [[westfall1993,romano2005]]",
-    "max-t:raw": "the step-down max-T procedure on the same exchanges [[westfall1993,romano2005]]",
-    "single-step-max-t": "the single-step max-T procedure on the same exchanges [[westfall1993]]",
-    "bootstrap-t": "the step-down studentised bootstrap of units [[romano2005,westfall1993,efron1993]]",
-    "tukey": "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]",
-}
-INTERVAL_TEXTS = {
-    "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap [[efron1987]]",
-    "bootstrap-percentile": "percentiles of the paired bootstrap",
-    "tango": "Tango's score method [[tango1998]]",
-    "inversion": "inversion of the randomization test [[garthwaite1996]]",
-    "conditional-exact": "the limits of Clopper and Pearson for the share of wins among the items that differ "
-    "[[clopper1934]], conditional on their number",
-    "normal": "a normal approximation with the jackknife's standard error",
-}
-EXACT_METHOD_SOURCES = {
-    "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
-    "meet-in-the-middle": "horowitz1974",
-}  # fmt: skip
-"""Methods of exact p-values to the works that they are from."""
-
 Value = TypeVar("Value")
-
-CITATION_PATTERN = re.compile(r" ?\[\[([^\[\]]+)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +216,7 @@ class Methods:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of the works it cites, in order of appearance."""
-        return _drop_duplicates(key for match in CITATION_PATTERN.finditer(self.marked) for key in match[1].split(","))
+        return find_citations(self.marked)
 
     @property
     def text(self) -> str:
@@ -296,12 +270,12 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
             if n == facts.n_comparisons
             else (f"The p-values were adjusted in families of {n:,} comparisons")
         )
-        yield f"{subject} by {ADJUSTMENT_TEXTS[adjust]}."
+        yield f"{subject} by {ADJUSTMENTS[adjust].sentence}."
     if facts.n_larger:
         yield (
             f"Where the differences of units are skewed, in {format_count(facts.n_larger, 'comparison')}, "
             "the adjusted p is the "
-            f"larger of this and that of {ADJUSTMENT_TEXTS['bootstrap-t']}, of {facts.n_resamples:,} resamples."
+            f"larger of this and that of {ADJUSTMENTS['bootstrap-t'].sentence}, of {facts.n_resamples:,} resamples."
         )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
@@ -339,7 +313,7 @@ def _describe_comparisons(facts: Facts) -> str:
 
 def _describe_p_values(facts: Facts) -> Iterator[str]:
     """Describe how p-values were computed."""
-    sided = _join_names(ALTERNATIVE_TEXTS[alternative] for alternative in facts.alternatives)
+    sided = _join_names(ALTERNATIVES[alternative].sentence for alternative in facts.alternatives)
     keys = ",".join(
         _drop_duplicates(EXACT_METHOD_SOURCES[name] for name in facts.computed if name in EXACT_METHOD_SOURCES)
     )
@@ -394,7 +368,8 @@ def _describe_intervals(facts: Facts) -> Iterator[str]:
         return
     confidence = facts.intervals[0][1]
     methods = [
-        f"{INTERVAL_TEXTS[name]}{f' with {n:,} {_name_draws(name)}' if n else ''}" for name, _, n in facts.intervals
+        f"{method.sentence}{f' with {n:,} {method.draws}' if n else ''}"
+        for method, n in ((INTERVAL_METHODS[name], n) for name, _, n in facts.intervals)
     ]
     scope = " of each comparison alone" if facts.adjusted else ""
     yield f"{100 * confidence:.4g} % confidence intervals of differences{scope} are by {_join_names(methods)}."
@@ -403,10 +378,6 @@ def _describe_intervals(facts: Facts) -> Iterator[str]:
             f"Simultaneous {100 * (1 - facts.alpha):.4g} % confidence intervals are by the largest statistic of the "
             f"studentised bootstrap [[efron1993]], in one step, with {facts.n_resamples:,} resamples."
         )
-
-
-def _name_draws(method: str) -> str:
-    return "random exchanges" if method == "inversion" else "resamples"
 
 
 MAX_NAMES, MAX_TRIAL_COUNTS = 9, 3

@@ -12,20 +12,19 @@ import numpy as np
 
 from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
-from sigdask.report.page import data as page_data
-from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
+from sigdask.report.page import grids as page_data
+from sigdask.report.page.comparisons import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
 from sigdask.report.page.rankings import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, build_sections
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
-from sigdask.report.trials import describe_trials
+from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.from_records import results_to_table
-from sigdask.results.messages.notes import list_texts, remove_kind
+from sigdask.results.fields import iter_results
+from sigdask.results.notes import list_texts, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""
@@ -108,7 +107,7 @@ def render_page(
     """
     nonempty = {name: results for name, results in sets.items() if len(results)}
     tables = [results.table for results in nonempty.values()]
-    table = Table.join(tables) if tables else results_to_table((), 0.05)
+    table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
     card = build_card(nonempty, table)
     all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
     set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]

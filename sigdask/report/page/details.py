@@ -13,19 +13,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigdask.analysis.details.details import ComparisonDetails
-from sigdask.analysis.details.histogram import EqualBars
-from sigdask.analysis.details.null_distribution import NullDistribution
-from sigdask.analysis.details.runs import Convergence
-from sigdask.analysis.details.shares import UnitShares
-from sigdask.analysis.details.units import ItemDetails, UnitDetails
+from sigdask.analysis.details import (
+    ComparisonDetails,
+    Convergence,
+    EqualBars,
+    ItemDetails,
+    NullDistribution,
+    UnitDetails,
+    UnitShares,
+)
 from sigdask.report.page.frame import PagePart
 from sigdask.report.summary.sentences import describe_size, describe_standing
 from sigdask.report.tables.cells import format_p_cell
-from sigdask.report.terminal import classical
+from sigdask.report.terminal import comparisons
+from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
 from sigdask.statistics.rounding import format_p_equals, format_signed
 from sigdask.text import format_count
 
@@ -213,7 +216,7 @@ def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
     """Yield (name, outcome, explanation) of cross-checks and classical tests of a comparison."""
     for check in r.checks:
         yield [check.name, check.verdict, check.detail]
-    for row in classical.iter_rows([r], alpha):
+    for row in comparisons.iter_rows([r], alpha):
         yield [row.name, f"p = {row.p}", row.remark]
 
 

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.tables.cells import format_letters, format_p_cell
+from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, iter_ranked
-from sigdask.results.shown_intervals import select_intervals
-from sigdask.results.table import Table
-from sigdask.results.views import iter_results
+from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem
 from sigdask.statistics.rounding import format_score, format_signed
 

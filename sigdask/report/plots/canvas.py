@@ -2,6 +2,8 @@
 
 Colours are those of Okabe and Ito (2008), which the colour-blind tell from each other; whatever a colour says, a mark,
 a fill or a dash says too, so that a figure printed in grey says the same.
+
+Write figures as reproducible bytes: no dates, fonts embedded or letters as text.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import build_extra_error
+from sigdask.errors import InputError, UnfinishedError, build_extra_error
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, GREY, INK = (
     "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#B8860B", "#8a939c", "#1c2530"
@@ -173,3 +178,61 @@ def add_legend(
 def estimate_width(texts: Sequence[str], size: float = 8) -> float:
     """Return the approximate width of the longest text, in inches, at a font size in points."""
     return max(map(len, texts), default=0) * size * 0.6 / 72
+
+
+FORMATS: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "sigdask"},
+    "pdf": {"CreationDate": None, "Creator": "sigdask", "Producer": None},
+    "png": {"Software": None},
+}
+"""What a figure can be written as, and what stands beside it in the file."""
+
+
+def rendered(figure: Figure, format_: str = "svg", description: str | None = None) -> bytes:
+    """Return the bytes of a figure's file, which are the same whenever the figure is the same.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any of this room's.
+    format_ : {"svg", "pdf", "png"}
+        SVG has its letters as text, PDF embeds their fonts.
+    description : str, optional
+        What an SVG says of itself, such as the numbers that it draws.
+
+    Raises
+    ------
+    InputError
+        There is no such format.
+    """
+    if format_ not in FORMATS:
+        raise InputError(f"a figure as {format_!r}: expected {', '.join(FORMATS)}")
+    metadata = {"Description": description} if description is not None and format_ == "svg" else {}
+    stream = BytesIO()
+    with use_style():
+        figure.savefig(stream, format=format_, metadata=FORMATS[format_] | metadata)
+    return stream.getvalue()
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure as SVG, PDF or PNG, as the ending of its file says.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any of this room's.
+    path : str or Path
+        The file, which is written anew.
+
+    Raises
+    ------
+    InputError
+        The ending is no format's.
+    UnfinishedError
+        The file cannot be written.
+    """
+    content = rendered(figure, Path(path).suffix.lower().removeprefix("."))
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,10 +1,17 @@
-"""The outcome of the checks on all comparisons, in one line."""
+"""The outcome of the checks on all comparisons, in one line.
+
+Borderline results: comparisons whose verdict a different seed, or a few more or fewer units, could change.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
 
-from sigdask.report.summary.groups import join_phrases
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from sigdask.report.summary.standings import join_phrases
 from sigdask.results.table import AGREES, DISAGREES, Table
 
 NAMES = {"second run": "second run", "sign test": "sign test", "exact value": "exact p"}
@@ -38,3 +45,69 @@ def _count_outcomes(verdict: np.ndarray) -> tuple[int, int]:
 
 def _describe_agreement(name: str, n: int, total: int) -> str:
     return name if n == total else f"{name} ({n:,} of {total:,})"
+
+
+FEW_UNITS = 2
+"""Units of usual weight that are few: two more or fewer, or one whose winner is the other system."""
+
+
+def find_borderline(table: Table) -> NDArray[np.int64]:
+    """Return the rows whose verdicts the fewest units or another seed could change, the closest first."""
+    units = estimate_units_to_turn(table)
+    rows = np.flatnonzero(_depends_on_seed(table) | (units <= FEW_UNITS))
+    return rows[np.lexsort((np.nan_to_num(table.p_value[rows], nan=1.0), units[rows]))]
+
+
+SEED, UNITS = "a different seed", "two more units"
+CAUSES = (SEED, UNITS, f"{SEED} or {UNITS}")
+
+
+def list_causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
+    """Return, for each borderline row, text on what could change its verdict: a seed, units or both."""
+    selected = table.take(rows)
+    by_seed, by_units = _depends_on_seed(selected), estimate_units_to_turn(selected) <= FEW_UNITS
+    return [
+        CAUSES[2 if seed and units else 1 - seed]
+        for seed, units in zip(by_seed.tolist(), by_units.tolist(), strict=True)
+    ]
+
+
+def merge_causes(cause_texts: Iterable[str]) -> str:
+    """Return text on what could change the verdicts of several results, given the text on each.
+
+    Examples
+    --------
+    >>> merge_causes(["two more units"]), merge_causes(["two more units", "a different seed"])
+    ('two more units', 'a different seed or two more units')
+    """
+    distinct = set(cause_texts)
+    return distinct.pop() if len(distinct) == 1 else CAUSES[2]
+
+
+def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
+    """Return an estimate for each row of how many more units of usual size would change its verdict.
+
+    Under shuffles the difference has a variance that is the sum of its units' squares, so that one more unit of usual
+    weight (their root mean square) shifts the standardised difference by 1 / sqrt(n) of n units that differ. Of an
+    adjusted p the shift is held against the level that p alone has to reach, as far as its adjustment tells: alpha
+    times p over adjusted p. Infinite where no unit differs, where so few units as there would be cannot reach the
+    level, and where there is no p.
+    """
+    p = table.p_value
+    sides = np.where([value == "two-sided" for value in table.alternative.values], 2.0, 1.0)[table.alternative.codes]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, p / table.p_adjusted)
+        level = table.alpha * share
+        shift = np.abs(special.ndtri(p / sides) - special.ndtri(level / sides))
+    units = shift * np.sqrt(table.n_discordant)
+    min_p = np.ldexp(sides, -np.minimum(table.n_discordant + FEW_UNITS, 1000).astype(np.int32))
+    is_reachable = (table.n_discordant > 0) & (min_p <= level)
+    return np.where(is_reachable & ~np.isnan(units), units, np.inf)
+
+
+def _depends_on_seed(table: Table) -> NDArray[np.bool_]:
+    """Return a mask of the rows whose verdict another seed could change: p's Monte Carlo interval contains alpha."""
+    single = (table.p_low <= table.alpha) & (table.alpha < table.p_high) & ~table.exact
+    adjusted = (table.p_adjusted_low <= table.alpha) & (table.alpha < table.p_adjusted_high)
+    is_open = np.where(np.isnan(table.p_adjusted), single, adjusted)
+    return np.asarray((is_open | (table.decision == -1)) & (table.n_discordant > 0))

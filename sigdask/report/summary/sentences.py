@@ -1,39 +1,34 @@
-"""Sentences about a comparison, and the line that makes results reproducible."""
+"""Sentences about a comparison, and the line that makes results reproducible.
+
+Sizes of differences in words: points of 100 for shares, else the metric's own units.
+
+One comparison as a sentence: which system is better, whether it is significant, and by how much.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 
-from sigdask.randomization.stream.swaps import SCHEME
+from sigdask.metrics import SHARES
+from sigdask.randomization.stream import SCHEME
 from sigdask.report.tables.cells import (
-    INTERVAL_METHOD_NAMES,
     describe_method,
     format_confidence,
     format_ends,
     format_interval,
     is_bounded,
 )
+from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
+from sigdask.results.columns import format_deciding, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.record import OtherUnitResult, Result
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson
 from sigdask.statistics.rounding import format_limits, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, make_printable
-
-BOOTSTRAP_T = "the step-down studentised bootstrap"
-ADJUSTED = {
-    "holm": "Holm",
-    "hochberg": "Hochberg",
-    "bh": "Benjamini-Hochberg (false discovery rate)",
-    "by": "Benjamini-Yekutieli (false discovery rate)",
-    "max-t": "step-down max-T on shared swaps",
-    "max-t:raw": "step-down max-T, not studentised, on shared swaps",
-    "single-step-max-t": "single-step max-T on shared swaps",
-    "bootstrap-t": BOOTSTRAP_T,
-    "tukey": "randomised Tukey HSD",
-}
 
 
 def describe_standing(r: Result, alpha: float) -> str:
@@ -47,12 +42,12 @@ def describe_standing(r: Result, alpha: float) -> str:
     if not r.decision(alpha):
         words = f"scores {'higher' if r.higher_is_better else 'lower'} than"
         aside = "" if r.higher_is_better else " (lower is better)"
-    sided = {"two-sided": "two-sided", "greater": "one-sided, A > B", "less": "one-sided, A < B"}[r.alternative]
     adjusted = "" if r.p_adjusted is None else f"; adjusted {format_p_equals(r.p_adjusted, alpha)}"
     return (
         f"{better} {words} {other}, {format_score(score)} against {format_score(against)}{aside}; "
         f"{_format_p(r, alpha)} "
-        f"({_describe_precision(r, alpha)}; {sided}; {r.n_discordant:,} of {format_count(r.n_units, 'unit')} "
+        f"({_describe_precision(r, alpha)}; {ALTERNATIVES[r.alternative].label}; "
+        f"{r.n_discordant:,} of {format_count(r.n_units, 'unit')} "
         f"discordant){adjusted}: "
         f"{verdict}{'' if r.decision(alpha) is None else f' at {alpha:g}'}."
     )
@@ -103,7 +98,7 @@ def describe_size(r: Result) -> str:
     return (
         f"{r.a} - {r.b} = {format_signed(r.difference)}, {label}{100 * interval_shown.confidence:.4g} % interval "
         f"{format_interval(r)} "
-        f"({INTERVAL_METHOD_NAMES.get(interval_shown.method, interval_shown.method)} by "
+        f"({INTERVAL_METHODS[interval_shown.method].name} by "
         f"{r.unit}{draws_text}){simultaneous_text}{d}"
     )
 
@@ -132,7 +127,7 @@ def _describe_family(results: ComparisonResults) -> str:
         return ""
     trials_text = "" if note.n_trials is None else f", {note.n_trials:,} {name_trials(note)}"
     n = f"{note.n_comparisons:,} comparison{'s' * (note.n_comparisons != 1)}"
-    return f"; p adjusted by {ADJUSTED[note.adjust]} over {n}{trials_text}"
+    return f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}{trials_text}"
 
 
 def name_trials(note: FamilyNote) -> str:
@@ -143,3 +138,251 @@ def name_trials(note: FamilyNote) -> str:
 def is_adjusted(table: Table) -> bool:
     """Return whether any p was adjusted."""
     return not bool(np.isnan(table.p_adjusted).all())
+
+
+MOST_DECIMALS = 10
+
+LARGEST_PLAIN = 1e16
+"""From which a number is written in scientific notation: its further digits say nothing."""
+
+
+def find_metrics_in_points(table: Table) -> frozenset[str]:
+    """Return the names of the metrics whose differences are written in points of 100.
+
+    A column of scores may be called accuracy and stand in per cent: where a score is above 1 it is no share.
+    """
+    largest = np.zeros(len(table.metric.values))
+    for scores in (table.score_a, table.score_b):
+        np.fmax.at(largest, table.metric.codes, np.abs(scores))
+    large = {
+        score.name for score, max_score in zip(table.metric.values, largest.tolist(), strict=True) if max_score > 1
+    }
+    return frozenset(score.name for score in table.metric.values if _is_share(score.name)) - large
+
+
+def _is_share(name: str) -> bool:
+    return re.split(r"[\[:]", name, maxsplit=1)[0].casefold() in SHARES
+
+
+def format_amount(difference: float, ends: tuple[float, float] | None = None, *, points: bool) -> str:
+    """Return the size of a difference as text, with its interval.
+
+    Parameters
+    ----------
+    difference : float
+        In the metric's units.
+    ends : tuple of float, optional
+        The interval's.
+    points : bool
+        Whether it is told in points of 100.
+
+    Examples
+    --------
+    >>> format_amount(0.1226, (0.019, 0.2338), points=True), format_amount(0.6172, points=False)
+    ('12.3 points [1.9, 23.4]', '0.62')
+    >>> format_amount(1e300, points=False), format_amount(1e-300, (-1e-300, 3e-300), points=False)
+    ('1e+300', '1e-300 [-1e-300, 3e-300]')
+    """
+    scale = 100 if points else 1
+    low, high = ends or (math.nan, math.nan)
+    n_decimals = _count_decimals(scale * difference, scale * (high - low))
+    size = _format_decimals(scale * difference, n_decimals)
+    size += "" if not points else " point" if float(size) == 1 else " points"
+    return size if ends is None else f"{size} {_format_bracketed(scale * low, scale * high, n_decimals)}"
+
+
+def format_interval_ends(difference: float, low: float, high: float, *, points: bool) -> str:
+    """Return the ends of an interval in the metric's units, with as many digits as `format_amount`.
+
+    Examples
+    --------
+    >>> (format_interval_ends(0.1226, 0.019, 0.2338, points=True),
+    ...  format_interval_ends(-1.5, -math.inf, math.inf, points=False))
+    ('[0.019, 0.234]', '[no bounds]')
+    """
+    scale, extra_decimals = (100, 2) if points else (1, 0)
+    return _format_bracketed(low, high, _count_decimals(scale * difference, scale * (high - low)) + extra_decimals)
+
+
+def _format_bracketed(low: float, high: float, n_decimals: int) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "[no bounds]"
+    return f"[{_format_end(low, n_decimals)}, {_format_end(high, n_decimals)}]"
+
+
+def _format_end(value: float, n_decimals: int) -> str:
+    """Return an end of an interval as text, with more decimals if it would otherwise be written as 0."""
+    if math.isinf(value) or value == 0 or round(value, n_decimals) != 0:
+        return _format_decimals(value, n_decimals)
+    return _format_decimals(value, min(-math.floor(math.log10(abs(value))), MOST_DECIMALS))
+
+
+def _format_decimals(value: float, n_decimals: int) -> str:
+    is_hidden = value != 0 and n_decimals >= MOST_DECIMALS and round(value, n_decimals) == 0
+    if not math.isfinite(value) or abs(value) >= LARGEST_PLAIN or is_hidden:
+        return f"{value:.3g}"
+    return f"{round(value, n_decimals) + 0.0:.{n_decimals}f}"
+
+
+def _count_decimals(difference: float, width: float) -> int:
+    """Return the number of decimals that shows two digits of a difference, or fewer if its interval is wide."""
+    size = abs(difference)
+    tenth = width / 10 if math.isfinite(width) else 0.0
+    large = max(size, tenth)
+    needed = 1 - math.floor(math.log10(large)) if large > 0 else 1
+    if 0 < size < tenth:
+        needed = max(needed, -math.floor(math.log10(size)))  # it is not written as 0
+    return min(max(needed, 1), MOST_DECIMALS)
+
+
+def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
+    """Return the outcome of a comparison as a sentence, without a full stop.
+
+    Parameters
+    ----------
+    r : Result
+        The comparison.
+    alpha : float
+        Level of the verdict.
+    points : bool
+        Whether the difference is told in points of 100.
+    where : str
+        What of several test sets or subsets it is of.
+
+    Examples
+    --------
+    "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)"
+    """
+    metric = r.metric + where
+    if math.isnan(r.difference):
+        return f"{r.a} and {r.b} cannot be compared on {metric}: a score is missing"
+    if r.n_trials == 0 and r.exact is None and r.method != "exact":
+        return f"{r.a} and {r.b} are not compared yet on {metric}: no trial is counted"
+    if r.n_discordant == 0:
+        return f"{r.a} and {r.b} do not differ on {metric}: no {r.unit} differs in what it counts"
+    describe_difference = (
+        _describe_not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _describe_two_sided
+    )
+    return (
+        f"{describe_difference(r, alpha, points, where)}{describe_doubt(r, alpha, points=points)}; "
+        f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
+    )
+
+
+def describe_contradiction(r: Result, alpha: float) -> str:
+    """Return a clause if the interval and the test disagree on whether the difference can be 0, else "".
+
+    A one-sided test is held against the end of the interval that lies on its side.
+    """
+    decision, ends, is_other = r.decision(alpha), r.interval_simultaneous, False
+    if ends is None and r.interval is not None:
+        ends = r.interval.low, r.interval.high
+        is_other = abs(r.interval.confidence - (1 - alpha)) > 1e-9  # rounding of 1 - 0.95
+    if ends is None or decision is None:
+        return ""
+    low, high = ends
+    excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
+    if excludes == decision:
+        return ""
+    is_adjusted = r.p_adjusted is not None and not math.isnan(r.p_adjusted)
+    test_kind = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
+    test = " ".join(filter(None, ["one-sided" if r.alternative != "two-sided" else "", test_kind, "test"]))
+    return (
+        f"; the {_name_interval(r, is_adjusted=is_adjusted, is_other=is_other)} interval "
+        f"{'excludes' if excludes else 'contains'} 0, the {test} {'rejects' if decision else 'does not reject'}"
+        f"{f' at {alpha:g}' if is_other else ''}"
+    )
+
+
+def _name_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
+    """Return words for the kind of interval, with its confidence if that is not 1 minus the test's level."""
+    if r.interval_simultaneous is not None or r.interval is None:
+        return "simultaneous"
+    sides = "two-sided " if r.alternative != "two-sided" and r.interval.method != "conditional-exact" else ""
+    percent = f"{100 * r.interval.confidence:.4g} % " if is_other else ""
+    return f"{'unadjusted ' if is_adjusted else ''}{percent}{sides}{INTERVAL_METHODS[r.interval.method].kind}"
+
+
+def _describe_two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
+    better, decision = r.better(), r.decision(alpha)
+    if better is None:
+        return f"{r.a} and {r.b} score the same on {r.metric}{where}, {format_score(r.score_a)}"
+    other = r.b if better == r.a else r.a
+    metric = r.metric + ("" if r.higher_is_better else " (lower is better)") + where
+    if decision:
+        return f"{better} is better than {other} on {metric} by {format_lead(r, points=points)}"
+    lead_text = f"{better} is ahead by {format_lead(r, points=points)}"
+    if decision is None:
+        return f"Whether {better} is better than {other} on {metric} is undecided at {alpha:g}: {lead_text}"
+    return f"{r.a} and {r.b} are not significantly different on {metric}: {lead_text}"
+
+
+def _describe_not_shown(r: Result, _alpha: float, points: bool, where: str) -> str:
+    """Return a sentence that the system is not significantly better in the direction that was tested."""
+    tested, other = ("higher", "lower") if r.alternative == "greater" else ("lower", "higher")
+    scores_text = (
+        f"it scores {format_lead(r, points=points)} "
+        f"{tested if (r.difference > 0) == (r.alternative == 'greater') else other}"
+    )
+    if r.difference == 0:
+        scores_text = f"both score {format_score(r.score_a)}"
+    return f"{r.a} does not score significantly {tested} than {r.b} on {r.metric}{where}: {scores_text}"
+
+
+def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
+    """Return a clause on what makes a verdict questionable, such as few deciding units; "" if nothing does.
+
+    Parameters
+    ----------
+    r : Result
+        The comparison.
+    alpha : float
+        Level of the verdict.
+    points : bool
+        Whether the difference is told in points of 100.
+    """
+    assumptions = {assumption.kind: assumption for assumption in r.assumptions}
+    if (few_units := assumptions.get("few-units-decide")) is not None and few_units.n_deciding:
+        text = format_deciding(few_units.n_deciding, r.n_units, r.unit)
+        return f", but {text} it" if r.decision(alpha) else f", and {text} it"
+    if "skewed-differences" in assumptions:
+        return f", but the differences of {pluralize(r.unit)} are skewed"
+    sign = assumptions.get("one-sign")
+    if sign is None or sign.unseen_rate is None or not r.decision(alpha):
+        return ""
+    size = sign.cancelling_size
+    lost = "" if size is None else f", and {format_amount(size, points=points)} lost on each would cancel it"
+    none = f"with none of {r.n_units:,} {pluralize(r.unit, r.n_units)} against it"
+    return f", {none} (at 95 % confidence up to {100 * sign.unseen_rate:.2g} % may be{lost})"
+
+
+def format_verdict_p(r: Result, alpha: float) -> str:
+    """Return the p that the verdict uses as text: the adjusted one, else p and how it was computed."""
+    if math.isnan(r.p_value):
+        return f"p in {format_limits(*r.p_interval, alpha)} ({format_confidence(r)} interval; {describe_method(r)})"
+    if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
+        return f"adjusted {format_p_equals(r.p_adjusted, alpha)}"
+    if is_bounded(r) and r.method != "exact":
+        return f"p in {format_limits(*r.p_interval, alpha)} (bounds of the exact p)"
+    return f"{format_p_equals(r.p_value, alpha)}{_format_sidedness(r)} ({describe_method(r)})"
+
+
+def _format_sidedness(r: Result) -> str:
+    return "" if r.alternative == "two-sided" else ", one-sided"
+
+
+def format_lead(r: Result, *, points: bool) -> str:
+    """Return by how much the better system is ahead as text, with an interval of this lead.
+
+    Beside an adjusted p it is the simultaneous one. Where there is none, the comparison's own is called unadjusted.
+    """
+    interval, ends = r.interval_simultaneous, None
+    unadjusted_text = (
+        "" if r.p_adjusted is None or interval is not None or r.interval is None else " (interval unadjusted)"
+    )
+    if interval is None and r.interval is not None:
+        interval = r.interval.low, r.interval.high
+    if interval is not None:
+        low, high = interval
+        ends = (low, high) if r.difference > 0 or r.difference == 0 else (-high, -low)
+    return format_amount(abs(r.difference), ends, points=points) + unadjusted_text

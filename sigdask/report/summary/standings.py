@@ -1,17 +1,33 @@
-"""Which system leads in each comparison, and by how much, in groups (a test set, subset and metric), as arrays."""
+"""Which system leads in each comparison, and by how much, in groups (a test set, subset and metric), as arrays.
+
+What headlines are written from: comparisons, or verdicts over all sets, in groups, with words for them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.grouping import number_rows
-from sigdask.results.comparisons import ResultAcrossSets
+from sigdask.counts.factors import number_rows
+from sigdask.report.summary.sentences import (
+    describe_comparison,
+    describe_doubt,
+    find_metrics_in_points,
+    format_amount,
+    format_lead,
+    format_verdict_p,
+)
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
+from sigdask.results.fields import get_result
 from sigdask.results.ranking import index_systems
 from sigdask.results.table import Table
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count
 
 Integers = NDArray[np.int64]
 PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
@@ -164,3 +180,251 @@ class Standings:
 def _compute_signs(table: Table) -> NDArray[np.float64]:
     signs = np.array([1.0 if score.higher_is_better else -1.0 for score in table.metric.values])
     return signs[table.metric.codes]
+
+
+class VerdictGroups(Protocol):
+    """Verdicts in groups (a test set, subset and metric each), with the words that describe them."""
+
+    @property
+    def standings(self) -> Standings:
+        """Which system leads in each verdict, and by how much."""
+        ...
+
+    @property
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups: "on" a metric, with test set and subset where there are several."""
+        ...
+
+    @property
+    def noun(self) -> str:
+        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
+        ...
+
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return text that names several groups, each followed by its text from `texts`."""
+        ...
+
+    def describe(self, row: int) -> str:
+        """Return the verdict of a row as a sentence."""
+        ...
+
+    def format_lead(self, row: int) -> str:
+        """Return text on how far the better system of a row is ahead."""
+        ...
+
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on what makes the verdict of a row questionable; usually empty."""
+        ...
+
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many rows are doubtful, or "" if no more than those mentioned."""
+        ...
+
+    def format_p(self, row: int) -> str:
+        """Return the p-value that the verdict of a row uses as text."""
+        ...
+
+
+@dataclass(frozen=True)
+class SingleComparisons:
+    """Verdicts on single comparisons, grouped by test set, subset and metric."""
+
+    table: Table
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Which system leads in each comparison, and by how much."""
+        return Standings.from_table(self.table)
+
+    @cached_property
+    def _metrics_in_points(self) -> frozenset[str]:
+        return find_metrics_in_points(self.table)
+
+    @cached_property
+    def noun(self) -> str:
+        """Word for what the groups differ by."""
+        table = self.table
+        columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
+        varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
+        return varying[0] if len(varying) == 1 else "comparisons"
+
+    @cached_property
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups."""
+        return [
+            f"on {self._describe_metric(row)}{self._describe_subset(row)}" for row in self.standings.first_rows.tolist()
+        ]
+
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return text that names several groups, each with its text; a metric shared by all is named once."""
+        rows = self.standings.first_rows[list(groups)].tolist()
+        is_same_metric = self.noun in {"subsets", "test sets"}
+        labels = [
+            self._describe_subset(row).removeprefix(" in ")
+            if is_same_metric
+            else self._describe_metric(row) + self._describe_subset(row)
+            for row in rows
+        ]
+        parts = join_phrases([name + text for name, text in zip(labels, texts, strict=True)])
+        return f"on {self._describe_metric(rows[0])} in {parts}" if is_same_metric else f"on {parts}"
+
+    def _describe_metric(self, row: int) -> str:
+        score = self.table.metric[row]
+        return score.name + ("" if score.higher_is_better else " (lower is better)")
+
+    def _describe_subset(self, row: int) -> str:
+        """Return the test set and subset of a row, where there are several."""
+        subset = self.table.subset[row]
+        codes = self.table.test_set.codes
+        parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
+        parts += [f"{subset.column} {subset.value}"] if subset is not None else []
+        return f" in {', '.join(parts)}" if parts else ""
+
+    def describe(self, row: int) -> str:
+        """Return one comparison as a sentence."""
+        points = self.table.metric[row].name in self._metrics_in_points
+        return describe_comparison(
+            get_result(self.table, row), self.table.alpha, points=points, where=self._describe_subset(row)
+        )
+
+    def format_lead(self, row: int) -> str:
+        """Return text on how far the better system of a comparison is ahead."""
+        return format_lead(get_result(self.table, row), points=self.table.metric[row].name in self._metrics_in_points)
+
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on what makes the verdict of a comparison questionable, or ""."""
+        return describe_doubt(
+            get_result(self.table, row), self.table.alpha, points=self.table.metric[row].name in self._metrics_in_points
+        )
+
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many comparisons are doubtful, or "" if no more than those mentioned."""
+        return describe_doubts(self.table, rows, mentioned)
+
+    def format_p(self, row: int) -> str:
+        """Return the p of the verdict as text."""
+        return format_verdict_p(get_result(self.table, row), self.table.alpha)
+
+
+@dataclass(frozen=True)
+class JointVerdicts:
+    """Verdicts over all test sets or subsets together, grouped by metric."""
+
+    table: Table
+    verdicts: tuple[ResultAcrossSets, ...]
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Which system leads in each verdict, and by how much."""
+        return Standings.from_joint_verdicts(self.table, self.verdicts)
+
+    @property
+    def noun(self) -> str:
+        """Word for what the groups differ by."""
+        return "metrics"
+
+    @cached_property
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups."""
+        return [f"on {self._describe_metric(row)}" for row in self.standings.first_rows.tolist()]
+
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return text that names several metrics, each followed by its text from `texts`."""
+        rows = self.standings.first_rows[list(groups)].tolist()
+        return f"on {join_phrases([self._describe_metric(row) + text for row, text in zip(rows, texts, strict=True)])}"
+
+    @cached_property
+    def _metrics_in_points(self) -> frozenset[str]:
+        return find_metrics_in_points(self.table)
+
+    @cached_property
+    def _lower_is_better(self) -> set[str]:
+        return {score.name for score in self.table.metric.values if not score.higher_is_better}
+
+    def _describe_metric(self, row: int) -> str:
+        v = self.verdicts[row]
+        return (
+            f"{v.metric}{' (lower is better)' if v.metric in self._lower_is_better else ''} (mean of {v.n_sets} sets)"
+        )
+
+    def describe(self, row: int) -> str:
+        """Return one verdict as a sentence."""
+        v, c = self.verdicts[row], self.standings
+        if v.difference == 0:
+            return f"{v.a} and {v.b} score the same on {self._describe_metric(row)}; {self.format_p(row)}"
+        better = c.get_winner(row)
+        if c.decision[row] == 1:
+            other = v.b if better == v.a else v.a
+            size = f"{self.format_lead(row)}{self.describe_doubt(row)}"
+            return f"{better} is better than {other} on {self._describe_metric(row)} by {size}; {self.format_p(row)}"
+        if not c.is_two_sided:
+            return (
+                f"{v.a} and {v.b} show no difference in the direction tested on {self._describe_metric(row)}; "
+                f"{self.format_p(row)}"
+            )
+        return (
+            f"{v.a} and {v.b} are not significantly different on {self._describe_metric(row)}: {better} is ahead by "
+            f"{self.format_lead(row)}{self.describe_doubt(row)}; {self.format_p(row)}"
+        )
+
+    def format_lead(self, row: int) -> str:
+        """Return text on how far the better system of a verdict is ahead."""
+        v = self.verdicts[row]
+        return format_amount(abs(v.difference), points=v.metric in self._metrics_in_points)
+
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on the sets in which few units decide or differences are skewed."""
+        v, table = self.verdicts[row], self.table
+        sides = zip(table.a.to_list(), table.b.to_list(), table.metric.to_list(), strict=True)
+        rows = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
+        n = int(np.count_nonzero(table.is_skewed[rows]))
+        return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
+
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
+        """Return a clause on how many comparisons on single sets are doubtful."""
+        return describe_doubts(self.table, range(len(self.table)), ())
+
+    def format_p(self, row: int) -> str:
+        """Return the p of the verdict as text."""
+        v, alpha = self.verdicts[row], self.table.alpha
+        if v.p_adjusted is not None:
+            return f"adjusted {format_p_equals(v.p_adjusted, alpha)}"
+        method_text = "exact" if v.method == "exact" else format_count(v.n_trials, "trial")
+        return f"{format_p_equals(v.p_value, alpha)} ({method_text})"
+
+
+def describe_doubts(table: Table, rows: Sequence[int], mentioned: Sequence[int]) -> str:
+    """Return a clause on how many comparisons are doubtful, as few units decide or differences are skewed.
+
+    Parameters
+    ----------
+    table : Table
+        All comparisons.
+    rows : sequence of int
+        Those that are meant.
+    mentioned : sequence of int
+        Those of which it was said already: nothing more is said where there are no others.
+    """
+    fires = table.is_skewed[[*rows]]
+    n, already = int(np.count_nonzero(fires)), int(np.count_nonzero(table.is_skewed[[*mentioned]])) if mentioned else 0
+    if n <= already:
+        return ""
+    return f"; in {n:,} of {len(fires):,} comparisons few units decide or differences are skewed"
+
+
+def join_phrases(parts: Sequence[str]) -> str:
+    """Join phrases with commas and a final "and".
+
+    Examples
+    --------
+    >>> join_phrases(["a"]), join_phrases(["a", "b"]), join_phrases(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def build_verdict_groups(results: ComparisonResults) -> VerdictGroups:
+    """Return the verdicts that a headline describes: those over all sets where requested, else comparisons."""
+    if results.together:
+        return JointVerdicts(results.table, results.together)
+    return SingleComparisons(results.table)

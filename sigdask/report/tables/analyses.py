@@ -11,16 +11,17 @@ import numpy as np
 from sigdask.report.tables.cells import format_letters
 from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, format_numbers, format_p_values
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
+from sigdask.report.wording import ADJUSTMENTS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.text import format_count, format_list
 
 if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-    from sigdask.analysis.independence.results import IndependenceResults
-    from sigdask.analysis.power.results import PowerResults
+    from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+    from sigdask.analysis.independence import IndependenceResults
+    from sigdask.analysis.power import PowerResults
     from sigdask.results.ranking import SystemRanking
-    from sigdask.statistics.power.crossing import Estimate
+    from sigdask.statistics.power import Estimate
 
 
 def build_ranking_table(ranking: SystemRanking) -> PaperTable:
@@ -99,18 +100,6 @@ def _build_average_precision_tables(evaluation: RankingEvaluation) -> Iterator[P
     yield PaperTable(title, (TableSection("", columns),), legend, method, cited)
 
 
-ADJUSTMENT_TEXTS = {
-    "holm": "Holm's procedure", "hochberg": "Hochberg's procedure", "bh": "the procedure of Benjamini and Hochberg",
-    "by": "the procedure of Benjamini and Yekutieli",
-}  # fmt: skip
-ADJUSTMENT_SOURCES = {
-    "holm": ("holm1979",),
-    "hochberg": ("hochberg1988",),
-    "bh": ("benjamini1995",),
-    "by": ("benjamini2001",),
-}
-
-
 def build_independence_table(results: IndependenceResults) -> PaperTable:
     """Return a table with a row per test of independence."""
     verdicts = [result.verdict(results.alpha) for result in results]
@@ -145,9 +134,10 @@ def build_independence_table(results: IndependenceResults) -> PaperTable:
         f"Label permutation, {sides}; exact p of {n_exact:,} of {format_count(len(results), 'test')}{sampled}.",
         f"sigdask {get_version()}, seed {results.seed}.",
     )
-    adjust_text = f"p adjusted by {ADJUSTMENT_TEXTS[results.adjust]}" if results.adjust != "none" else "not adjusted"
+    adjust_text = f"p adjusted by {ADJUSTMENTS[results.adjust].name}" if results.adjust != "none" else "not adjusted"
     legend = (f"{SIGNIFICANT}: significant at {results.alpha:g}, {adjust_text} for the number of tests.",)
-    cited = ("fisher1935", "noreen1989", *ADJUSTMENT_SOURCES.get(results.adjust, ()), "sigdask")
+    adjust_sources = find_citations(ADJUSTMENTS[results.adjust].sentence) if results.adjust != "none" else ()
+    cited = ("fisher1935", "noreen1989", *adjust_sources, "sigdask")
     return PaperTable("Labellings beside what chance gives.", (TableSection("", columns),), legend, method, cited)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sigdask.report.wording import INTERVAL_METHODS
 from sigdask.results.record import Result
 from sigdask.statistics.rounding import format_p, format_signed
 from sigdask.text import format_count
@@ -14,16 +15,6 @@ MOST_LETTERS = 20
 
 NOISE = 1e-12
 """Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
-
-INTERVAL_METHOD_NAMES = {
-    "bootstrap-bca": "BCa bootstrap",
-    "bootstrap-percentile": "percentile bootstrap",
-    "tango": "Tango's score interval",
-    "inversion": "the test inverted",
-    "conditional-exact": "conditional exact interval",
-    "normal": "normal, by the jackknife",
-}
-"""Words for how intervals are had."""
 
 
 def format_p_cell(p: float | None, alpha: float) -> str:
@@ -68,8 +59,7 @@ def format_interval_cell(r: Result) -> str:
         return ""
     label = "" if r.p_adjusted is None else "unadjusted, "
     return (
-        f"{format_interval(r)} ({label}{100 * r.interval.confidence:.4g} %, "
-        f"{INTERVAL_METHOD_NAMES.get(r.interval.method, r.interval.method)})"
+        f"{format_interval(r)} ({label}{100 * r.interval.confidence:.4g} %, {INTERVAL_METHODS[r.interval.method].name})"
     )
 
 

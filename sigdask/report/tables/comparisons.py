@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.description import describe_test, list_sources, list_used
-from sigdask.report.summary.amounts import LARGEST_PLAIN, find_metrics_in_points
+from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
 from sigdask.report.tables.cells import format_letters
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.results.columns.coded import CodedColumn, Subset, Value
+from sigdask.results.columns import CodedColumn, Subset, Value
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemScores, build_ranking, collect_scores, group_rows, is_ranked
-from sigdask.results.shown_intervals import select_intervals
-from sigdask.results.table import Table
+from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
 

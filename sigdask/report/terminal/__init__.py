@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.summary import verdict
-from sigdask.report.summary.amounts import find_metrics_in_points
-from sigdask.report.summary.sentences import describe_settings, is_adjusted
-from sigdask.report.summary.verdict import Verdict
-from sigdask.report.terminal import classical, details, families, ranking, remarks, tables
-from sigdask.report.terminal.remarks import MOST_ALARMS, select_warnings
-from sigdask.report.trials import describe_stopping, describe_trials
+from sigdask.report.summary import headline
+from sigdask.report.summary.headline import Verdict
+from sigdask.report.summary.sentences import describe_settings, find_metrics_in_points, is_adjusted
+from sigdask.report.terminal import comparisons, remarks
+from sigdask.report.terminal.remarks import MOST_ALARMS, describe_stopping, describe_trials, select_warnings
 from sigdask.results import signature
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
-from sigdask.results.views import iter_results
 from sigdask.text import format_count, make_printable
 
 __all__ = ["MOST_ALARMS", "render", "select_warnings"]
@@ -51,16 +49,16 @@ def render(
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
-    summary = verdict.build_verdict(results)
+    summary = headline.build_verdict(results)
     parts = [format_answer(summary)]
     if not len(results):
         return parts[0]
-    parts += families.format_families(results, width, everything=everything)
-    parts += ranking.format_rankings(results, summary, width, everything=everything, verbose=verbose)
+    parts += comparisons.format_families(results, width, everything=everything)
+    parts += comparisons.format_rankings(results, summary, width, everything=everything, verbose=verbose)
     rows = _select_rows(results, summary, is_ranked=summary.is_ranking, everything=everything, verbose=verbose)
     shown = [*iter_results(results.table.take(rows))]
     title = remarks.format_title(summary) if summary.is_ranking and len(rows) < len(results) else ""
-    parts += tables.format_comparisons(
+    parts += comparisons.format_comparisons(
         shown, results.alpha, width, points=find_metrics_in_points(results.table), title=title
     )
     parts += _describe_rest(results, summary, len(rows))
@@ -69,7 +67,7 @@ def render(
         detailed = (
             shown if verbose and everything else shown[:MOST_DETAILED] if verbose or len(shown) <= MOST_DETAILED else []
         )
-        parts += details.format_details(detailed, results.alpha)
+        parts += comparisons.format_details(detailed, results.alpha)
         parts += list(describe_trials(results))
     else:
         parts += list(describe_stopping(results))
@@ -128,8 +126,8 @@ def _format_classical(
 ) -> list[str]:
     """Return classical tests if comparisons are few, else a hint where to find them."""
     if len(results) <= MOST_DETAILED or everything:
-        return classical.format_tests(shown, results.alpha, width)
-    return [classical.TESTS_HINT] if results.table.tests else []
+        return comparisons.format_tests(shown, results.alpha, width)
+    return [comparisons.TESTS_HINT] if results.table.tests else []
 
 
 def _format_shared(results: ComparisonResults, *, verbose: bool) -> list[str]:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sigdask.analysis.independence.results import Independence, IndependenceResults
-from sigdask.randomization.stream.swaps import SCHEME
+from sigdask.analysis.independence import Independence, IndependenceResults
+from sigdask.randomization.stream import SCHEME
 from sigdask.report.layout import format_table
 from sigdask.report.tables.cells import format_p_cell
+from sigdask.report.wording import ALTERNATIVES
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.rounding import format_limits, format_p_equals, format_score
 from sigdask.text import format_count, make_printable
 
 MOST_SENTENCES = 12
 """Tests up to which each is told in words."""
-
-ALTERNATIVE_TEXTS = {
-    "greater": "one-sided: more than chance",
-    "less": "one-sided: less than chance",
-    "two-sided": "two-sided: as far from chance",
-}
 
 
 def render(results: IndependenceResults, *, width: int | None = None) -> str:
@@ -71,7 +66,7 @@ def _iter_sentences(result: Independence, alpha: float) -> Iterator[str]:
     yield make_printable(
         f"{result.metric}: {result.a} against {result.b}, {format_score(result.score)}, where independent labels score "
         f"{format_score(result.expected + 0.0)}; {format_p_equals(result.p_value, alpha)} ({basis}; "
-        f"{ALTERNATIVE_TEXTS[result.alternative]}; "
+        f"{ALTERNATIVES[result.alternative].against_chance}; "
         f"{format_count(result.n_items, 'item')}{strata_text}){_format_adjusted_p(result, alpha)}: "
         f"{verdict}{level_text}."
     )

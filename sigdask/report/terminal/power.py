@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from sigdask.analysis.power.results import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
+from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
 from sigdask.report.layout import format_table
-from sigdask.statistics.power.crossing import Estimate
+from sigdask.statistics.power import Estimate
 from sigdask.text import format_count, format_list, make_printable
 
 MOST_SHOWN = 40

@@ -5,10 +5,17 @@
 anywhere. The parts add up to what `combine_parts` takes.
 """
 
-from sigdask.statistics.exact.planning import MethodLimits, choose_method, iter_methods
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
 from sigdask.statistics.exact.result import TAILS, ChosenMethod, ExactTails, NoMethod, PValueLimits, TooLargeError
-from sigdask.statistics.exact.solving import approximate, combine_parts, count_parts, solve
+from sigdask.statistics.exact.solving import (
+    MethodLimits,
+    approximate,
+    choose_method,
+    combine_parts,
+    count_parts,
+    iter_methods,
+    solve,
+)
 
 __all__ = [
     "TAILS",

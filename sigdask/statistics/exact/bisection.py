@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 
-from sigdask.statistics.exact.classes import Cells, Integers
-from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
+from sigdask.statistics.exact import binomials
+from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
+from sigdask.statistics.exact.problems import Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
+from sigdask.statistics.exact.quotient_grids import estimate_log_p
 from sigdask.statistics.exact.result import Check, TailProbability
-from sigdask.statistics.exact.step_grids import estimate_log_p
-from sigdask.statistics.exact.sums import binomials
-from sigdask.statistics.exact.ties import TieRule
 
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13
-ROUNDOFF = 2.0**-53
 MAX_TABLE_SIZE = 2**13
 """Places of a table that is looked at as a whole: fewer calls take less than fewer decisions."""
 
@@ -55,8 +53,9 @@ class ArrangementTable:
         return counts[self.across], counts[self.along] if self.along >= 0 else 0
 
     @staticmethod
-    def from_problem(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
+    def from_problem(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> ArrangementTable | None:
         """Return the table of a problem that bisection can search; None if scores are not monotone or may be 0/0."""
+        assert isinstance(problem, QuotientProblem)
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
             return None
@@ -115,43 +114,41 @@ def is_exact(n: int) -> bool:
     return n <= binomials.LARGEST_FRACTION
 
 
-def estimate_operations(table: ArrangementTable, expected: float) -> int:
-    """Return the estimated nanoseconds of the bisection, if the log of p is about `expected`."""
+def estimate_cost(table: ArrangementTable, expected: float) -> tuple[int, int]:
+    """Return the estimated nanoseconds and bytes of the bisection, if the log of p is about `expected`."""
     across, along = table.widths
-    low, high = _find_row_range(table, expected)
+    n, (low, high) = table.cells.n, _find_row_range(table, expected)
     searched = 2 * (high - low + 1) * (across + 1).bit_length() * NANOSECONDS_PER_DECISION
-    return searched + ((across + along) * (table.cells.n // 8 + 40) if is_exact(table.cells.n) else 40 * (high - low))
+    row_bytes = 400 * (high - low + 1)
+    if is_exact(n):
+        return searched + (across + along) * (n // 8 + 40), row_bytes + n**2 // 8
+    return searched + 40 * (high - low), row_bytes + 100 * across
 
 
-def estimate_bytes(table: ArrangementTable, expected: float) -> int:
-    """Return the estimated memory in bytes."""
-    low, high = _find_row_range(table, expected)
-    return 400 * (high - low + 1) + (table.cells.n**2 // 8 if is_exact(table.cells.n) else 100 * table.widths[0])
-
-
-def count_arrangements(table: ArrangementTable, decision: TieRule) -> tuple[int, int]:
+def count_arrangements(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> list[int]:
     """Return how many arrangements have a difference of at least |t|, and how many a larger one."""
+    table = ArrangementTable.from_problem(problem, decision)
+    assert table is not None
     across, along = table.widths
-    tails = _compute_tail_counts(across)
     rows = _compute_coefficients(along)
-    reached, passed = table.find_thresholds(decision, np.arange(along + 1)).tolist()
-    return (
-        sum(c * tails[x] for c, x in zip(rows, reached, strict=True)),
-        sum(c * tails[x] for c, x in zip(rows, passed, strict=True)),
-    )
+    tails = [0, *accumulate(_compute_coefficients(across))][::-1]  # by k, the sum of C(across, j) over j >= k
+    thresholds = table.find_thresholds(decision, np.arange(along + 1)).tolist()
+    return [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
 
 
 def compute_tails(
-    problem: QuotientProblem | EnumeratedScore, table: ArrangementTable, decision: TieRule, check: Check
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
 ) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
+    table = ArrangementTable.from_problem(problem, decision)
     assert isinstance(problem, QuotientProblem)
+    assert table is not None
     expected = estimate_log_p(problem, decision)
     for _ in range(4):
         low, high = _find_row_range(table, expected)
         limits = _sum_rows(table, decision, low, high)
         check()
-        missed = _bound_lost(table.widths[1], low, high)
+        missed = bound_outside(table.widths[1], low, high)
         smallest = float(limits[0].low)
         if missed <= ACCEPTED_LOSS * smallest or smallest == 0:
             break
@@ -169,13 +166,6 @@ def _find_row_range(table: ArrangementTable, expected: float) -> tuple[int, int]
     return max(along // 2 - reach, 0), min((along + 1) // 2 + reach, along)
 
 
-def _bound_lost(along: int, low: int, high: int) -> float:
-    """Return Hoeffding's bound on the probability of rows outside low to high, P(Y < low or Y > high)."""
-    if low == 0 and high == along:
-        return 0.0
-    return 2 * math.exp(-2 * (min(along / 2 - low, high - along / 2) + 1) ** 2 / along) * (1 + 1e-12)
-
-
 def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[TailProbability]:
     across, along = table.widths
     rows, error = binomials.compute_probabilities(along, low, high)
@@ -185,7 +175,7 @@ def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -
         p = math.fsum(rows * tail)
         wrong = (error + tail_error + 2 * ROUNDOFF) * (1 + 1e-6)
         tiny = (len(rows) + 1) * 2.0**-1070
-        limits.append(TailProbability(max(p * (1 - wrong) - tiny, 0.0), min(p * (1 + wrong) + tiny, 1.0)))
+        limits.append(TailProbability.from_rounded(p, p, wrong, tiny))
     return limits
 
 
@@ -194,11 +184,3 @@ def _compute_coefficients(m: int) -> list[int]:
     for k in range(m):
         coefficients.append(coefficients[-1] * (m - k) // (k + 1))
     return coefficients
-
-
-def _compute_tail_counts(m: int) -> list[int]:
-    """Return, for each k from 0 to m + 1, the sum of the binomial coefficients C(m, j) over j >= k."""
-    sums = [0]
-    for c in _compute_coefficients(m):
-        sums.append(sums[-1] + c)
-    return sums[::-1]

@@ -3,12 +3,16 @@
 Swapping a unit turns the sign of what it moves. Swapping the two systems as a whole negates the difference of
 scores, so the null distribution is symmetric about 0, and two upper tails at |t| determine all three p-values
 (`sigdask.statistics.exact.result`).
+
+Units that move the same, up to sign, are of one kind and only counted: K distinct vectors with multiplicities m make
+prod(m + 1) cells, 2**n of them where all differ. `TieRule` compares differences after swaps with the observed one, by
+floats and, where these are unclear, by fractions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +21,112 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.statistics.exact.classes import Cells, Integers
+from sigdask.counts.precision import TIE
+
+Integers = NDArray[np.int64]
+
+FEW_KEYS = 2**16
+"""Rows that are told apart by counting, not by sorting."""
+
+MOST_UNITS = 62
+"""So that arrangements are counted in integers of 64 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The distinguishable arrangements (cells) of units: how many units of each kind have their vector negated.
+
+    Attributes
+    ----------
+    vectors : int64 array, shape (n_distinct, n_fields)
+        What one unit of each kind moves.
+    counts : int64 array, shape (n_distinct,)
+        Units of each kind.
+    moved : int64 array, shape (n_distinct,)
+        How many units of each kind have their vector negated as observed.
+    """
+
+    vectors: Integers
+    counts: Integers
+    moved: Integers
+
+    @staticmethod
+    def from_vectors(vectors: Integers) -> Cells:
+        """Return the cells of units whose vectors, shape (n_units, n_fields), are not zero."""
+        if not len(vectors):
+            return Cells(vectors, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        first = vectors[np.arange(len(vectors)), (vectors != 0).argmax(axis=1)]
+        sign = np.sign(first)
+        keys, inverse = _find_distinct_rows(vectors * sign[:, None])
+        against = np.bincount(inverse, sign < 0, len(keys)).astype(np.int64)
+        return Cells(keys, np.bincount(inverse, minlength=len(keys)), against)
+
+    @cached_property
+    def n(self) -> int:
+        """The number of units."""
+        return int(self.counts.sum())
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether arrangements are counted as integers instead of adding probabilities."""
+        return self.n <= MOST_UNITS
+
+    @cached_property
+    def size(self) -> int:
+        """The number of cells."""
+        return math.prod(int(m) + 1 for m in self.counts)
+
+    def decode_numbers(self, start: int, stop: int) -> Integers:
+        """Return how many units of each kind have their vector negated, for a range of cells, (n_cells, n_distinct)."""
+        rest = np.arange(start, stop)
+        found = np.empty((len(rest), len(self.counts)), np.int64)
+        for k, m in enumerate(self.counts.tolist()):
+            rest, found[:, k] = np.divmod(rest, m + 1)
+        return found
+
+    def compute_shifts(self, numbers: Integers) -> Integers:
+        """Return what each cell moves from a's observed sums to b's, shape (n_cells, n_fields)."""
+        return (numbers - self.moved) @ self.vectors
+
+    @cached_property
+    def arrangement_counts(self) -> list[NDArray[np.int64]] | list[NDArray[np.float64]]:
+        """For each kind, how many arrangements negate k of its units, for each k; shares if 64 bits are too few."""
+        if self.is_counted:
+            return [np.array([math.comb(m, k) for k in range(m + 1)]) for m in self.counts.tolist()]
+        return [np.array([math.comb(m, k) / (1 << m) for k in range(m + 1)]) for m in self.counts.tolist()]
+
+    def compute_weights(self, numbers: Integers) -> NDArray[np.int64] | NDArray[np.float64]:
+        """Return the number of arrangements, or the probability, of each cell."""
+        found = np.ones(len(numbers), self.arrangement_counts[0].dtype if self.arrangement_counts else np.int64)
+        for k, kind_counts in enumerate(self.arrangement_counts):
+            found *= kind_counts[numbers[:, k]]
+        return found
+
+
+def _find_distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the sorted distinct rows, and the index of each row among them, by integer keys if 64 bits suffice."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    widths = [int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)]
+    if math.prod(widths) >= 2**62:
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, inverse.ravel()
+    keys = np.zeros(len(rows), np.int64)
+    for k, width in enumerate(widths):
+        keys = keys * width + (rows[:, k] - low[k])
+    if math.prod(widths) <= FEW_KEYS:
+        occupied = np.flatnonzero(np.bincount(keys))
+        inverse = np.zeros(math.prod(widths), np.int64)
+        inverse[occupied] = np.arange(len(occupied))
+        return _decode_rows(occupied, widths, low), inverse[keys]
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    return _decode_rows(distinct, widths, low), inverse
+
+
+def _decode_rows(keys: Integers, widths: Sequence[int], low: Integers) -> Integers:
+    rows = np.empty((len(keys), len(widths)), np.int64)
+    for k in reversed(range(len(widths))):
+        keys, rows[:, k] = np.divmod(keys, widths[k])
+    return rows + low
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,3 +375,77 @@ class EnumeratedScore:
 
 
 Problem = SumProblem | QuotientProblem | EnumeratedScore
+
+
+@dataclass(frozen=True, eq=False)
+class TieRule:
+    """Comparison with the observed difference: by floats, and by fractions where these are unclear.
+
+    Attributes
+    ----------
+    problem : QuotientProblem or EnumeratedScore
+    observed : float
+        The observed difference.
+    true : Fraction or None
+        The same without rounding, where the score is made of quotients.
+    slack : float
+        How far the observed difference may lie off that of the true sums.
+    sizes : float
+        Sizes of the observed scores together, where floats only say what need not be decided in fractions.
+    """
+
+    problem: QuotientProblem | EnumeratedScore
+    observed: float
+    true: Fraction | None
+    slack: float = 0.0
+    sizes: float = 0.0
+
+    @staticmethod
+    def from_problem(problem: QuotientProblem | EnumeratedScore) -> TieRule:
+        """Return the rule for a problem, with the observed difference and a bound on its error."""
+        totals = problem.totals
+        a, b = np.asarray(problem.score(totals), np.float64)
+        slack = 0.0
+        if isinstance(problem, EnumeratedScore):
+            if problem.movement is not None:
+                slack = float(np.sum(problem.movement(totals)))
+            return TieRule(problem, float(a - b), None, slack)
+        return TieRule(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
+
+    @property
+    def is_negative(self) -> bool:
+        """Whether the observed difference is negative."""
+        return self.true < 0 if self.true is not None else self.observed < 0
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the observed difference may be 0."""
+        if self.true is not None:
+            return self.true == 0
+        scores = self.problem.score(self.problem.totals)
+        return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack)
+
+    def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which shifts of sums from a to b, shape (n, n_fields), reach |t|, exceed it, and tie for certain."""
+        a, b = self.problem.totals[0] - shifts, self.problem.totals[1] + shifts
+        score_a, score_b = self.problem.score(a), self.problem.score(b)
+        sign = -1.0 if self.is_negative else 1.0
+        difference, size = sign * (score_a - score_b), abs(self.observed)
+        tie = TIE * (np.abs(score_a) + np.abs(score_b) + self.sizes)
+        if isinstance(self.problem, EnumeratedScore) and self.problem.movement is not None:
+            tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
+        reached, passed = difference >= size - tie, difference > size + tie
+        if self.true is None:
+            return reached, passed, np.asarray(~shifts.any(axis=1))
+        for k in np.flatnonzero(reached & ~passed):
+            assert isinstance(self.problem, QuotientProblem)
+            exact = self.problem.true_score(a[k]) - self.problem.true_score(b[k])
+            exact = -exact if self.is_negative else exact
+            reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
+        return reached, passed, reached & ~passed
+
+    def compute_slopes(self) -> NDArray[np.float64]:
+        """Return the derivatives of one quotient by numerator and denominator at the systems' mean."""
+        assert isinstance(self.problem, QuotientProblem)
+        n, d = self.problem.totals.sum(axis=0).astype(np.float64)
+        return np.array([1 / d, -n / d**2]) if d else np.zeros(2)

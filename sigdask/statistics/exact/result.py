@@ -167,6 +167,11 @@ class TailProbability:
     low: float | Fraction
     high: float | Fraction
 
+    @staticmethod
+    def from_rounded(low: float, high: float, error: float, missed: float = 0.0) -> TailProbability:
+        """Return limits that hold although both ends may be off by a relative error, and by what was missed."""
+        return TailProbability(max(low * (1 - error) - missed, 0.0), min(high * (1 + error) + missed, 1.0))
+
 
 CERTAIN = TailProbability(Fraction(1), Fraction(1))
 

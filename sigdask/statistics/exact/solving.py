@@ -1,36 +1,157 @@
-"""Compute exact p-values by a chosen method, or approximate p-values by a saddlepoint."""
+"""Choose the method for exact p-values, and compute them by it, or approximate p-values by a saddlepoint.
+
+The method is the cheapest one with the best guarantee that stays within limits.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import bisection, grouped, step_grids, tilted_grids, value_grids
-from sigdask.statistics.exact.classes import Integers
-from sigdask.statistics.exact.planning import choose_method
-from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, StepSizes, SumProblem
+from sigdask.statistics.exact import binomials, bisection, convolution, counting, quotient_grids, tilted, value_grids
+from sigdask.statistics.exact.problems import (
+    EnumeratedScore,
+    Integers,
+    Problem,
+    QuotientProblem,
+    StepSizes,
+    SumProblem,
+    TieRule,
+)
 from sigdask.statistics.exact.result import (
     CERTAIN,
     Check,
     ChosenMethod,
     ExactTails,
+    Guarantee,
     NoMethod,
     TailProbability,
     TooLargeError,
     compute_p_from_counts,
     compute_p_from_tails,
+    format_about,
 )
-from sigdask.statistics.exact.sums import (
-    binomials,
-    convolution,
-    lattice_bounds,
-    meet_in_the_middle,
-    polynomial,
-    saddlepoint,
-    tilted,
-)
-from sigdask.statistics.exact.ties import TieRule
+
+
+@dataclass(frozen=True, slots=True)
+class MethodLimits:
+    """The largest cost a method may have.
+
+    Attributes
+    ----------
+    operations : int
+        Of a nanosecond or so each.
+    n_bytes : int
+        Of memory.
+    seconds : float
+        Estimated seconds of one core (`ChosenMethod.seconds`).
+    """
+
+    operations: int = 10**11
+    n_bytes: int = 2 * 10**9
+    seconds: float = math.inf
+
+    def admit(self, way: ChosenMethod) -> bool:
+        """Return whether a method stays within the limits."""
+        return way.operations <= self.operations and way.n_bytes <= self.n_bytes and way.seconds <= self.seconds
+
+
+DEFAULT_LIMITS = MethodLimits()
+
+CHEAP, CHEAP_UNIT = 3 * 10**6, 100
+"""Operations, and operations for each unit, that are no more than it takes to look at further ways."""
+
+GUARANTEE_ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
+"""Guarantees, the best first; exact and certified ones are alike as good."""
+
+
+def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> ChosenMethod | NoMethod:
+    """Return the cheapest method with the best guarantee within the limits, without computing any p-value.
+
+    Parameters
+    ----------
+    problem : SumProblem or QuotientProblem or EnumeratedScore
+        The question.
+    limits : MethodLimits
+        What the method may take.
+
+    Returns
+    -------
+    ChosenMethod or NoMethod
+        The method with the fewest operations among methods of the best guarantee; or why no method fits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose_method(SumProblem(np.array([1, -1, 1, 1, 0]))).method
+    'binomial'
+    """
+    methods, n_units = [], len(problem.differences if isinstance(problem, SumProblem) else problem.vectors)
+    for way in iter_methods(problem):
+        methods.append(way)
+        if way.guarantee in GUARANTEE_ORDER[0] and way.operations <= CHEAP + CHEAP_UNIT * n_units:
+            break
+    if not methods:
+        assert not isinstance(problem, SumProblem)  # of which there is always a method
+        return NoMethod(value_grids.describe_no_method(problem))
+    fitting = [w for w in methods if limits.admit(w)]
+    for guarantees in GUARANTEE_ORDER:
+        best = [w for w in fitting if w.guarantee in guarantees]
+        if best:
+            return min(best, key=lambda w: w.operations)
+    cheapest = min(methods, key=lambda w: (w.operations, w.n_bytes))
+    reason = (
+        f"{cheapest.method} would take {format_about(cheapest.operations)} operations and "
+        f"{format_about(cheapest.n_bytes // 10**6)} MB, "
+        f"of {format_about(limits.operations)} and {format_about(limits.n_bytes // 10**6)} MB allowed"
+    )
+    return NoMethod(reason, cheapest)
+
+
+def iter_methods(problem: Problem) -> Iterator[ChosenMethod]:
+    """Yield every applicable method, whatever its cost."""
+    if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
+        problem = problem.as_sums
+    if isinstance(problem, SumProblem):
+        yield from _iter_sum_methods(problem.steps)
+        return
+    is_one_ratio = isinstance(problem, QuotientProblem) and problem.above.shape[1] == 1 and len(problem.vectors) > 0
+    if isinstance(problem, QuotientProblem) and is_one_ratio:
+        decision = TieRule.from_problem(problem)
+        if (table := bisection.ArrangementTable.from_problem(problem, decision)) is not None:
+            is_exact = bisection.is_exact(table.cells.n)
+            expected = 0.0 if is_exact else quotient_grids.estimate_log_p(problem, decision)
+            guarantee: Guarantee = "exact" if is_exact else "certified"
+            yield ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
+    yield from value_grids.iter_cell_methods(problem)
+    if (cost := value_grids.estimate_cost(problem)) is not None:
+        yield ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
+    if isinstance(problem, QuotientProblem) and is_one_ratio:
+        yield ChosenMethod("grid-dp", "certified", *quotient_grids.estimate_cost(problem))
+        if quotient_grids.is_smooth(problem):
+            yield ChosenMethod("grid-fft", "numeric", *quotient_grids.estimate_transform_cost(problem))
+
+
+def _iter_sum_methods(steps: StepSizes) -> Iterator[ChosenMethod]:
+    n = steps.n
+    if n == 0:
+        yield ChosenMethod("no difference", "exact", 1, 0)
+    elif len(steps.groups[0]) == 1:
+        guarantee: Guarantee = "exact" if n <= binomials.LARGEST_FRACTION else "certified"
+        yield ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
+    else:
+        yield ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
+        yield ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
+        if n <= counting.MOST_UNITS:
+            yield ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
+        yield ChosenMethod("tilted-fft", "numeric", *tilted.estimate_cost(steps))
+        coarse = convolution.CoarseSizes.from_steps(steps)
+        if coarse.step > 1 and coarse.steps.n:
+            yield ChosenMethod("lattice-bounds", "bounds", *convolution.estimate_cost(coarse.steps))
 
 
 def skip_check() -> None:
@@ -94,13 +215,12 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = skip_che
     int64 array, shape (n, 2)
         For each part, arrangements that may reach the size of the observed difference, and that certainly pass it.
     """
-    return meet_in_the_middle.count_arrangements(convert_to_sums(problem).steps, first, n, check)
+    return counting.count_pairings(convert_to_sums(problem).steps, first, n, check)
 
 
 def combine_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> ExactTails:
     """Return the p-values from the summed counts of all parts."""
-    reached, passed = np.asarray(counts, np.int64).tolist()
-    return _solve_counts(convert_to_sums(problem).steps, chosen, reached, passed)
+    return _judge_sum_counts(convert_to_sums(problem).steps, chosen, *np.asarray(counts, np.int64).tolist())
 
 
 def approximate(problem: Problem) -> ExactTails:
@@ -114,7 +234,7 @@ def approximate(problem: Problem) -> ExactTails:
         return compute_p_from_tails(
             method, steps.n, CERTAIN, TailProbability(0.0, 0.0), negative=steps.negative, zero=True
         )
-    p = saddlepoint.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
+    p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
     return compute_p_from_tails(
         method, steps.n, TailProbability(p, p), TailProbability(p, p), negative=steps.negative, zero=False
     )
@@ -127,7 +247,26 @@ def convert_to_sums(problem: Problem) -> SumProblem:
     return sum_problem
 
 
-def _solve_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
+SUM_METHODS: dict[str, Callable[[StepSizes, Check], Sequence[TailProbability]]] = {
+    "binomial": lambda steps, _check: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
+    "dp": convolution.compute_tails,
+    "lattice-bounds": convolution.compute_lattice_tails,
+    "tilted-fft": tilted.compute_tails,
+}
+"""What computes limits of P(X >= threshold) for both thresholds; the other methods of sums count arrangements."""
+
+
+def _solve_sums(steps: StepSizes, chosen: ChosenMethod, check: Check) -> ExactTails:
+    if chosen.method == "polynomial":
+        return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps, check))
+    if chosen.method == "meet-in-the-middle":
+        counts = counting.count_pairings(steps, 0, chosen.n_parts, check).sum(axis=0)
+        return _judge_sum_counts(steps, chosen, *counts.tolist())
+    tails = _add_ties(steps, *SUM_METHODS[chosen.method](steps, check))
+    return compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
+
+
+def _judge_sum_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
     return compute_p_from_counts(
         chosen,
         steps.n,
@@ -137,26 +276,6 @@ def _solve_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: 
         negative=steps.negative,
         zero=steps.zero_is_reached,
         exact=not steps.inexact,
-    )
-
-
-def _solve_sums(steps: StepSizes, chosen: ChosenMethod, check: Check) -> ExactTails:
-    if chosen.method == "polynomial":
-        return _solve_counts(steps, chosen, *polynomial.count_arrangements(steps, check))
-    if chosen.method == "meet-in-the-middle":
-        return _solve_counts(
-            steps, chosen, *meet_in_the_middle.count_arrangements(steps, 0, chosen.n_parts, check).sum(axis=0).tolist()
-        )
-    if chosen.method == "binomial":
-        tails = [binomials.compute_tail(steps.n, x) for x in steps.thresholds]
-    elif chosen.method == "dp":
-        tails = list(convolution.compute_tails(steps, check))
-    elif chosen.method == "lattice-bounds":
-        tails = list(lattice_bounds.compute_tails(steps, check))
-    else:
-        tails = list(tilted.compute_tails(steps, check))
-    return compute_p_from_tails(
-        chosen, steps.n, *_add_ties(steps, *tails), negative=steps.negative, zero=steps.zero_is_reached
     )
 
 
@@ -177,54 +296,36 @@ def _add_ties(
     )
 
 
+CELL_POINTS = {"box-dp": value_grids.iter_points}
+"""What makes the points whose arrangements are counted, where these are not the cells."""
+
+CELL_TAILS = {
+    "bisection": bisection.compute_tails,
+    "grid-dp": quotient_grids.compute_tails,
+    "grid-fft": quotient_grids.compute_transform_tails,
+    "box-dp": value_grids.compute_tails,
+}
+"""What computes limits of P(T >= |t|) and P(T > |t|), where cells are not enumerated."""
+
+
 def _solve_cells(problem: QuotientProblem | EnumeratedScore, chosen: ChosenMethod, check: Check) -> ExactTails:
-    decision = TieRule.from_problem(problem)
-    negative, zero, n = decision.is_negative, decision.is_zero, len(problem.vectors)
-    if chosen.guarantee == "exact":
-        reached, passed, tied = _count_cells(problem, decision, chosen, check)
-        return compute_p_from_counts(
-            chosen,
-            n,
-            reached=reached,
-            passed=passed,
-            tied=tied,
-            negative=negative,
-            zero=zero,
-            exact=decision.true is not None,
-        )
-    return compute_p_from_tails(
-        chosen, n, *_compute_tails(problem, decision, chosen, check), negative=negative, zero=zero
+    decision, n = TieRule.from_problem(problem), len(problem.vectors)
+    negative, zero = decision.is_negative, decision.is_zero
+    if chosen.guarantee != "exact":
+        tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision, check)
+        return compute_p_from_tails(chosen, n, *tails, negative=negative, zero=zero)
+    if chosen.method == "bisection":
+        reached, passed, tied = *bisection.count_arrangements(problem, decision), 0
+    else:
+        iter_points = CELL_POINTS.get(chosen.method, value_grids.iter_cells)
+        reached, passed, tied = value_grids.count_points(iter_points(problem, decision, check))
+    return compute_p_from_counts(
+        chosen,
+        n,
+        reached=reached,
+        passed=passed,
+        tied=tied,
+        negative=negative,
+        zero=zero,
+        exact=decision.true is not None,
     )
-
-
-def _count_cells(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, chosen: ChosenMethod, check: Check
-) -> tuple[int, int, int]:
-    if chosen.method == "bisection":
-        return *bisection.count_arrangements(_build_table(problem, decision), decision), 0
-    if chosen.method == "box-dp":
-        return value_grids.count_arrangements(problem, decision, check)
-    return grouped.count_arrangements(problem, check)
-
-
-def _compute_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, chosen: ChosenMethod, check: Check
-) -> tuple[TailProbability, TailProbability]:
-    if chosen.method == "bisection":
-        return bisection.compute_tails(problem, _build_table(problem, decision), decision, check)
-    if chosen.method == "grid-dp":
-        assert isinstance(problem, QuotientProblem)
-        return step_grids.compute_tails(problem, check)
-    if chosen.method == "grid-fft":
-        assert isinstance(problem, QuotientProblem)
-        return tilted_grids.compute_tails(problem, check)
-    if chosen.method == "box-dp":
-        return value_grids.compute_tails(problem, decision, check)
-    return grouped.compute_tails(problem, check)
-
-
-def _build_table(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> bisection.ArrangementTable:
-    assert isinstance(problem, QuotientProblem)
-    table = bisection.ArrangementTable.from_problem(problem, decision)
-    assert table is not None
-    return table

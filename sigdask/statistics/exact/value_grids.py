@@ -1,27 +1,105 @@
-"""P-values of any score of a few small sums, by dynamic programming on the grid of all values of the sums.
+"""P-values of any score: enumeration of distinguishable arrangements, or dynamic programming on a grid of sums.
 
-Sums that are linear functions of others need no direction of their own. A place of the grid is one number, and
-so is a unit's step; up to 62 units arrangements are counted in integers, beyond that probabilities are added.
+The grid holds all values of a few small sums. Sums that are linear functions of others need no direction of their own.
+A place of the grid is one number, and so is a unit's step; up to 62 units arrangements are counted in integers, beyond
+that probabilities are added.
 """
-# ruff: noqa: ANN001, ANN202
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import cached_njit
-from sigdask.statistics.exact.classes import MOST_UNITS, Cells, Integers
-from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
-from sigdask.statistics.exact.result import Check, TailProbability
-from sigdask.statistics.exact.sums.convolution import ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.ties import TieRule
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
+from sigdask.statistics.exact.problems import MOST_UNITS, Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
+from sigdask.statistics.exact.result import Check, ChosenMethod, TailProbability, format_about
+
+MOST_CELLS = 2**34
+CELL_BLOCK = 2**16
+"""Cells that are scored at a time."""
+NANOSECONDS_PER_CELL = 60
+"""Of a cell, about."""
+
+
+DecidedPoints = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+"""How many arrangements points have, or their shares, and which reach |t|, pass it and certainly tie."""
+
+
+def iter_cell_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
+    """Yield the way to enumerate a problem's arrangements, in full or collapsed, unless there are too many."""
+    cells = problem.cells
+    if not cells.n:
+        yield ChosenMethod("no difference", "exact", 1, 0)
+    elif cells.size <= MOST_CELLS:
+        exact = cells.is_counted
+        distinct = len(cells.counts) == cells.n
+        yield ChosenMethod(
+            "enumeration" if distinct else "collapse",
+            "exact" if exact else "certified",
+            cells.size * NANOSECONDS_PER_CELL * (1 + problem.vectors.shape[1]),
+            CELL_BLOCK * 8 * (20 + 6 * problem.vectors.shape[1]),
+        )
+
+
+def describe_no_method(problem: QuotientProblem | EnumeratedScore) -> str:
+    """Return, as part of a sentence, why no exact method applies to a problem."""
+    cells = problem.cells
+    return (
+        f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} arrangements "
+        f"that are distinct, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
+    )
+
+
+def iter_cells(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> Iterator[DecidedPoints]:
+    """Yield how many arrangements blocks of cells have, and masks of those that reach |t|, pass it and surely tie."""
+    cells = problem.cells
+    for start in range(0, cells.size, CELL_BLOCK):
+        numbers = cells.decode_numbers(start, min(start + CELL_BLOCK, cells.size))
+        yield cells.compute_weights(numbers), *decision(cells.compute_shifts(numbers))
+        check()
+
+
+def count_points(points: Iterable[DecidedPoints]) -> list[int]:
+    """Return how many arrangements may have a difference of at least |t|, certainly a larger one, and certainly tie."""
+    counts = [0, 0, 0]
+    for ways, *groups in points:
+        for k, mask in enumerate(groups):
+            counts[k] += int(ways[mask].sum())
+    return counts
+
+
+def sum_points(points: Iterable[DecidedPoints]) -> tuple[list[float], int]:
+    """Return the probabilities of what `count_points` counts, and the number of points."""
+    parts: list[list[float]] = [[], [], []]
+    n_points = 0
+    for shares, *groups in points:
+        n_points += len(shares)
+        for part_sums, mask in zip(parts, groups, strict=True):
+            part_sums.append(math.fsum(shares[mask]))
+    return [math.fsum(part_sums) for part_sums in parts], n_points
+
+
+def compute_cell_tails(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
+) -> tuple[TailProbability, TailProbability]:
+    """Return limits of P(T >= |t|) and P(T > |t|) by enumeration, for too many units to count arrangements."""
+    (reached, passed, tied), n_cells = sum_points(iter_cells(problem, decision, check))
+    error, tiny = 2 * (2 * len(problem.cells.counts) + 2) * ROUNDOFF, TINY * (n_cells + 1)
+    return (
+        TailProbability.from_rounded(min(passed + tied, reached), reached, error, tiny),
+        TailProbability.from_rounded(passed, max(reached - tied, passed), error, tiny),
+    )
+
+
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
 
 MOST_DIRECTIONS = 8
 BLOCK = 2**17
@@ -106,43 +184,21 @@ def estimate_cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int]
     return operations, 8 * box.size + BLOCK * 8 * (20 + 6 * vectors.shape[1])
 
 
-def count_arrangements(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[int, int, int]:
-    """Return how many ways of swapping units may reach the difference |t|, certainly exceed it, and certainly tie."""
-    counts = [0, 0, 0]
-    for ways, *groups in _iter_decided(problem, decision, check):
-        for k, mask in enumerate(groups):
-            counts[k] += int(ways[mask].sum())
-    return counts[0], counts[1], counts[2]
-
-
 def compute_tails(
     problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
 ) -> tuple[TailProbability, TailProbability]:
-    """Return limits of P(T >= |t|) and P(T > |t|)."""
-    parts: list[list[float]] = [[], [], []]
-    n_places = 0
-    for shares, *groups in _iter_decided(problem, decision, check):
-        n_places += len(shares)
-        for part_sums, mask in zip(parts, groups, strict=True):
-            part_sums.append(math.fsum(shares[mask]))
-    reached, passed, tied = (math.fsum(part_sums) for part_sums in parts)
+    """Return limits of P(T >= |t|) and P(T > |t|) by dynamic programming."""
+    (reached, passed, tied), n_points = sum_points(iter_points(problem, decision, check))
     k = (len(problem.vectors) + 4) * ROUNDOFF
-    error, missed = k / (1 - k), TINY * n_places * len(problem.vectors)
+    error, missed = k / (1 - k), TINY * n_points * len(problem.vectors)
     lowest, highest = (reached, passed) if decision.true is not None else (min(passed + tied, reached), reached - tied)
     return (
-        TailProbability(max(lowest * (1 - error) - missed, 0.0), min(reached * (1 + error) + missed, 1.0)),
-        TailProbability(max(passed * (1 - error) - missed, 0.0), min(max(highest, passed) * (1 + error) + missed, 1.0)),
+        TailProbability.from_rounded(lowest, reached, error, missed),
+        TailProbability.from_rounded(passed, max(highest, passed), error, missed),
     )
 
 
-DecidedPoints = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
-
-
-def _iter_decided(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> Iterator[DecidedPoints]:
+def iter_points(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> Iterator[DecidedPoints]:
     """Yield how many arrangements grid points have, and masks of points that reach |t|, pass it and certainly tie."""
     box = ValueGrid.from_cells(problem.cells)
     distribution = _compute_distribution(box, check)

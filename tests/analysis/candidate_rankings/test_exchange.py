@@ -9,7 +9,7 @@ import pytest
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import Candidates, evaluate
-from sigdask.randomization.stream.swaps import draw_sample_ranks, draw_swap_bits
+from sigdask.randomization.stream import draw_sample_ranks, draw_swap_bits
 
 
 def draw_candidates(n=12, n_measures=3, seed=0, ids=True):

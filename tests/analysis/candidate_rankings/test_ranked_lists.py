@@ -9,16 +9,20 @@ import pytest
 from scipy import stats
 
 from sigdask.statistics.bounds import clopper_pearson
-from sigdask.statistics.candidates.lists import RankedList, average_precision, count_difference_sets, count_n_best
-from sigdask.statistics.candidates.repeated_samples import (
+from sigdask.statistics.candidates import (
+    RankedList,
+    average_precision,
     binomial_test,
     build_histogram,
     compute_coverage,
     compute_expected_misses,
+    compute_list_limits,
     compute_widened_interval,
+    count_difference_sets,
+    count_n_best,
     estimate_dispersion,
+    fisher_exact,
 )
-from sigdask.statistics.candidates.tables import compute_list_limits, fisher_exact
 
 
 def iter_orders(scores, gold):
@@ -206,7 +210,7 @@ def test_real_rankings_have_the_published_precision(shared_data):
     from sigdask.formats.candidates import CandidateColumns, read
 
     for gold in official:
-        candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold=gold, ids=("PP", "verb")))
+        candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold_column=gold, ids=("PP", "verb")))
         for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
             published = official[gold][measure]
             ranked = RankedList.from_scores(scores, candidates.gold == 1, np.arange(len(candidates)))

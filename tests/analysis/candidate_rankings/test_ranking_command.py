@@ -147,14 +147,14 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
 def test_every_declared_option_is_on_the_command_line_and_in_plans():
     from dataclasses import fields
 
-    from sigdask.cli.declared.rankings import rankings as command
+    from sigdask.cli.declared.analyses import rankings as command
     from sigdask.nightly.plan.keys import RankingsKeys
-    from sigdask.options import CANDIDATE_OPTIONS, RANKING_OPTIONS
+    from sigdask.options import CandidateFileOptions, RankingOptions, list_options
 
     flags = {parameter.name: parameter for parameter in command.params}
     keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
     shared_keys = {"seed", "alpha", "cluster", "workers"}
-    for name, option in {**RANKING_OPTIONS, **CANDIDATE_OPTIONS}.items():
+    for name, option in {**list_options(RankingOptions), **list_options(CandidateFileOptions)}.items():
         if name != "progress":
             assert flags[name].help.startswith(option.help)
             assert name in keys | shared_keys

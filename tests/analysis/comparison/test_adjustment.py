@@ -8,11 +8,10 @@ import pytest
 from builders import build_rng
 
 import sigdask
-from sigdask.analysis.comparison.across_sets import build_across_sets
-from sigdask.analysis.comparison.adjust import build_adjustment
 from sigdask.analysis.comparison.caveats import list_caveats
+from sigdask.analysis.comparison.families import build_across_sets, build_adjustment
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts

@@ -11,12 +11,12 @@ from command import call_sigdask
 
 from sigdask import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.store.columns import columns_to_table, join_columns, table_to_columns
 from sigdask.report.presentable import Results
-from sigdask.report.summary import verdict
-from sigdask.results.columns.assumptions import Assumption, compute_unseen_rate
+from sigdask.report.summary import headline
+from sigdask.results.columns import Assumption, compute_unseen_rate
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.views import iter_results
+from sigdask.results.table import Table, join_columns
 
 LOSSES = np.r_[np.full(2, -1.9), np.full(18, 0.1)]
 GAINS = np.r_[[5.0, 4, 4, 4.5, 4], np.linspace(-0.6, 0.7, 25).round(2)]
@@ -32,10 +32,10 @@ def list_kinds(result):
 
 
 def test_the_verdict_line_says_how_few_units_decide():
-    assert verdict.build_verdict(compare_differences(GAINS)).headline == (
+    assert headline.build_verdict(compare_differences(GAINS)).headline == (
         "I is better than II on mean by 0.76, but 2 of 30 items decide it; p = 0.017 (exact)."
     )
-    assert verdict.build_verdict(compare_differences(LOSSES)).headline == (
+    assert headline.build_verdict(compare_differences(LOSSES)).headline == (
         "I and II are not significantly different on mean: II is ahead by 0.10, and 2 of 20 items decide it; p = 0.5 "
         "(exact)."
     )
@@ -50,23 +50,23 @@ def test_the_verdict_line_says_how_few_units_decide():
     ],
 )
 def test_one_sided_and_sampled_p_get_the_note(how, note):
-    assert note in verdict.build_verdict(compare_differences(GAINS, **how)).headline
+    assert note in headline.build_verdict(compare_differences(GAINS, **how)).headline
 
 
 def test_inverted_intervals_stand_beside_the_note():
     results = compare_all(Counts.from_scores({"I": GAINS, "II": 0 * GAINS}), metrics=["mean"], interval="inversion")
-    assert "], but 2 of 30 items decide it; p =" in verdict.build_verdict(results).headline
+    assert "], but 2 of 30 items decide it; p =" in headline.build_verdict(results).headline
 
 
 def test_skewed_differences_that_no_few_units_decide_are_called_skewed():
     d = np.r_[np.full(45, 0.5), [-0.7, -0.8, -0.6, -0.9, -0.5]]
-    assert ", but the differences of items are skewed; p =" in verdict.build_verdict(compare_differences(d)).headline
+    assert ", but the differences of items are skewed; p =" in headline.build_verdict(compare_differences(d)).headline
 
 
 def test_gains_without_a_loss_tell_how_many_units_could_lose():
     # 1 - 0.05^(1/20) = 0.1391 (the exact binomial bound of none in 20); 0.1 (1 - r) / r = 0.619
     results = compare_differences(np.full(20, 0.1))
-    assert verdict.build_verdict(results).headline == (
+    assert headline.build_verdict(results).headline == (
         "I is better than II on mean by 0.10, with none of 20 items against it (at 95 % confidence up to 14 % may be, "
         "and 0.62 lost on each would cancel it); p = 1.91e-06 (exact)."
     )
@@ -87,7 +87,7 @@ def test_families_say_in_how_many_comparisons():
     results = compare_all(Counts.from_scores({f"s{k}": noise[:, k] for k in range(5)}), metrics=["mean"], trials=999)
     n = sum("skewed-differences" in list_kinds(r) for r in results)
     assert n > 1
-    assert verdict.build_verdict(results).headline.endswith(
+    assert headline.build_verdict(results).headline.endswith(
         f"; in {n} of 10 comparisons few units decide or differences are skewed."
     )
     assert f"In {n} of 10 comparisons few units decide" in results.to_markdown()
@@ -119,17 +119,17 @@ def test_rows_come_back_from_columns_and_from_the_store_with_their_assumptions()
     results = [*compare_differences(GAINS), *compare_differences(np.full(20, 0.1)), *compare_differences(np.zeros(9))]
     table = results_to_table(results, 0.05)
     assert [*iter_results(table)] == results
-    restored = columns_to_table(table_to_columns(table), 0.05)
+    restored = Table.from_paths(table.columns_by_path(), 0.05)
     assert [list_kinds(r) for r in iter_results(restored)] == [list_kinds(r) for r in results]
-    earlier = table_to_columns(replace(table, assumptions=None))  # a block of an earlier version has none
-    assert all(r.assumptions == () for r in iter_results(columns_to_table(earlier, 0.05)))
-    joined_table = columns_to_table(join_columns([earlier, table_to_columns(table)]), 0.05)
+    earlier = replace(table, assumptions=None).columns_by_path()  # a block of an earlier version has none
+    assert all(r.assumptions == () for r in iter_results(Table.from_paths(earlier, 0.05)))
+    joined_table = Table.from_paths(join_columns([earlier, table.columns_by_path()]), 0.05)
     assert [list_kinds(r) for r in iter_results(joined_table)] == [[]] * 3 + [list_kinds(r) for r in results]
 
 
 def test_results_of_earlier_versions_have_the_headline_that_they_had():
     table = replace(compare_differences(GAINS).table, assumptions=None)
-    assert "decide" not in verdict.build_verdict(Results(table, 0, 0.05)).headline
+    assert "decide" not in headline.build_verdict(Results(table, 0, 0.05)).headline
 
 
 def test_reproduce_says_which_assumptions_are_others(tmp_path):

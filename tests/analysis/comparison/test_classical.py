@@ -16,12 +16,11 @@ from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
+from sigdask.results.fields import iter_results
 from sigdask.results.record import ClassicalTest
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
-from sigdask.statistics.classical import names
-from sigdask.statistics.classical.student import matched_t
-from sigdask.statistics.classical.wilcoxon import wilcoxon
+from sigdask.statistics import classical
+from sigdask.statistics.classical import matched_t, wilcoxon
 
 SIDES = ("two-sided", "greater", "less")
 DECIMALS = {name: build_rng(k).integers(0, 9, 40) / 8 for k, name in enumerate("abcd")}
@@ -65,7 +64,9 @@ def test_matched_tests_are_scipys_on_the_raw_scores(side):
         two = stats.ttest_ind(DECIMALS[a], DECIMALS[b], alternative=side)
         assert tests["two-sample-t"].p_value == pytest.approx(two.pvalue, rel=1e-11)
         assert tests["two-sample-t"].statistic == pytest.approx(two.statistic, rel=1e-12)
-        assert [t.assumes_independence for t in tests.values()] == [name in names.INDEPENDENT_TESTS for name in tests]
+        assert [t.assumes_independence for t in tests.values()] == [
+            name in classical.INDEPENDENT_TESTS for name in tests
+        ]
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -179,8 +180,8 @@ def test_what_does_not_fit_says_why(yeh):
 
     options = {"trials": 99, "tests": "all", "second_run": False}
     f1, precision = list_reasons(compare_all(yeh, metrics=["f1", "precision"], **options))
-    assert set(f1) == {*names.NAMES}
-    assert set(precision) == {*names.NAMES} - {"binomial", "chi2"}
+    assert set(f1) == {*classical.NAMES}
+    assert set(precision) == {*classical.NAMES} - {"binomial", "chi2"}
     assert "the denominator depends on the system" in precision["t"]
     assert "no share of single items" in f1["chi2"]
     [mean] = list_reasons(
@@ -196,7 +197,7 @@ def test_what_does_not_fit_says_why(yeh):
     [formula] = list_reasons(
         compare_all(Counts.from_scores({"a": [0.5, 1, 2], "b": [1, 1, 0]}), metrics=[formula_metric], **options)
     )
-    assert set(formula) == {*names.NAMES}
+    assert set(formula) == {*classical.NAMES}
 
 
 def test_what_does_not_vary_has_a_p_only_where_the_systems_are_the_same():
@@ -236,8 +237,8 @@ def test_tables_below_each_other_have_all_tests_in_their_order():
     counts = Counts.from_scores({"a": [1, 2, 4], "b": [0, 0, 1]})
     two_tests, all_tests = (compare_all(counts, metrics=["mean"], tests=tests).table for tests in ("chi2,t", "all"))
     joined_table = Table.join([two_tests, all_tests])
-    assert [test.name for test in joined_table.tests] == [*names.NAMES]
-    assert [[t.name for t in r.tests] for r in iter_results(joined_table)] == [["t", "chi2"], [*names.NAMES]]
+    assert [test.name for test in joined_table.tests] == [*classical.NAMES]
+    assert [[t.name for t in r.tests] for r in iter_results(joined_table)] == [["t", "chi2"], [*classical.NAMES]]
 
 
 def test_tests_are_in_json_tables_and_data_frames(tmp_path):
@@ -246,7 +247,7 @@ def test_tests_are_in_json_tables_and_data_frames(tmp_path):
     results = compare_sets([first_set, first_set.with_name("second")], metrics=["mean"], trials=99, tests="all")
     rows = json.loads(results.to_json())["results"]
     assert [*rows[0]["tests"][0]] == ["name", "statistic", "p_value", "n", "assumes_independence", "detail"]
-    assert [t["name"] for t in rows[0]["tests"]] == [*names.NAMES]
+    assert [t["name"] for t in rows[0]["tests"]] == [*classical.NAMES]
     assert rows[0]["tests"][4]["p_value"] is rows[0]["tests"][4]["n"] is None
     for library in ("pandas", "pyarrow", "polars"):
         pytest.importorskip(library)

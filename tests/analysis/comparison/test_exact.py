@@ -11,21 +11,20 @@ from builders import build_rng
 from command import call_sigdask
 
 import sigdask
-from sigdask.analysis.comparison.exact import list_problems
+from sigdask.analysis.comparison import exact as list_problems
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.reproduce.reference import read
-from sigdask.analysis.reproduce.rerun import reproduce_results
+from sigdask.analysis.comparison.pairs import CompareSpec
+from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
-from sigdask.report.summary import verdict
+from sigdask.report.summary import headline as verdict
 from sigdask.report.terminal import render
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.views import iter_results
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 

@@ -9,10 +9,9 @@ from scipy import stats
 
 import sigdask
 from sigdask import Counts, compare, compare_all
-from sigdask.analysis.comparison.intervals.plan import IntervalJobs
-from sigdask.analysis.comparison.intervals.single_systems import compute_interval, compute_intervals
+from sigdask.analysis.comparison.intervals import IntervalJobs
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
+from sigdask.analysis.comparison.pairs import CompareSpec, IntervalSpec
 from sigdask.errors import InputError
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.matched_proportions import compute_score_interval
@@ -232,12 +231,24 @@ def test_missing_items_and_subsets_have_intervals_of_their_own():
     assert results[0].interval != results[1].interval
 
 
+def compute_intervals(counts, spec, seed=0):
+    """Return the intervals of all pairs of systems by their mean, computed without a test."""
+    compare_spec = CompareSpec(metrics=["mean"], seed=seed).bind_metrics(counts)
+    interval_jobs = IntervalJobs.from_comparisons(
+        ComparisonJobs.from_spec(counts, compare_spec, second_run=False), spec
+    )
+    return interval_jobs.build_columns(
+        {job: job.panel.tally(run=0, first=0, n_trials=job.n_trials) for job in interval_jobs.jobs}
+    )
+
+
 def test_intervals_alone_are_those_of_compare():
     a, b = draw_real(50)
-    intervals, want = compute_interval(a, b, seed=4), compare(a, b, seed=4).interval
+    intervals = compute_intervals(Counts.from_scores({"A": a, "B": b}), IntervalSpec(), seed=4)
+    want = compare(a, b, seed=4).interval
     assert (intervals.low[0], intervals.high[0]) == (want.low, want.high)
     counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
-    assert len(compute_intervals(counts, "mean", spec=IntervalSpec(resamples=10)).low) == 3
+    assert len(compute_intervals(counts, IntervalSpec(resamples=10)).low) == 3
 
 
 def test_json_csv_and_frames_hold_intervals():

@@ -12,18 +12,17 @@ from command import call_sigdask
 from nights import read_tallies, write_plan
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
-from sigdask.analysis.comparison.adjust import build_adjustment, build_bootstrap, count_resamples
+from sigdask.analysis.comparison.families import build_adjustment, build_bootstrap, count_resamples
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.store.columns import columns_to_table, table_to_columns
 from sigdask.randomization.families.bootstrap_t import find_critical_value
 from sigdask.randomization.families.skewness import find_skewed
 from sigdask.report.terminal import render
 from sigdask.results.export import iter_csv
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.table import Table
-from sigdask.results.views import iter_results
 
 OPTIONS = {"metrics": ["mean"], "trials": 2000, "second_run": False}
 
@@ -218,7 +217,7 @@ def test_what_stands_beside_p_is_written_everywhere(tmp_path):
     assert "confidence intervals of differences of each comparison alone" in text
     rebuilt = results_to_table(list(results), results.alpha)
     assert [replace(r, notes=()) for r in iter_results(rebuilt)] == [replace(r, notes=()) for r in results]
-    restored = columns_to_table(table_to_columns(results.table), results.alpha)
+    restored = Table.from_paths(results.table.columns_by_path(), results.alpha)
     assert [r.p_adjusted_by for r in iter_results(restored)] == [r.p_adjusted_by for r in results]
     joined = Table.join([results.table, compare_all(draw_normal(), adjust="none", **OPTIONS).table])
     views = [*iter_results(joined)]

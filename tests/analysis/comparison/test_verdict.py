@@ -11,15 +11,15 @@ from scipy.stats import binom
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.presentable import Results
-from sigdask.report.summary import verdict
-from sigdask.report.summary.amounts import find_metrics_in_points, format_amount
-from sigdask.report.summary.borderline import FEW_UNITS, estimate_units_to_turn, find_borderline
+from sigdask.report.summary import headline as verdict
+from sigdask.report.summary.checks import FEW_UNITS, estimate_units_to_turn, find_borderline
+from sigdask.report.summary.sentences import find_metrics_in_points, format_amount
 from sigdask.report.terminal import render
-from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.columns import CodedColumn
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result, Stopped
 from sigdask.results.table import DISAGREES
-from sigdask.results.views import iter_results
 
 
 def build_result(**changes):

@@ -17,9 +17,9 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution import clusters
-from sigdask.execution.clusters.existing import client as handed
+from sigdask.execution.clusters import existing as handed
 from sigdask.execution.extract import ClusterExtraction
-from sigdask.metrics.extraction import ExtractionPart
+from sigdask.metrics.extraction.parts import ExtractionPart
 from sigdask.nightly.run.estimate import estimate_costs
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
@@ -104,7 +104,7 @@ def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running
 
 
 def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
-    monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("sigdask.execution.clusters.existing.CONNECT_SECONDS", 0.1)
     message = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
     with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=message):
         list_n_extreme(counts)
@@ -226,7 +226,8 @@ def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     from distributed import Client
 
     own_client = Client(running, set_as_default=False)
-    long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
+    first = plan.test_sets[0]
+    long = replace(plan, test_sets=(replace(first, comparison={**first.comparison, "trials": 50_000_000}),))
     with pytest.raises(
         UnfinishedError, match="the Client that was given was closed meanwhile; what was counted is kept"
     ):

@@ -7,8 +7,14 @@ import pytest
 from conftest import ROOT
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.settings import SETTINGS, environment, settings
-from sigdask.execution.clusters.versions import check_driver_versions, check_versions, get_own_versions
+from sigdask.execution.clusters.settings import (
+    SETTINGS,
+    check_driver_versions,
+    check_versions,
+    environment,
+    get_own_versions,
+    settings,
+)
 
 
 def test_every_setting_is_one_that_dask_has():

@@ -9,9 +9,10 @@ import pytest
 from command import call_sigdask
 from object_store import SECRET, ObjectStore, serve_folder, write_scores
 
+from sigdask import io as remote
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
-from sigdask.io import as_path, retry
+from sigdask.io import as_path
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 
@@ -24,7 +25,7 @@ TABLE = "id,a,b\n" + "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(40))
 @pytest.fixture
 def server(tmp_path, monkeypatch):
     """Yield a web server of files; retries do not wait."""
-    monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(remote, "PAUSES", (0.0, 0.0))
     folder = tmp_path / "web"
     folder.mkdir()
     (folder / "a.csv").write_text(TABLE)
@@ -78,7 +79,7 @@ def test_a_server_that_breaks_off_is_asked_again(server):
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(server, monkeypatch):
-    monkeypatch.setattr(retry, "TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(remote, "TIMEOUT_SECONDS", 0.3)
     with pytest.raises(InputError, match=r"/slow/a.csv: the server does not answer in time; try again later$"):
         read(f"{server.url}/slow/a.csv")
 

@@ -12,9 +12,7 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, parse_source, read
-from sigdask.io import as_path, find_common_folder
-from sigdask.io.redaction import redact
-from sigdask.io.remote import RemotePath
+from sigdask.io import RemotePath, as_path, find_common_folder, redact
 
 HEAD = "id,a,b\n"
 ROWS = "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(30))

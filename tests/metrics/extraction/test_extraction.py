@@ -14,24 +14,13 @@ from counters import build_metric, build_texts, deadly, lengths
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics import extraction as sources
 from sigdask.metrics import find_metric
-from sigdask.metrics.extraction import (
-    NO_CACHE,
-    Extraction,
-    ExtractionLog,
-    ExtractionProgress,
-    FolderCache,
-    LocalExtraction,
-    StatisticsSource,
-    extract_statistics,
-    parts,
-    progress,
-    request,
-    sources,
-)
-from sigdask.metrics.extraction.digests import hash_items
-from sigdask.metrics.extraction.processes import ProcessExtraction
-from sigdask.metrics.extraction.serialization import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts, request
+from sigdask.metrics.extraction import parts as progress
+from sigdask.metrics.extraction.cache import NO_CACHE, FolderCache, pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.parts import ExtractionLog, ExtractionProgress, LocalExtraction, ProcessExtraction
+from sigdask.metrics.extraction.request import Extraction, hash_items
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
 RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
@@ -236,8 +225,10 @@ import os, signal, sys
 from pathlib import Path
 from counters import build_texts
 from sigdask.metrics import find_metric
-from sigdask.metrics.extraction import FolderCache, StatisticsSource, extract_statistics, parts, sources
-from sigdask.metrics.extraction.processes import ProcessExtraction
+from sigdask.metrics import extraction as sources
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
+from sigdask.metrics.extraction.cache import FolderCache
+from sigdask.metrics.extraction.parts import ProcessExtraction
 
 parts.GROUP_SECONDS, sources.PUT_SECONDS = 1e-5, 0.0
 
@@ -311,7 +302,7 @@ def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
     script.write_text(
         "from counters import build_metric, build_texts\n"
         "from sigdask.metrics.extraction import StatisticsSource, extract_statistics\n"
-        "from sigdask.metrics.extraction.processes import ProcessExtraction\n"
+        "from sigdask.metrics.extraction.parts import ProcessExtraction\n"
         "print(len(extract_statistics([(build_texts(90, 2), [build_metric()])], StatisticsSource(run=ProcessExtraction(2)))))\n"
     )
     path = os.pathsep.join(filter(None, sys.path))

@@ -32,7 +32,7 @@ from sigdask.nightly.gate import (
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run.notify import send_notifications
-from sigdask.statistics.online_fdr import compute_levels
+from sigdask.statistics.multiplicity import compute_levels
 
 
 def compare_losses(losses, *, name="set", n=60, seed=0, **options):

@@ -10,7 +10,7 @@ from sigdask.counts import Counts
 from sigdask.nightly.gate import NotWorse, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.statistics.power.sign_power import compute_sign_power
+from sigdask.statistics.power import compute_sign_power
 
 
 def judge_counts(counts, rule, **options):

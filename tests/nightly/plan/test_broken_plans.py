@@ -1,4 +1,4 @@
-"""Hundreds of broken plans: each gives one message that names file and key, and no traceback."""
+"""Broken plans: each gives one message that names file and key, and no traceback."""
 
 import copy
 import datetime as dt
@@ -17,109 +17,44 @@ from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.plan.errors import format_key
 
-HUGE = 10**400
 DAY = dt.date(2026, 1, 31)
-LONG = "x" * 5000
-BAD_TEXTS = [3, 1.5, True, [], {}, DAY, "", "   "]
-BAD_FLAGS = ["true", 1, 0, [], {}]
-BAD_NAMES = ["mean", 3, [], [3], [""], {}, [["mean"]], True]
-BAD_TRIALS = [0, -1, 1.5, "4096", 2**48 + 1, HUGE, True, [4096]]
-BAD_SHARES = [0, 1, -0.1, 1.5, "0.05", float("nan"), float("inf"), HUGE, True, [0.05]]
-BAD_FILES = ["none.csv", "runs", "../none.csv", "/none/none.csv", "a\0b", LONG, *BAD_TEXTS]
-BAD_OUTPUTS = ["none/out.json", "runs", "night-{day}.json", "a\0b", "plan.toml", "runs/base.csv", LONG, *BAD_TEXTS]
-
-
-def build_bad_choices(*near):
-    return [*near, "something else", 3, True, [], {}]
-
 
 WRONG_VALUES = {
-    ("name",): BAD_TEXTS,
-    ("metrics",): [*BAD_NAMES, ["mean", "mean"], ["my metrics:best"], ["mean:3"], ["f[LOC"], ["macro-f1:labels"]],
-    ("pairs",): ["al", "some", 3, [], {}, {"baselin": "base"}, {"baseline": 3}, {"baseline": "nobody"}, [["base"]],
-                 [["base", "new", "old"]], [["base", 3]], ["base", "new"], True],
-    ("alternative",): build_bad_choices("two sided", "Greater", "lesser"),
-    ("method",): build_bad_choices("randomisation", "exakt"),
-    ("trials",): BAD_TRIALS,
-    ("seed",): [-1, 1.5, "1", HUGE, True, [1], 2**63],
-    ("alpha",): BAD_SHARES,
-    ("second_run",): BAD_FLAGS,
-    ("adjust",): [*build_bad_choices("hollm", "max_t"), "max-t", "tukey", "single-step-max-t"],
-    ("family",): build_bad_choices("testset", "plans"),
-    ("tests",): ["anova", ["t", "wilcoxn"], "", [], [3], 3, True, {}, "t,"],
-    ("cluster",): ["moon", "thread", "cluster.toml", "scheduler.json", 3, True, [], {}, {"class": 3}, {"klass": "slurm"},
-                   {"file": "none.toml"}, {"file": "long.csv", "cores": 3}, ""],
-    ("workers",): [0, -1, 1.5, "2", HUGE, True],
-    ("store",): ["none/night.sqlite", "runs", "mysql://host/db", "postgres://host/db", "long.csv", "plan.toml", *BAD_TEXTS],
-    ("rankings",): [3, "pairs", {}, [3], [[]], True, [{}], [{"name": "pairs"}], [{"candidates": "pairs.tsv"}]],
-    ("rankings", 0, "name"): [*BAD_TEXTS, "one", LONG],
-    ("rankings", 0, "candidates"): BAD_FILES,
-    ("rankings", 0, "gold_column"): BAD_TEXTS,
-    ("rankings", 0, "positive"): BAD_NAMES,
-    ("rankings", 0, "id"): [3, True, [], {}, "", [3], [""]],
-    ("rankings", 0, "measures"): BAD_NAMES,
-    ("rankings", 0, "smaller"): BAD_NAMES,
-    ("rankings", 0, "ignore"): BAD_NAMES,
-    ("rankings", 0, "partial"): BAD_FLAGS,
-    ("rankings", 0, "decimal"): build_bad_choices(";", "comma"),
-    ("rankings", 0, "n"): [0, 3, [], [0], [-1], [1.5], ["1"], {}, True, "", "ten", "1:", "3:1:1", "1:3:0", "1:99999:1"],
-    ("rankings", 0, "pairs"): ["al", 3, [], {}, {"baselin": "t"}, {"baseline": 3}, [["t"]], [["t", 3]], True],
-    ("rankings", 0, "ties"): build_bad_choices("expect", "Random"),
-    ("rankings", 0, "trials"): BAD_TRIALS,
-    ("rankings", 0, "confidence"): BAD_SHARES,
-    ("rankings", 0, "samples"): [0, -1, 1.5, "3", 100_001, HUGE, True, [3]],
-    ("rankings", 0, "sample_size"): [0, -1, 1.5, "3", HUGE, True, [3]],
-    ("test_set",): [3, "one", [], {}, [3], [[]], True, [{}]],
-    ("test_set", 0, "name"): [*BAD_TEXTS, "two", LONG],
-    ("test_set", 0, "systems"): ["none/{system}.csv", "runs/*.tsv", "runs/[a.csv", 3, True, [], {}, "", [3], {"base": 3}, {"base": []}, {"base": [3]}, {"base": ["runs/base.csv", "none.csv"]},
-                                 {"": "runs/base.csv"}, ["runs/base.csv", "runs/base.csv"], ["runs/base.csv", "none.csv"],
-                                 {"a": "runs/base.csv", "b": "runs/base.csv"}, "runs", "a\0{system}"],
-    ("test_set", 0, "format"): [*BAD_TEXTS, "wid", "conl", "wide:x", "my reader:read"],
-    ("test_set", 0, "unit"): [3, True, [], {}, "", "remark"],
-    ("test_set", 0, "by"): [3, True, [], {}, "", "remark"],
-    ("test_set", 0, "missing"): build_bad_choices("pairwize", "zeros"),
-    ("test_set", 0, "id"): BAD_TEXTS,
-    ("test_set", 0, "ignore"): ["remark", 3, [], [3], {}, ["topic"]],
-    ("test_set", 0, "align"): build_bad_choices("ids", "positions"),
-    ("test_set", 0, "metrics"): [*BAD_NAMES, ["mean", "mean"]],
-    ("test_set", 0, "pairs"): [[["new", "new"]], [["new", "bas"]], [["new", "base"], ["base", "new"]], "every", {}, [],
-                               {"baseline": "bse"}],
-    ("test_set", 0, "alternative"): build_bad_choices("les"),
-    ("test_set", 0, "method"): build_bad_choices("random"),
-    ("test_set", 0, "trials"): BAD_TRIALS,
-    ("test_set", 0, "tests"): ["ttest", ["sing"], [], 3],
-    ("test_set", 1, "gold"): BAD_FILES,
-    ("test_set", 1, "gold_column"): BAD_TEXTS,
-    ("test_set", 1, "prediction_column"): BAD_TEXTS,
-    ("test_set", 1, "map"): ["P=R", 3, [], {"P": "R"}, {"P": []}, {"P": [3]}, {"": ["R"]}],
-    ("test_set", 2, "system_column"): BAD_TEXTS,
-    ("test_set", 2, "score_column"): BAD_TEXTS,
-    ("test_set", 3, "references"): [["none.txt"], [3], [], {}, 3],
-    ("test_set", 3, "documents"): BAD_FILES,
-    ("stopping",): ["besag-clifford", 3, [], {}, {"h": 3}, True],
-    ("stopping", "rule"): [*build_bad_choices("besag", "confidence_sequence")],
-    ("stopping", "h"): [0, -3, 1.5, "10", HUGE, True],
-    ("report",): ["night.json", 3, [], True],
-    ("report", "json"): BAD_OUTPUTS,
-    ("report", "text"): [*BAD_OUTPUTS, "night-{date}.json"],
-    ("gate",): [3, "not-worse", [], {}, True],
-    ("gate", "rules"): [3, "not-worse", [], {}, [3], [{}], [{"alpha": 0.01}]],
-    ("gate", "rules", 0, "rule"): build_bad_choices("notworse", "non-worse"),
-    ("gate", "rules", 0, "alpha"): BAD_SHARES,
-    ("gate", "rules", 0, "adjust"): build_bad_choices("hollm", "max-t"),
-    ("gate", "rules", 0, "baseline"): [*BAD_TEXTS, "old", "new"],
-    ("gate", "rules", 0, "test_sets"): [["eins"], "one", [], [3]],
-    ("gate", "rules", 1, "margin"): [0, -1, "0.5", float("inf"), float("nan"), True, [0.5], HUGE],
-    ("gate", "rules", 1, "metrics"): [["man"], "mean", [], [3]],
-    ("gate", "runs_per_year"): [0, -1, "250", float("inf"), HUGE, True],
-    ("gate", "fdr"): build_bad_choices("lord", "LORD++"),
-    ("gate", "junit"): BAD_OUTPUTS,
-    ("gate", "json"): [*BAD_OUTPUTS, "gate.xml"],
-    ("gate", "command"): ["true", 3, [], [3], ["no-such-program-here"], ["./none"], ["a\0b"]],
-    ("gate", "webhook"): ["127.0.0.1/hook", "ftp://host/x", "http://", "https://a b/", "http://host:99999/", *BAD_TEXTS],
-    ("gate", "when"): build_bad_choices("fail", "alway"),
-    ("gate", "timeout"): [0, -1, "5", float("inf"), HUGE, 4000, True],
+    ("name",): ["   "],
+    ("metrics",): [[], ["mean", "mean"], ["my metrics:best"], ["mean:3"], ["f[LOC"], ["macro-f1:labels"]],
+    ("pairs",): ["al", {"baselin": "base"}, {"baseline": "nobody"}, [["base", "new", "old"]]],
+    ("trials",): [0, "4096", 2**48 + 1, 10**400, True],
+    ("alpha",): [0, 1, float("nan")],
+    ("second_run",): [1],
+    ("adjust",): ["hollm", "tukey"],
+    ("tests",): ["anova", "t,"],
+    ("cluster",): ["moon", "scheduler.json", {"class": 3}, {"file": "none.toml"}, {"file": "long.csv", "cores": 3}],
+    ("store",): ["none/night.sqlite", "runs", "mysql://host/db", "long.csv", "plan.toml"],
+    ("rankings", 0, "name"): ["one", "x" * 5000],
+    ("rankings", 0, "n"): [[-1], "ten", "3:1:1", "1:99999:1"],
+    ("rankings", 0, "pairs"): [{"baseline": 3}, [["t"]]],
+    ("rankings", 0, "samples"): [100_001],
+    ("test_set", 0, "name"): ["two"],
+    ("test_set", 0, "systems"): ["none/{system}.csv", "runs/[a.csv", {"base": []}, {"": "runs/base.csv"}, "a\0{system}",
+                                 ["runs/base.csv", "runs/base.csv"], {"a": "runs/base.csv", "b": "runs/base.csv"}],
+    ("test_set", 0, "format"): ["conl", "wide:x"],
+    ("test_set", 0, "unit"): ["remark"],
+    ("test_set", 0, "by"): ["remark"],
+    ("test_set", 0, "ignore"): [["topic"]],
+    ("test_set", 0, "pairs"): [[["new", "new"]], [["new", "base"], ["base", "new"]]],
+    ("test_set", 1, "gold"): ["../none.csv", "runs"],
+    ("test_set", 1, "map"): [{"P": []}],
+    ("report", "json"): ["none/out.json", "night-{day}.json", "plan.toml"],
+    ("gate", "rules"): [[{}]],
+    ("gate", "rules", 0, "rule"): ["notworse"],
+    ("gate", "rules", 0, "test_sets"): [["eins"]],
+    ("gate", "rules", 1, "margin"): [float("inf")],
+    ("gate", "json"): ["gate.xml"],
+    ("gate", "command"): [["no-such-program-here"]],
+    ("gate", "webhook"): ["127.0.0.1/hook", "http://host:99999/"],
+    ("gate", "timeout"): [4000],
 }  # fmt: skip
+"""One or more values for each check of our own. Wrong types are pydantic's, and a test below draws them at random."""
 
 ALSO_NAMED_AT = {("adjust",): [("stopping",)], ("test_set", 0, "unit"): [("test_set", 0, "ignore")]}
 EXPLANATIONS = re.compile(
@@ -186,10 +121,6 @@ def test_the_good_plan_is_good(folder):
     assert "4 test sets" in result.output
 
 
-def test_there_are_more_than_two_hundred_broken_plans():
-    assert len(MUTANTS) + len(list(iter_key_paths(build_good_plan()))) + len(RAW_PLANS) > 450
-
-
 @pytest.mark.parametrize(
     ("path", "value"), MUTANTS, ids=[f"{format_key(p)}={str(v)[:30]!r}-{n}" for n, (p, v) in enumerate(MUTANTS)]
 )
@@ -200,7 +131,13 @@ def test_a_wrong_value_is_one_clear_error_that_names_its_key(folder, path, value
     assert f"{folder / 'plan.toml'}, line " in message or " errors\n" in message
 
 
-@pytest.mark.parametrize("path", list(iter_key_paths(build_good_plan())), ids=format_key)
+MISSPELT_KEYS = [
+    ("trials",), ("cluster",), ("rankings", 0, "gold_column"), ("test_set", 0, "systems"), ("test_set", 2, "system_column"),
+    ("stopping", "h"), ("report", "json"), ("gate", "rules", 0, "rule"), ("gate", "rules", 1, "margin"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MISSPELT_KEYS, ids=format_key)
 def test_a_misspelt_key_is_refused_with_the_nearest_known_one(folder, path):
     name = path[-1]
     plan = change_key((*path[:-1], name[:-1] + "q" if len(name) > 3 else name + "x"), 1)

@@ -23,7 +23,7 @@ from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store
 from sigdask.nightly.store.history import find_plan
 from sigdask.nightly.store.results import build_results_table, fetch_results_at
-from sigdask.results.views import iter_results
+from sigdask.results.fields import iter_results
 
 TRIALS = 400
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

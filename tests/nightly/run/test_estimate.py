@@ -10,18 +10,18 @@ from good_plan import build_good_plan, format_plan, write_plan_inputs
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.execution import expected_time as ahead
+from sigdask.execution import run as ahead
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.cost import render
 from sigdask.nightly.report.text import format_history, format_status
 from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.run import estimate as estimating
-from sigdask.nightly.run.candidate_rankings import read_rankings
+from sigdask.nightly.run.analyses import read_rankings
 from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store import Store
 from sigdask.nightly.store import status as views
 from sigdask.nightly.store.status import list_runs, read_status
-from sigdask.statistics.exact.sums import meet_in_the_middle
+from sigdask.statistics.exact import counting as meet_in_the_middle
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.store import history, open_for_reading, open_store
-from sigdask.results import schema
+from sigdask.results import fields
 from sigdask.results.from_records import results_to_table
-from sigdask.statistics.online_fdr import compute_levels, compute_old_levels
+from sigdask.statistics.multiplicity import compute_levels, compute_old_levels
 
 ROOT = Path(__file__).parents[3]
 AT_ALPHA = (NotWorse(0.01, baseline="base"),)
@@ -275,7 +275,7 @@ def test_the_level_of_each_night_stands_wherever_the_gate_does(tmp_path):
     assert "level 0.0109</h3>" in page
     assert "the gate's levels, of adjusted p: 0.0109 in runs 1 to 2" in page
     document = json.loads((tmp_path / "night.json").read_text())
-    validate(document, json.loads(schema.read_schema()))
+    validate(document, json.loads(fields.read_schema()))
     assert document["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
     assert json.loads((tmp_path / "gate.json").read_text())["rules"][0]["level"] == pytest.approx(4 / 365)
 

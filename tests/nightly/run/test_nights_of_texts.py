@@ -8,7 +8,7 @@ from counters import build_texts
 
 from sigdask.execution import extract
 from sigdask.metrics.extraction import parts
-from sigdask.metrics.extraction.processes import ProcessExtraction
+from sigdask.metrics.extraction.parts import ProcessExtraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.run.estimate import estimate_costs
@@ -91,7 +91,7 @@ def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
 
 
 def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
-    monkeypatch.setattr("sigdask.metrics.extraction.progress.MIN_SECONDS", 0.0)
+    monkeypatch.setattr("sigdask.metrics.extraction.parts.MIN_SECONDS", 0.0)
     notes = []
     night(note=notes.append)
     assert notes[0].startswith("extracting BLEU, chrF: 360 outputs")

@@ -56,5 +56,6 @@ def test_the_inverted_test_and_intervals_of_one_test_set_alone_are_kept_too(tmp_
 def test_a_store_keeps_cells_by_the_content_of_what_is_resampled(tmp_path):
     plan = load_night_plan(tmp_path, interval="bootstrap", resamples=2000)
     run_plan(plan, cluster="none")
-    other_plan = replace(plan, seed=4)
+    test_sets = [replace(t, comparison={**t.comparison, "seed": 4}) for t in plan.test_sets]
+    other_plan = replace(plan, test_sets=tuple(test_sets))
     assert run_plan(other_plan, cluster="none").n_counted > 2000

@@ -25,8 +25,8 @@ from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.store import Store, open_store
 from sigdask.nightly.store.status import build_report, list_runs, read_status
 from sigdask.randomization.tallies import find_round
-from sigdask.results.messages.notes import Note
-from sigdask.statistics.classical import names
+from sigdask.results.notes import Note
+from sigdask.statistics import classical
 
 
 @pytest.fixture
@@ -73,6 +73,17 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
     }
 
 
+def test_a_night_reports_from_the_store_that_it_has_open(tmp_path, monkeypatch):
+    path = write_plan(tmp_path / "night", trials=4096)
+    with path.open("a") as file:
+        file.write('[report]\njson = "r.json"\nhtml = "r.html"\n')
+    opened = []
+    monkeypatch.setattr("sigdask.nightly.store.open_to_read", opened.append)
+    outcome = run_plan(load_plan(path), cluster="none")
+    assert "set1" in (path.parent / "r.html").read_text()
+    assert (opened, outcome.report.store) == ([], str(path.parent / "night.sqlite"))
+
+
 def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
     path = write_plan(tmp_path / "night", trials=4096, settings='tests = "all"')
     with path.open("a") as file:
@@ -80,7 +91,7 @@ def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
     outcome = run_plan(load_plan(path), cluster="none")
     assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
     stored = build_report(load_plan(path).store, "night").results
-    assert [[t.name for t in results[0].tests] for results in stored.values()] == [[*names.NAMES], ["t"]]
+    assert [[t.name for t in results[0].tests] for results in stored.values()] == [[*classical.NAMES], ["t"]]
     header, *rows = (path.parent / "r.csv").read_text().splitlines()
     assert "chi2_statistic,chi2_p_value" in header
     assert {row.count(",") for row in rows} == {header.count(",")}
@@ -556,7 +567,9 @@ def test_json_tells_the_family_of_each_test_set(tmp_path):
 @pytest.mark.slow
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
     outcomes = []
-    slow = replace(plan, test_sets=tuple(replace(t, trials=2**40) for t in plan.test_sets))
+    slow = replace(
+        plan, test_sets=tuple(replace(t, comparison={**t.comparison, "trials": 2**40}) for t in plan.test_sets)
+    )
     worker = threading.Thread(target=lambda: outcomes.append(run_plan(slow, cluster="none", deadline=time.time() + 2)))
     worker.start()
     worker.join(120)  # of days
@@ -574,14 +587,14 @@ def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
 @pytest.mark.slow
 def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_data):
     folder = shared_data / "matrix_trec_urbano"
-    names = sorted(path.stem for path in folder.glob("*.csv"))
-    sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in names]
+    classical = sorted(path.stem for path in folder.glob("*.csv"))
+    sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in classical]
     (tmp_path / "night.toml").write_text("trials = 65536\n" + "".join(sets))
     result = run_sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     rows = json.loads((tmp_path / "all.json").read_text())["results"]
     assert len(rows) == 34_254
-    for name in names:
+    for name in classical:
         run_sigdask(
             "compare", folder / f"{name}.csv", "--name", name, "--trials", "65536", "--json", "one.json", cwd=tmp_path
         )

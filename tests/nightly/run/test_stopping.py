@@ -11,11 +11,11 @@ from command import call_sigdask
 from gate_helpers import judge_plan
 from nights import read_tallies, write_plan
 
-from sigdask.analysis.comparison.stopping import early as stopping
+from sigdask.analysis.comparison import stopping
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store.status import build_report, read_status
-from sigdask.results.messages.checks import STOP_UNKNOWN
+from sigdask.results.messages import STOP_UNKNOWN
 from sigdask.statistics.stopping import compute_sequence_interval, locate_exceedances
 
 BESAG_CLIFFORD = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'

@@ -5,7 +5,7 @@ import pytest
 from servers import start_postgres
 from sqlalchemy import text
 
-from sigdask.metrics.extraction.serialization import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.cache import pack_statistics, unpack_statistics
 from sigdask.nightly.store import extraction_cache, open_for_reading, open_store
 from sigdask.nightly.store.database import open_to_write
 

@@ -16,7 +16,7 @@ from servers import start_postgres
 from sqlalchemy import create_engine, text
 
 from sigdask.errors import DamagedError, HeldError, InputError
-from sigdask.metrics.extraction.serialization import pack_statistics
+from sigdask.metrics.extraction.cache import pack_statistics
 from sigdask.nightly.store import open_for_reading, open_store
 from sigdask.nightly.store import repair as mending
 from sigdask.nightly.store.checksums import are_possible, compute_checksum, compute_keys, compute_tally_checksums

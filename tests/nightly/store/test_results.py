@@ -11,20 +11,24 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from sigdask.analysis.comparison.exact import list_problems
+from sigdask.analysis.comparison import exact
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import StoredResults, StoredTallies, database, open_for_reading, open_store, results, status
-from sigdask.nightly.store.columns import columns_to_table, join_columns, match_rows, table_to_columns
+from sigdask.nightly.store.columns import (
+    match_rows,
+    pack_columns,
+    unpack_columns,
+)
 from sigdask.nightly.store.database import open_to_write
 from sigdask.nightly.store.migrations import V1, V2, _build_step
-from sigdask.nightly.store.packing import pack_columns, unpack_columns
 from sigdask.randomization.panels.digests import pack_digests as digests
-from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.columns import CodedColumn
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.messages.notes import Note
+from sigdask.results.notes import Note
 from sigdask.results.record import Result
-from sigdask.results.views import iter_results
+from sigdask.results.table import Table, join_columns
 
 KEPT_FOLDER = Path(__file__).parents[2] / "data" / "kept"
 
@@ -123,8 +127,8 @@ def test_columns_come_back_from_bytes_as_they_were_all_or_some():
             p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
         build_row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
     ]  # fmt: skip
-    columns = table_to_columns(results_to_table(rows * 3, 0.05))
-    restored = list(iter_results(columns_to_table(unpack_columns(pack_columns(columns)), 0.05)))
+    columns = results_to_table(rows * 3, 0.05).columns_by_path()
+    restored = list(iter_results(Table.from_paths(unpack_columns(pack_columns(columns)), 0.05)))
     assert [repr(r) for r in restored] == [repr(r) for r in rows * 3]
     selected = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
     assert selected.keys() == {("p_value",), ("a",)}
@@ -154,7 +158,7 @@ def test_bytes_that_were_damaged_are_not_read_as_others():
 
 def test_what_is_asked_twice_is_matched_in_its_order():
     columns_a, columns_b = (
-        table_to_columns(results_to_table([build_row(*names) for names in values], 0.05))
+        results_to_table([build_row(*names) for names in values], 0.05).columns_by_path()
         for values in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
     )
     names = (("a",), ("b",))
@@ -163,11 +167,11 @@ def test_what_is_asked_twice_is_matched_in_its_order():
 
 
 def test_tables_with_other_checks_and_rules_stand_below_each_other():
-    from sigdask.statistics.crosscheck import Check
+    from sigdask.statistics.bounds import Check
 
     rows = [build_row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), build_row("a", "c")]
-    joined = join_columns([table_to_columns(results_to_table([r], 0.05)) for r in rows])
-    assert list(iter_results(columns_to_table(joined, 0.05))) == rows
+    joined = join_columns([results_to_table([r], 0.05).columns_by_path() for r in rows])
+    assert list(iter_results(Table.from_paths(joined, 0.05))) == rows
 
 
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
@@ -198,7 +202,7 @@ def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp
     shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
     before = list_results(status.build_report(str(tmp_path / "before.sqlite"), part))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
+    monkeypatch.setattr(exact, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
     outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
     assert outcome.n_changed == outcome.n_counted == 0
     after = list_results(status.build_report(str(tmp_path / "kept.sqlite"), part))

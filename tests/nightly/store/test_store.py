@@ -42,10 +42,10 @@ from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_versio
 from sigdask.nightly.store.status import Changes, build_report, read_status
 from sigdask.randomization.panels.digests import pack_digests
 from sigdask.report.presentable import Results
+from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
-from sigdask.results.messages.notes import Note
+from sigdask.results.notes import Note
 from sigdask.results.record import Stopped
-from sigdask.results.views import iter_results
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.kernels.exceedances import count_linear
 from sigdask.randomization.kernels.layouts import get_layout
-from sigdask.randomization.kernels.scored import get_parameters, score_tile
+from sigdask.randomization.kernels.scored import count_linear, get_parameters, score_tile
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sigdask.randomization.kernels import relabel
+from sigdask.randomization.kernels import labels as relabel
 
 
 def shuffle_labels(words, n):
@@ -22,8 +22,7 @@ def test_a_rejected_word_is_followed_by_the_next_one_of_the_same_calls(n_systems
     rng = np.random.default_rng(n_systems)
     stream = np.where(rng.random(400) < 0.5, 0, rng.integers(0, 2**32, 400)).astype(np.uint32)  # 0 is often rejected
     monkeypatch.setattr(relabel, "call_philox", lambda _k, _l, _t, _r, _u, call: tuple(stream[4 * call : 4 * call + 4]))
-    labels = np.empty(n_systems, np.int32)
-    words = relabel.allocate_words(n_systems)
-    draw = relabel._relabel_by_draws.py_func
-    draw(np.zeros(2, np.uint32), np.uint64(0), np.uint32(0), np.uint32(0), words, labels)
+    labels = np.arange(n_systems, dtype=np.int32)
+    words, starts = np.empty((4, max(n_systems + 2, 4) // 4), np.uint32), np.array([0, n_systems])
+    relabel.permute.py_func(np.zeros(2, np.uint32), np.uint64(0), np.uint32(0), 0, starts, words, labels)
     assert labels.tolist() == shuffle_labels(stream.tolist(), n_systems)

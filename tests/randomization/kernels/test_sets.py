@@ -5,9 +5,9 @@ import pytest
 
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.sets import build_swap_rows, get_arrangement, iter_distinct_terms, transpose_blocks
-from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.kernels.sets import transpose_blocks
+from sigdask.randomization.panels.sets import PresencePanel, build_swap_rows, get_arrangement, iter_distinct_terms
+from sigdask.randomization.stream import draw_swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels import dense, layouts, sums
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builders import build_rng
 
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError

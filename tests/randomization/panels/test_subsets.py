@@ -9,8 +9,8 @@ import pytest
 from builders import build_rng
 from gate_helpers import gather
 
-from sigdask.analysis.comparison.set_analysis import SetAnalysis
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
+from sigdask.analysis.comparison.study import SetAnalysis
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError

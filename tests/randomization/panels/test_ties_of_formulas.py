@@ -11,19 +11,18 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.randomization.families.max_t import MaxTFamily, tally_family
-from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
-from sigdask.randomization.panels.build import build_joint_panel, build_panels
-from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families.tukey import Relabelling
+from sigdask.randomization.panels.build import FamilyMember, build_joint_panel, build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.swaps import draw_swap_bits
+from sigdask.randomization.stream import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
@@ -137,7 +136,7 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     pairs = list(combinations(range(3), 2))
     panel = build_joint_panel(counts, SwapUnits.from_counts(counts, seed), bind_form(form, counts), pairs)
     family = MaxTFamily((FamilyMember(panel, 0),), np.array([[[0, row]] for row in range(3)]))
-    trial_counts = tally_family(family, run=0, first=0, n_trials=32).counts[:, 0]
+    trial_counts = family.tally(run=0, first=0, n_trials=32).counts[:, 0]
     bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
     by_pair = [compute_differences(exact, values, pair, bits) for pair in pairs]
     largest = [max(abs(trials[t]) for _, trials in by_pair) for t in range(32)]
@@ -150,9 +149,7 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     for trial in labels:
         scores = [compute_score(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
         ranges.append(max(scores) - min(scores))
-    trial_counts = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=0, first=0, n_trials=32).counts[
-        :, 0, 0
-    ]
+    trial_counts = Relabelling((FamilyMember(panel, 0),), rows).tally(run=0, first=0, n_trials=32).counts[:, 0, 0]
     assert trial_counts.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
 
 

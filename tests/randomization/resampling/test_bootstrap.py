@@ -14,21 +14,21 @@ from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.resampling.bootstrap import Bootstrap
-from sigdask.randomization.resampling.cells import (
+from sigdask.randomization.resampling.shifts import ShiftPanel
+from sigdask.randomization.resampling.sums import (
     DEFINED,
     N_CELLS,
     TIED,
     UNDEFINED,
+    Jackknife,
     compute_quantiles,
     compute_share_below,
 )
-from sigdask.randomization.resampling.jackknife import Jackknife
-from sigdask.randomization.resampling.shifts import ShiftPanel
-from sigdask.randomization.stream.swaps import draw_kind_counts, draw_units
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import Tally
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

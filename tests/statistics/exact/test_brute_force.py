@@ -17,10 +17,10 @@ from sigdask.statistics.exact import (
     SumProblem,
     approximate,
     choose_method,
+    convolution,
     solve,
 )
-from sigdask.statistics.exact.planning import iter_methods
-from sigdask.statistics.exact.sums import lattice_bounds
+from sigdask.statistics.exact.solving import iter_methods
 
 RELATIVE_ERRORS = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
 
@@ -198,7 +198,7 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
     assert truth.guarantee == "certified"
     widths = []
     for target in (5 * 10**4, 2 * 10**5, 10**6):
-        monkeypatch.setattr(lattice_bounds, "TARGET", target)
+        monkeypatch.setattr(convolution, "TARGET", target)
         (method,) = (method for method in iter_methods(problem) if method.method == "lattice-bounds")
         result = solve(problem, method)
         assert result.guarantee == "bounds"

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sigdask.statistics.classical.wilcoxon import wilcoxon
+from sigdask.statistics.classical import wilcoxon
 from sigdask.statistics.exact import QuotientProblem, SumProblem, solve
-from sigdask.statistics.exact.planning import iter_methods
+from sigdask.statistics.exact.solving import iter_methods
 
 PRECISION = [[1, 0, 0]], [[1, 1, 0]]
 RECALL = [[1, 0, 0]], [[0, 0, 1]]

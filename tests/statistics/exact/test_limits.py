@@ -13,10 +13,10 @@ from sigdask.statistics.exact import (
     choose_method,
     combine_parts,
     count_parts,
+    counting,
     solve,
 )
-from sigdask.statistics.exact.planning import iter_methods
-from sigdask.statistics.exact.sums import meet_in_the_middle
+from sigdask.statistics.exact.solving import iter_methods
 
 RNG = np.random.default_rng(5)
 REAL_PROBLEM = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
@@ -80,7 +80,7 @@ def test_a_deadline_ends_any_method(problem):
 
 
 def test_parts_add_up_to_the_whole(monkeypatch):
-    monkeypatch.setattr(meet_in_the_middle, "MAX_HALF", 7)
+    monkeypatch.setattr(counting, "MAX_HALF", 7)
     problem = SumProblem(RNG.integers(-(2**45), 2**45, 20), slack=80)
     (method,) = (method for method in iter_methods(problem) if method.method == "meet-in-the-middle")
     assert method.n_parts == 2**6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.statistics.exact import TAILS, EnumeratedScore, QuotientProblem, SumProblem, solve
-from sigdask.statistics.exact.planning import iter_methods
+from sigdask.statistics.exact.solving import iter_methods
 
 RNG = np.random.default_rng(11)
 N_UNITS = 8

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from builders import build_rng
 
-from sigdask.statistics.exact.sums.rationals import count_extreme
+from sigdask.statistics.exact.rationals import count_extreme
 
 
 def count_by_enumeration(differences):

@@ -1,0 +1,530 @@
+"""Classical tests of comparisons: which tests fit a score, the sums that they need, and their results.
+
+Tests of matched pairs (t, sign, Wilcoxon and McNemar) take sums of the units' differences. With `unit`, items that
+depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the tests are those of documents
+or topics, as the swaps are.
+
+Tests that treat the two systems' scores as independent samples are shown for contrast. Systems that answer the same
+items go together (r12 above 0), which these tests take for luck: their intervals are 1 / sqrt(1 - r12) times too wide
+(Yeh 2000, section 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.analysis.comparison.nesting import sum_units
+from sigdask.analysis.comparison.pairs import Comparisons
+from sigdask.counts import Counts
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Ratios
+from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.results.columns import CodedColumn
+from sigdask.results.table import ClassicalColumn
+from sigdask.statistics.classical import (
+    WILCOXON_EXACT_UP_TO,
+    SignedRanks,
+    chi_square,
+    compute_correlations,
+    compute_t,
+    sign_test,
+    two_proportion_z,
+    wilcoxon_sorted,
+)
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+PAIR_COST = 64
+"""Pairs of which one is worth that many products of a matrix."""
+
+MOST_CORRELATED_NUMBERS = 2**18
+"""Item scores that are laid out at a time."""
+
+
+def compute_r12(comparisons: Comparisons) -> Floats:
+    """Return the correlation r12 of each comparison (Yeh 2000), for all pairs that share items.
+
+    NaN if its score is no mean over fixed items, or scores are constant.
+    """
+    result = np.full(len(comparisons), np.nan)
+    for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
+        k = int(group[0])
+        metric = comparisons.metrics[int(comparisons.metric[k])]
+        panel = comparisons.panels[int(comparisons.panel[k])]
+        if not isinstance(metric, BoundMetric) or not panel.is_mean(int(comparisons.column[k])):
+            continue
+        systems, indices = np.unique(np.concatenate([comparisons.a[group], comparisons.b[group]]), return_inverse=True)
+        mask = comparisons.masks[int(comparisons.subset.codes[k])]
+        iter_scores = _build_score_iterator(comparisons.counts, metric, mask, systems)
+        i, j = indices[: len(group)], indices[len(group) :]
+        if len(group) * PAIR_COST < len(systems) ** 2:
+            result[group] = compute_correlations(iter_scores, (i, j))
+        else:
+            result[group] = compute_correlations(iter_scores)[i, j]
+    return result
+
+
+def _build_score_iterator(
+    counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: Integers
+) -> Callable[[], Iterator[Floats]]:
+    """Return a function that yields the scores of blocks of items that all systems have, shape (n_block, n_systems).
+
+    Where items are of different sizes (sentences of tokens), the scores are what an item has above its system's share
+    of its size, else their correlation would be that of a size with itself.
+    """
+    rows = np.flatnonzero(counts.in_common(systems.tolist(), mask, metric.held))
+
+    def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
+        for above, below in iter_ratios(counts, metric, rows, systems):
+            is_counted = (below > 0).all(axis=1)
+            yield (above, below) if is_counted.all() else (above[is_counted], below[is_counted])
+
+    total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
+    min_size, max_size = np.inf, -np.inf
+    for above, below in iter_blocks():
+        total, sizes = total + above.sum(axis=0), sizes + below.sum(axis=0)
+        min_size, max_size = below.min(initial=min_size), below.max(initial=max_size)
+    if min_size >= max_size:
+        return lambda: (above for above, _ in iter_blocks())
+    share = total / sizes
+    return lambda: (above - below * share for above, below in iter_blocks())
+
+
+def iter_ratios(
+    counts: Counts, metric: BoundMetric, rows: NDArray[np.int64], systems: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
+
+    Parameters
+    ----------
+    counts : Counts
+        The test set.
+    metric : BoundMetric
+        Its form is one ratio.
+    rows : int64 array, shape (n_items,)
+        The items.
+    systems : int64 array, shape (n_systems,)
+        The systems.
+    """
+    form = metric.form
+    assert isinstance(form, Ratios)
+    step, is_complete = max(1, MOST_CORRELATED_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
+    fields = [metric.get_field(name, counts) for name in metric.fields]
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        above, below = np.zeros((2, len(rows[block]), len(systems)))
+        for values, above_weight, below_weight in zip(fields, form.numerators[0], form.denominators[0], strict=True):
+            selected = values[block if is_complete else rows[block]]
+            selected = selected if selected.shape[1] == 1 or len(systems) == selected.shape[1] else selected[:, systems]
+            above += above_weight * selected if above_weight else 0
+            below += below_weight * selected if below_weight else 0
+        yield above, below
+
+
+MOST_NUMBERS = 2**19
+"""Differences of units that are looked at together."""
+
+MOST_SUMS = 2**22
+"""What units contribute that is looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedComparisons:
+    """Comparisons that share panel, metric, items and unit.
+
+    Attributes
+    ----------
+    comparisons : Comparisons
+        All comparisons of the test set.
+    rows : int64 array, shape (n,)
+        Places of these.
+    """
+
+    comparisons: Comparisons
+    rows: Integers
+
+    @property
+    def unit(self) -> str:
+        """The unit that is swapped."""
+        return self.comparisons.counts.unit
+
+    @cached_property
+    def ratio(self) -> BoundMetric | None:
+        """The metric, or None if its score is not a single ratio of sums."""
+        metric = self.comparisons.metrics[int(self.comparisons.metric[self.rows[0]])]
+        if not isinstance(metric, BoundMetric) or not isinstance(metric.form, Ratios):
+            return None
+        return metric if len(metric.form.numerators) == 1 else None
+
+    @cached_property
+    def mean(self) -> tuple[Panel, int] | None:
+        """The panel and the metric's column in it, or None if the score is not a mean with a fixed denominator."""
+        panel = self.comparisons.panels[int(self.comparisons.panel[self.rows[0]])]
+        column = int(self.comparisons.column[self.rows[0]])
+        return (panel, column) if isinstance(panel, Panel) and panel.is_mean(column) else None
+
+    @cached_property
+    def systems(self) -> Integers:
+        """Indices of all systems compared, shape (n_systems,)."""
+        return np.union1d(self.comparisons.a[self.rows], self.comparisons.b[self.rows]).astype(np.int64)
+
+    @cached_property
+    def sides(self) -> Integers:
+        """The two systems of each comparison, as indices of `systems`, shape (2, n)."""
+        side_systems = np.stack([self.comparisons.a[self.rows], self.comparisons.b[self.rows]])
+        return np.searchsorted(self.systems, side_systems)
+
+    @cached_property
+    def items(self) -> Integers:
+        """Indices of the items that all these systems have, shape (n_items,)."""
+        assert self.ratio is not None
+        mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
+        return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.ratio.held))
+
+    @cached_property
+    def shares(self) -> ItemShares:
+        """Number of right items and of all items of each system, and whether each of its items is right or wrong."""
+        assert self.ratio is not None
+        n = len(self.systems)
+        n_right, n_items, fits = np.zeros(n), np.zeros(n), np.ones(n, np.bool_)
+        for above, below in iter_ratios(self.comparisons.counts, self.ratio, self.items, self.systems):
+            is_share = ((above == 0) | (above == below)) & ((below == 0) | (below == 1))
+            fits &= is_share.all(axis=0)
+            n_right, n_items = n_right + above.sum(axis=0), n_items + below.sum(axis=0)
+        return ItemShares(n_right, n_items, fits)
+
+    @cached_property
+    def spread(self) -> ScoreSpread:
+        """Sum and spread of the units' scores within each system."""
+        assert self.ratio is not None
+        form = self.ratio.form
+        assert isinstance(form, Ratios)
+        _, index = np.unique(self._units.index[self.items], return_inverse=True)
+        blocks: list[Floats] = []
+        n_units = 0
+        for tile in self._iter_tiles(len(self.items) * len(self.ratio.fields)):
+            sums = sum_units(self.comparisons.counts, self.ratio, self.systems[tile], self.items, index)
+            above, below = sums @ np.array(form.numerators[0]), sums @ np.array(form.denominators[0])
+            n_units = int((below[:, 0] != 0).sum())
+            share = above.sum(axis=0) / below.sum(axis=0)
+            blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
+        total, squares = np.concatenate(blocks, axis=1)
+        return ScoreSpread(n_units, total, squares)
+
+    @cached_property
+    def _units(self) -> SwapUnits:
+        return SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
+
+    def _iter_tiles(self, n_numbers: int) -> Iterator[slice]:
+        step = max(1, MOST_SUMS // max(n_numbers, 1))
+        yield from (slice(start, start + step) for start in range(0, len(self.systems), step))
+
+    def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield slices of comparisons with their units' differences in the panel's steps, (n_slice, n_kept)."""
+        assert self.mean is not None
+        panel, column = self.mean
+        pairs = panel.pairs[self.comparisons.row[self.rows]]
+        step = max(1, MOST_NUMBERS // max(len(panel.values), 1))
+        for start in range(0, len(pairs), step):
+            tile = slice(start, start + step)
+            systems, indices = np.unique(pairs[tile], return_inverse=True)
+            i, j = indices.reshape(-1, 2).T
+            above = panel.compute_numerators(column, panel.values[:, systems]).astype(np.float64)
+            by_system = np.ascontiguousarray(above.T)  # (n_systems, n_kept)
+            yield tile, by_system[i] - by_system[j]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemShares:
+    """Counts of right items, for systems whose items are right or wrong: arrays of shape (n_systems,).
+
+    Attributes
+    ----------
+    n_right, n_items : float64
+        How many, of how many.
+    fits : bool
+        Whether each item is right or wrong, or does not count.
+    """
+
+    n_right: Floats
+    n_items: Floats
+    fits: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreSpread:
+    """Sums and squares of unit scores, by system.
+
+    Attributes
+    ----------
+    n_units : int
+        Units that the denominator counts.
+    total, squares : float64 array, shape (n_systems,)
+        Sums of what units score, and of its squares about the system's score: about that share of their sizes,
+        where units are of different sizes.
+    """
+
+    n_units: int
+    total: Floats
+    squares: Floats
+
+
+RULES = {"wilcoxon": "wilcox", "wilcoxon:pratt": "pratt"}
+"""Names of Wilcoxon's test to the rule for zeros."""
+
+ZEROS = {"wilcox": "before", "pratt": "after"}
+
+FREEDOM = "n - 1 degrees of freedom"
+CONSTANT = "not defined: all differences are the same"
+NO_DIFFERENCE = "no unit differs"
+TOO_FEW = "fewer than 2 units"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchedSums:
+    """Sums, counts and ranks of the differences between units, for the tests of matched pairs: arrays of shape (n,).
+
+    Attributes
+    ----------
+    unit_text : str
+        What is said of the units where these are not items.
+    n_units : int64
+        Units that the denominator counts, or that differ.
+    total, squares : float64
+        Sum of the differences, and of their squares about the mean.
+    wins, losses : int64
+        Units in which the first system scores more, and less.
+    step : float
+        Sizes of differences that are no further apart are equal.
+    ranks : mapping of str to SignedRanks
+        By the name of the test.
+    """
+
+    unit_text: str
+    n_units: Integers
+    total: Floats
+    squares: Floats
+    wins: Integers
+    losses: Integers
+    step: float
+    ranks: dict[str, SignedRanks] = field(default_factory=dict)
+
+    @staticmethod
+    def from_comparisons(matched: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
+        """Return the sums of matched comparisons, with the ranks that the named tests need."""
+        assert matched.mean is not None
+        panel, column = matched.mean
+        pairs = panel.pairs[matched.comparisons.row[matched.rows]]
+        above = panel.compute_observed_numerators(column)
+        total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
+        step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
+        n_units, squares = np.full(len(pairs), matched.spread.n_units), np.zeros(len(pairs))
+        wins, losses = np.zeros((2, len(pairs)), np.int64)
+        rules = {name: rule for name, rule in RULES.items() if name in names}
+        ranks: dict[str, list[SignedRanks]] = {name: [] for name in rules}
+        fields = list(panel.metrics[column].fields)
+        sizes = panel.values[:, 0, fields] @ np.array(panel.get_ratio(column).denominators[0])
+        empty = np.flatnonzero(sizes == 0)  # kept units that the denominator does not count: references without a word
+        for tile, d in matched.iter_differences():
+            n_units[tile] += (np.abs(d[:, empty]) > step).sum(axis=1)
+            mean = total[tile] / np.maximum(n_units[tile], 1)
+            squares[tile] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[tile] - d.shape[1]) * mean**2
+            wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
+            if rules:
+                d.sort(axis=1)
+            for name, rule in rules.items():
+                ranks[name].append(wilcoxon_sorted(d, n_units[tile], alternative, rule, step))
+        unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
+        merged_ranks = {name: _join_ranks(blocks) for name, blocks in ranks.items()}
+        return MatchedSums(unit_text, n_units, total, squares, wins, losses, step, merged_ranks)
+
+    def student_t(self, name: str, alternative: str) -> ClassicalColumn:
+        """Test the mean difference with Student's t-test."""
+        n = self.n_units
+        t, p = compute_t(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, min_deviation=self.step)
+        words = FREEDOM + self.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
+        codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
+        n = np.where(np.isnan(p), 0, self.n_units)
+        return ClassicalColumn(name, t, p, n, np.zeros_like(n), CodedColumn(codes, words))
+
+    def sign_test(self, name: str, alternative: str) -> ClassicalColumn:
+        """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
+        n = self.wins + self.losses
+        words = f"exact; {{dropped}} without a difference dropped{self.unit_text}"
+        p = sign_test(self.wins, self.losses, alternative)
+        return ClassicalColumn(
+            name, self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
+        )
+
+    def wilcoxon(self, name: str, _alternative: str) -> ClassicalColumn:
+        """Test with Wilcoxon's signed-rank test."""
+        ranks = self.ranks[name]
+        zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.unit_text}"
+        most = WILCOXON_EXACT_UP_TO
+        words = (
+            f"exact, ties share their ranks; {zeros}",
+            f"normal approximation for more than {most} ranks, its variance that of the tied ranks; {zeros}",
+        )
+        codes = (ranks.n > most).astype(np.int32)
+        return ClassicalColumn(
+            name, ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words)
+        )
+
+
+TESTS: dict[str, Callable[[MatchedSums, str, str], ClassicalColumn]] = {
+    "t": MatchedSums.student_t,
+    "sign": MatchedSums.sign_test,
+    "wilcoxon": MatchedSums.wilcoxon,
+    "wilcoxon:pratt": MatchedSums.wilcoxon,
+    "mcnemar": MatchedSums.sign_test,
+}
+"""Tests of matched pairs, by the names in `sigdask.options.MATCHED_TESTS`."""
+
+
+def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
+    return SignedRanks(
+        np.concatenate([part.statistic for part in parts]),
+        np.concatenate([part.p_value for part in parts]),
+        np.concatenate([part.n for part in parts]),
+    )
+
+
+FEWEST = 5
+"""Right or wrong items that each system must be expected to have for chi-square to be near its distribution."""
+
+SAMPLES_FREEDOM = "pooled variance, n - 2 degrees of freedom"
+NO_SPREAD = "not defined: scores do not vary"
+ALL_ALIKE = "all items are alike"
+NO_ITEMS = "does not fit: a system has no item that counts"
+
+
+def two_sample_t(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
+    """Test the difference of two means with Student's two-sample t-test."""
+    (a, b), spread = matched.sides, matched.spread
+    total, squares = spread.total[a] - spread.total[b], spread.squares[a] + spread.squares[b]
+    statistic, p = compute_t(total, squares, spread.n_units, spread.n_units - 1, alternative, samples=2)
+    unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
+    codes = np.isnan(statistic).astype(np.int32)
+    n = np.where(np.isnan(p), 0, 2 * spread.n_units)
+    return ClassicalColumn(
+        "two-sample-t", statistic, p, n, np.zeros_like(n), CodedColumn(codes, (SAMPLES_FREEDOM + unit_text, NO_SPREAD))
+    )
+
+
+def compare_shares(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
+    """Test the difference of two shares of right items by the normal approximation."""
+    z, p = two_proportion_z(*_get_counts(matched), alternative)
+    return _build_column("binomial", matched, z, p, "z of the difference of two shares")
+
+
+def chi2(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
+    """Test the difference of two shares of right items with Pearson's chi-square test."""
+    statistic, p = chi_square(*_get_counts(matched), alternative)
+    side = "" if alternative == "two-sided" else ", one-sided by the sign of the difference"
+    return _build_column("chi2", matched, statistic, p, f"1 degree of freedom, no correction for continuity{side}")
+
+
+SHARE_TESTS: dict[str, Callable[[MatchedComparisons, str], ClassicalColumn]] = {
+    "binomial": compare_shares,
+    "chi2": chi2,
+}
+"""Tests of two shares, by name."""
+
+
+def _get_counts(matched: MatchedComparisons) -> tuple[Floats, Floats, Floats, Floats]:
+    (a, b), shares = matched.sides, matched.shares
+    return shares.n_right[a], shares.n_items[a], shares.n_right[b], shares.n_items[b]
+
+
+def _build_column(
+    name: str, matched: MatchedComparisons, statistic: Floats, p: Floats, description: str
+) -> ClassicalColumn:
+    right_a, n_a, right_b, n_b = _get_counts(matched)
+    n_right, n_items = right_a + right_b, n_a + n_b
+    expected = np.minimum(n_a, n_b) * np.minimum(n_right, n_items - n_right) / np.maximum(n_items, 1)
+    words = (
+        description,
+        f"{description}; a poor approximation, as fewer than {FEWEST} are expected in a cell",
+        ALL_ALIKE,
+        NO_ITEMS,
+    )
+    codes = np.select([np.isnan(p), np.isnan(statistic), expected < FEWEST], [3, 2, 1], 0).astype(np.int32)
+    n = np.where(np.isnan(p), 0, n_items).astype(np.int64)
+    return ClassicalColumn(name, statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
+
+
+NO_RATIO = "does not fit: the score is no mean or share of items"
+NOT_A_MEAN = "does not fit: the denominator depends on the system, so that the score is no sum over units"
+NOT_RIGHT_OR_WRONG = "does not fit: the score is no share of single items, each right or wrong"
+
+
+def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[ClassicalColumn, ...]:
+    """Return the results of some classical tests of all comparisons.
+
+    Parameters
+    ----------
+    comparisons : Comparisons
+        Of one test set, by exchange of the unit asked for.
+    names : sequence of str
+        The tests, in their order.
+    alternative : {"two-sided", "greater", "less"}
+        Of score_a - score_b.
+    """
+    if not names or not len(comparisons):
+        return ()
+    groups = group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes))
+    results = [_run_group(MatchedComparisons(comparisons, group), names, alternative) for group in groups]
+    if len(results) == 1:
+        return tuple(results[0])
+    inverse = np.argsort(np.concatenate(groups))
+    return tuple(ClassicalColumn.join(columns).take(inverse) for columns in zip(*results, strict=True))
+
+
+def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[ClassicalColumn]:
+    """Return the results of the tests for comparisons that share panel, metric and items."""
+    is_mean = group.ratio is not None and group.mean is not None
+    sums = MatchedSums.from_comparisons(group, names, alternative) if is_mean and {*names} & TESTS.keys() else None
+    return [_run_test(group, sums, name, alternative) for name in names]
+
+
+def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, alternative: str) -> ClassicalColumn:
+    if (reason := _find_misfit(group, name)) is not None:
+        return build_misfit(name, reason, len(group.rows))
+    if name == "two-sample-t":
+        return two_sample_t(group, alternative)
+    if name in SHARE_TESTS:
+        return _mask_unfit(group, SHARE_TESTS[name](group, alternative))
+    assert sums is not None
+    result = TESTS[name](sums, name, alternative)
+    return _mask_unfit(group, result) if name == "mcnemar" else result
+
+
+def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
+    """Return why a test fits none of the comparisons, or None if it fits some."""
+    if group.ratio is None:
+        return NO_RATIO
+    if name in {"mcnemar", *SHARE_TESTS} and group.unit != "item":
+        return f"does not fit: it takes single items, which depend on each other within a {group.unit}"
+    return NOT_A_MEAN if name not in SHARE_TESTS and group.mean is None else None
+
+
+def _mask_unfit(group: MatchedComparisons, result: ClassicalColumn) -> ClassicalColumn:
+    """Return test results in which comparisons of items that are not right or wrong have a misfit with its reason."""
+    fits = np.logical_and(*group.shares.fits[group.sides])
+    if fits.all():
+        return result
+    candidates = ClassicalColumn.join([result, build_misfit(result.name, NOT_RIGHT_OR_WRONG, len(fits))])
+    return candidates.take(np.arange(len(fits)) + np.where(fits, 0, len(fits)))
+
+
+def build_misfit(name: str, reason: str, n: int) -> ClassicalColumn:
+    """Return the column of a test that does not fit any of `n` comparisons: NaN, with the reason."""
+    nans, zeros = np.full(n, np.nan), np.zeros(n, np.int64)
+    return ClassicalColumn(name, nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))

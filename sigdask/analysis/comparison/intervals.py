@@ -1,0 +1,571 @@
+"""Intervals of differences and scores, effect sizes, and the jobs that count them.
+
+By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test (with the
+bootstrap's of both scores beside it), everything else the paired bootstrap: BCa, or percentiles where BCa is not
+defined. Very many units have a normal interval by jackknife standard errors. The inverted test's interval holds all
+differences that the randomization test of a mean does not reject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import (
+    CountPositions,
+    IntervalSpec,
+    build_empty_positions,
+    build_full_panels,
+)
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.errors import InputError
+from sigdask.options import Alternative
+from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.resampling.bootstrap import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
+from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
+from sigdask.randomization.resampling.shifts import ShiftPanel, compute_numerators_and_weights, compute_score_value
+from sigdask.randomization.resampling.sums import UNDEFINED, Jackknife, compute_quantiles, compute_share_below
+from sigdask.randomization.slabs import Job, Tallies
+from sigdask.randomization.tallies import Tally
+from sigdask.results.columns import (
+    BCA,
+    CONDITIONAL,
+    INVERSION,
+    METHODS,
+    NORMAL,
+    PERCENTILE,
+    TANGO,
+    CodedColumn,
+    Intervals,
+)
+from sigdask.statistics.bounds import (
+    ENUMERATED_UNITS,
+    compute_bca_shares,
+    compute_level,
+    count_rejected,
+    invert_test,
+    wilson,
+)
+from sigdask.statistics.matched_proportions import compute_conditional_interval, compute_score_interval
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DEFAULT_RESAMPLES = 10_000
+
+NOT_COUNTED = "no resample is counted yet"
+NO_SCORES = "no resample has a score"
+NO_BCA = (
+    "no resample lies below the observed value, or none above, or units are too skewed: what corrects bias and "
+    "skewness is not defined, so percentiles stand as they are"
+)
+WHOLE_OUTPUTS = (
+    "a metric of whole outputs is not asked for a score without each unit: percentiles are not corrected for skewness"
+)
+
+
+def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
+    """Return the smallest gap between resampled means, for each row; 0 if weights differ or scores are no means."""
+    step = 0.0
+    if panel.linear[m]:
+        weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
+        step = panel.compute_step_value(m) if (weights == weights[0]).all() else 0.0
+    return np.full(n_rows, step)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalEnds:
+    """Ends of bootstrap intervals, BCa where defined and else percentile: arrays of shape (n,)."""
+
+    low: Floats
+    high: Floats
+    plain_low: Floats
+    plain_high: Floats
+    is_bca: NDArray[np.bool_]
+    n_undefined: Integers
+
+    @staticmethod
+    def from_counts(
+        counts: Integers, acceleration: Floats, origins: Floats, widths: Floats, steps: Floats, confidence: float
+    ) -> IntervalEnds:
+        """Return the ends computed from histograms of resampled values, shape (n, N_CELLS)."""
+        alpha = compute_level(confidence)
+        low, high = compute_bca_shares(compute_share_below(counts), acceleration, confidence)
+        is_bca = np.isfinite(low)
+        grid = origins, widths, steps
+        plain = [compute_quantiles(counts, np.full(len(counts), share), *grid) for share in (alpha / 2, 1 - alpha / 2)]
+        corrected = [
+            np.where(is_bca, compute_quantiles(counts, np.where(is_bca, share, alpha / 2), *grid), percentile)
+            for share, percentile in zip((low, high), plain, strict=True)
+        ]
+        return IntervalEnds(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
+
+    def write_ends(self, columns: Intervals, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
+        """Write the interval ends of differences and of both systems' scores into the rows of `columns`."""
+        columns.low[indices], columns.high[indices] = self.low[row], self.high[row]
+        columns.plain_low[indices], columns.plain_high[indices] = self.plain_low[row], self.plain_high[row]
+        columns.a_low[indices], columns.a_high[indices] = self.low[a], self.high[a]
+        columns.b_low[indices], columns.b_high[indices] = self.low[b], self.high[b]
+        code = np.where(self.is_bca[row], METHODS.index(BCA), METHODS.index(PERCENTILE))
+        columns.method.codes[indices] = np.where(np.isnan(self.low[row]), 0, code)
+
+    def list_remarks(self, indices: Integers, row: Integers, n_resamples: int) -> dict[int, str]:
+        """Return a remark for each comparison with resamples that lack a score, or with an interval that is not BCa."""
+        found = {}
+        for k, end_row in zip(indices.tolist(), row.tolist(), strict=True):
+            if np.isnan(self.low[end_row]):
+                found[k] = NO_SCORES
+            elif self.n_undefined[end_row]:
+                n = int(self.n_undefined[end_row])
+                found[k] = f"{n:,} of {n_resamples:,} resamples have no score: the interval is of the others"
+            elif not self.is_bca[end_row]:
+                found[k] = NO_BCA
+        return found
+
+
+MANY_UNITS = 10_000
+"""Units above which intervals are normal by default: resampling them takes seconds and moves no end that is shown."""
+
+
+DEFAULT_TRIALS = 2**17
+"""Trials by default: the Monte Carlo error of an end is then below 1 % of a standard error."""
+
+MAX_SWAPS, MIN_TRIALS = 2 * 10**8, 10_000
+"""Swaps of units by default, at most but for so many trials: a second or two of a core."""
+
+UNBOUNDED = "so few units, or trials, cannot reject any difference at this confidence"
+
+
+TIE = 2.0**-44
+"""Relative spread of real differences that rounding may account for."""
+
+MOST_NUMBERS = 2**22
+"""Differences of units that are looked at together."""
+
+ONE_SIDED = "it is one-sided, as the test is: the other end is the largest difference that the differing items allow"
+
+
+def are_matched(panel: Panel) -> NDArray[np.bool_]:
+    """Return which pairs and metrics have 0/1 scores by item, shape (n_pairs, n_metrics).
+
+    Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are. A system that has
+    nothing but 0 goes with any other. One constant value other than 0 and 1 is no such score, nor is a constant
+    difference of any other size.
+    """
+    result = np.zeros(panel.shape, np.bool_)
+    if panel.n_units != panel.n_items:
+        return result
+    i, j = panel.pairs.T
+    for m in np.flatnonzero(panel.linear):
+        above, below = compute_numerators_and_weights(panel, int(m))
+        item_score = above.max(axis=0, initial=0)  # what a right item is worth, of each system; 0 where it has none
+        is_two = ((above == 0) | (above == item_score)).all(axis=0) & (above[below == 0] == 0).all(axis=0)
+        is_equal_weight = bool(((below == 0) | (below == below.max(initial=0))).all())
+        larger, smaller = np.maximum(item_score[i], item_score[j]), np.minimum(item_score[i], item_score[j])
+        is_same = (smaller == larger) | (smaller == 0)
+        value = larger / below.max(initial=1) * compute_score_value(panel, int(m))
+        is_same &= (larger == 0) | (np.abs(value - 1) <= TIE) | ~_has_constant_means(panel, int(m))
+        result[:, m] = is_two[i] & is_two[j] & is_same & is_equal_weight & (panel.slack[:, m] == 0)
+    return result
+
+
+def are_constant(panel: Panel) -> NDArray[np.bool_]:
+    """Return for which pairs and metrics all units have the same difference, shape (n_pairs, n_metrics).
+
+    Nothing then shows how much differences vary. Scores that are no means count where no unit differs at all.
+    """
+    result = panel.n_discordant == 0
+    for m in np.flatnonzero(panel.linear):
+        result[:, m] |= _has_constant_means(panel, int(m))
+    return np.asarray(result)
+
+
+def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
+    """Return for which pairs all units have the same difference under a metric that is a mean, shape (n_pairs,)."""
+    above, below = compute_numerators_and_weights(panel, m)
+    weighed = below > 0
+    if not weighed.any():
+        return np.ones(len(panel.pairs), np.bool_)
+    by_unit = above[weighed] / below[weighed, None]
+    largest = np.abs(by_unit).max(axis=0)
+    result = np.zeros(len(panel.pairs), np.bool_)
+    size = max(MOST_NUMBERS // len(by_unit), 1)
+    for start in range(0, len(result), size):
+        i, j = panel.pairs[start : start + size].T
+        spread = np.ptp(by_unit[:, i] - by_unit[:, j], axis=0)
+        rounding = TIE * (largest[i] + largest[j]) if panel.count_slack_steps(m) else 0.0
+        result[start : start + size] = spread <= rounding
+    return result
+
+
+MIN_UNITS = 2
+ONE_UNIT = "one unit alone tells nothing of others"
+NO_SUM = "what is scored is a set brought together over units, no sum of them, which resampled units would not give"
+CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
+NO_ITEM_DIFFERS = "no item differs, and the interval is conditional on how many do"
+NOT_BINARY = "the conditional exact interval is of scores of 0 and 1 of single items"
+COARSE = "scores are of so unequal size that sums of the small ones cannot be distinguished beside the large ones"
+NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
+
+
+REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
+"""Why comparisons of a panel that has intervals may have none."""
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalGroup:
+    """Comparisons of one panel that have intervals of one kind.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `WRITERS`.
+    panel : Panel or OutputsPanel
+        With all its units.
+    indices : int64 array, shape (n,)
+        The comparisons.
+    row, column : int64 array, shape (n,)
+        Pair and metric of each in the panel.
+    confidence : float
+        Of the intervals.
+    alternative : str
+        Of the test, which conditional exact intervals follow.
+    job : Job or None
+        Its panel is made of this one; None where nothing is counted.
+    """
+
+    kind: str
+    panel: Panel | OutputsPanel
+    indices: Integers
+    row: Integers
+    column: Integers
+    confidence: float
+    alternative: Alternative
+    job: Job | None
+
+    def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
+        if self.kind in {"inversion", "enumerated"}:  # bootstrap intervals of both scores stay
+            for values in (columns.low, columns.high, columns.plain_low, columns.plain_high):
+                values[self.indices] = np.nan
+            columns.method.codes[self.indices], columns.n_resamples[self.indices] = 0, 0
+            for k in self.indices.tolist():
+                reasons.pop(k, None)
+        if isinstance(self.panel, Panel):
+            self._write_effects(self.panel, columns)
+        if self.job is None:
+            WRITERS[self.kind](self, self.panel, columns, reasons, None)
+        elif tallies[self.job].n_trials == 0:
+            reasons |= dict.fromkeys(self.indices.tolist(), NOT_COUNTED)
+        else:
+            columns.n_resamples[self.indices] = tallies[self.job].n_trials
+            WRITERS[self.kind](self, self.panel, columns, reasons, tallies[self.job])
+
+    @cached_property
+    def jackknives(self) -> list[Jackknife]:
+        """The scores of the panel without each unit, by metric."""
+        assert isinstance(self.panel, Panel)
+        return [Jackknife.from_panel(self.panel, m) for m in range(len(self.panel.metrics))]
+
+    def _write_effects(self, panel: Panel, columns: Intervals) -> None:
+        """Write standardised differences (paired d) and skewness.
+
+        The paired d is the difference over the standard deviation of what each unit contributes to it: of a mean over
+        units of equal weight the mean of the units' differences over their standard deviation; of other scores by what
+        changes when a unit is left out.
+        """
+        errors, skewness = (
+            np.stack([getattr(jackknife, name) for jackknife in self.jackknives], axis=1)[self.row, self.column]
+            for name in ("error", "skewness")
+        )
+        difference = panel.differences[self.row, self.column]
+        deviation = errors * np.sqrt(panel.n_units)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            d = np.where(deviation > 0, difference / deviation, np.where(difference == 0, 0.0, np.nan))
+        columns.paired_d[self.indices] = d
+        columns.skewness[self.indices] = skewness
+
+    def write_bootstrap(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+        """Write intervals of the paired bootstrap of scores that are made of sums."""
+        assert self.job is not None
+        resampled = self.job.panel
+        assert isinstance(resampled, Bootstrap)
+        steps = np.concatenate([_compute_steps(panel, m, resampled.n_rows) for m in range(len(self.jackknives))])
+        acceleration = np.concatenate([jackknife.acceleration for jackknife in self.jackknives])
+        grid = resampled.origins, resampled.widths, steps
+        ends = IntervalEnds.from_counts(tally.counts[:, 0], acceleration, *grid, self.confidence)
+        start, n_pairs = self.column * resampled.n_rows, len(panel.pairs)
+        i, j = panel.pairs[self.row].T
+        ends.write_ends(columns, self.indices, start + self.row, start + n_pairs + i, start + n_pairs + j)
+        reasons |= ends.list_remarks(self.indices, start + self.row, tally.n_trials)
+
+    def write_outputs(self, _panel: OutputsPanel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+        """Write bootstrap intervals of two systems under a metric of whole outputs."""
+        assert self.job is not None
+        resampled = self.job.panel
+        assert isinstance(resampled, BootstrapOutputs)
+        grid = resampled.origins, resampled.widths, np.zeros(3)
+        ends = IntervalEnds.from_counts(tally.counts[:, 0], np.full(3, np.nan), *grid, self.confidence)
+        ends.write_ends(columns, self.indices, *(np.full(len(self.indices), k) for k in range(3)))
+        remarks = ends.list_remarks(self.indices, np.zeros(len(self.indices), np.int64), tally.n_trials)
+        reasons |= {k: WHOLE_OUTPUTS if remark == NO_BCA else remark for k, remark in remarks.items()}
+
+    def write_normal(self, panel: Panel, columns: Intervals, _reasons: dict[int, str], _tally: None) -> None:
+        """Write normal intervals of means and smooth scores of sums."""
+        row, column = self.row, self.column
+        errors = np.stack([jackknife.error for jackknife in self.jackknives], axis=1)
+        reach = special.ndtri(1 - compute_level(self.confidence) / 2) * errors
+        n_pairs, (i, j), scores = len(panel.pairs), panel.pairs[row].T, panel.pair_scores[row, column]
+        for low, high, middle, reach_rows in (
+            (columns.low, columns.high, panel.differences[row, column], row),
+            (columns.a_low, columns.a_high, scores[:, 0], n_pairs + i),
+            (columns.b_low, columns.b_high, scores[:, 1], n_pairs + j),
+        ):
+            low[self.indices], high[self.indices] = (
+                middle - reach[reach_rows, column],
+                middle + reach[reach_rows, column],
+            )
+        columns.method.codes[self.indices] = METHODS.index(NORMAL)
+
+    def write_inversion(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
+        """Write intervals of means by the inverted test, from random trials."""
+        assert self.job is not None
+        shift_panel = self.job.panel
+        assert isinstance(shift_panel, ShiftPanel)
+        k = count_rejected(self.confidence, tally.n_trials, is_exact=False)
+        share = k / tally.n_trials
+        for side, ends_column, target_share, unbounded in (
+            (0, columns.low, share, -np.inf),
+            (1, columns.high, 1 - share, np.inf),
+        ):
+            rows = (2 * self.column + side) * len(panel.pairs) + self.row
+            shares, steps = np.full(len(rows), target_share), np.zeros(len(rows))
+            ends = compute_quantiles(
+                tally.counts[rows, 0], shares, shift_panel.origins[rows], shift_panel.widths[rows], steps
+            )
+            ends_column[self.indices] = np.where(k > 0, ends, unbounded)
+        columns.method.codes[self.indices] = METHODS.index(INVERSION)
+        if k == 0:
+            reasons |= dict.fromkeys(self.indices.tolist(), UNBOUNDED)
+
+    def write_enumerated(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
+        """Write intervals of means by the inverted test, over so few units that all arrangements are counted."""
+        for k, row, m in zip(self.indices.tolist(), self.row.tolist(), self.column.tolist(), strict=True):
+            above, below = compute_numerators_and_weights(panel, m)
+            i, j = panel.pairs[row]
+            ends = invert_test(above[:, i] - above[:, j], below, self.confidence)
+            worth = compute_score_value(panel, m)
+            columns.low[k], columns.high[k] = ends[0] * worth, ends[1] * worth
+            if not np.isfinite(ends[0]):
+                reasons[k] = UNBOUNDED
+        columns.method.codes[self.indices] = METHODS.index(INVERSION)
+
+    def write_binary(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
+        """Write intervals of 0/1 item scores: Tango's or conditional exact of differences, Wilson's of scores."""
+        confidence = self.confidence
+        for m in range(len(panel.metrics)):
+            in_metric = self.column == m
+            rows, (i, j) = self.indices[in_metric], panel.pairs[self.row[in_metric]].T
+            above, below = compute_numerators_and_weights(panel, m)
+            largest, n = above.max(axis=0), np.count_nonzero(below)
+            item_score = np.maximum(largest[i], largest[j])
+            item_score = np.where(
+                item_score > 0, item_score, max(largest.max(initial=0), 1)
+            )  # of two systems without a right item
+            worth = item_score / below.max() * compute_score_value(panel, m)
+            wins, losses = panel.sign_counts[self.row[in_metric], m].T
+            if self.kind == TANGO:
+                ends = compute_score_interval(wins, losses, n, confidence)
+            else:
+                ends = compute_conditional_interval(wins, losses, n, confidence, self.alternative)
+            columns.low[rows], columns.high[rows] = (end * worth for end in ends)
+            for side, low, high in ((i, columns.a_low, columns.a_high), (j, columns.b_low, columns.b_high)):
+                ends = wilson(panel.compute_observed_numerators(m)[side] / item_score, n, confidence)
+                low[rows], high[rows] = (end * worth for end in ends)
+        columns.method.codes[self.indices] = METHODS.index(self.kind)
+        if self.kind == CONDITIONAL and self.alternative != "two-sided":
+            reasons |= dict.fromkeys(self.indices.tolist(), ONE_SIDED)
+
+
+WRITERS: dict[str, Callable[..., None]] = {
+    "bootstrap": IntervalGroup.write_bootstrap,
+    "outputs": IntervalGroup.write_outputs,
+    "normal": IntervalGroup.write_normal,
+    "inversion": IntervalGroup.write_inversion,
+    "enumerated": IntervalGroup.write_enumerated,
+    TANGO: IntervalGroup.write_binary,
+    CONDITIONAL: IntervalGroup.write_binary,
+}
+"""What writes the intervals of each kind."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalJobs:
+    """The intervals of the comparisons of one test set and unit, with their jobs.
+
+    Attributes
+    ----------
+    n : int
+        Comparisons.
+    groups : tuple of IntervalGroup
+        Those that have an interval.
+    reasons : mapping of int to str
+        Of the others, why they have none.
+    confidence : float
+        Of all intervals.
+    """
+
+    n: int
+    groups: tuple[IntervalGroup, ...]
+    reasons: dict[int, str]
+    confidence: float
+
+    @staticmethod
+    def from_comparisons(
+        comparison_jobs: ComparisonJobs, spec: IntervalSpec, alternative: Alternative = "two-sided"
+    ) -> IntervalJobs:
+        """Return the intervals and jobs of all comparisons, with the kind of interval chosen for each."""
+        comparisons = comparison_jobs.comparisons
+        panels, panel, row, column = build_full_panels(comparison_jobs.spec, comparisons)
+        groups: list[IntervalGroup] = []
+        reasons: dict[int, str] = {}
+        for group in group_rows(number_rows(panel)):
+            positions = row[group].astype(np.int64), column[group].astype(np.int64)
+            group_panel = panels[int(panel[group[0]])]
+            if (reason := _find_refusal(group_panel)) is not None:
+                reasons |= dict.fromkeys(group.tolist(), reason)
+                continue
+            trials = int(comparisons.n_trials[group[0]])
+            for kind, selected in _iter_kinds(group_panel, *positions, spec, is_item=comparisons.counts.unit == "item"):
+                if kind in REASONS:
+                    reasons |= dict.fromkeys(group[selected].tolist(), kind)
+                    continue
+                kind_positions = group[selected], positions[0][selected], positions[1][selected]
+                groups.append(_build_group(kind, group_panel, *kind_positions, spec, trials, alternative))
+        return IntervalJobs(len(comparisons), tuple(groups), reasons, spec.confidence)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """All jobs to count."""
+        return [group.job for group in self.groups if group.job is not None]
+
+    @property
+    def positions(self) -> tuple[CountPositions, CountPositions]:
+        """Positions of the counts of each comparison's interval jobs, of which it has up to two."""
+        first, second, job = build_empty_positions(self.n), build_empty_positions(self.n), 0
+        for group in self.groups:
+            if group.job is not None:
+                is_free = first.job[group.indices] < 0
+                first.job[group.indices[is_free]], second.job[group.indices[~is_free]] = job, job
+                job += 1
+        return first, second
+
+    def build_columns(self, tallies: Tallies) -> Intervals:
+        """Return the intervals that tallies of `jobs` give."""
+        method = CodedColumn(np.zeros(self.n, np.int32), METHODS)
+        intervals = Intervals.build_empty(self.n, method=method)
+        reasons = dict(self.reasons)
+        for group in self.groups:
+            group.write_intervals(intervals, reasons, tallies)
+        intervals.confidence[method.codes > 0] = self.confidence
+        words = CodedColumn.from_values(reasons.get(k, "") for k in range(self.n))
+        return replace(intervals, why=words)
+
+
+def _find_refusal(panel: ComparedPanel) -> str | None:
+    """Return why the comparisons of a panel have no interval, or None if they have one."""
+    if panel.extent[1] < MIN_UNITS:
+        return ONE_UNIT
+    if not isinstance(panel, OutputsPanel):
+        return None if isinstance(panel, Panel) else NO_SUM
+    try:
+        panel.scores  # noqa: B018  # asked for before anything is counted: a plan goes on without such a box
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _iter_kinds(
+    panel: ComparedPanel, row: Integers, column: Integers, spec: IntervalSpec, *, is_item: bool
+) -> Iterator[tuple[str, Integers]]:
+    """Yield each kind of interval, or reason for having none, with the indices of its comparisons."""
+    if not isinstance(panel, Panel):
+        no_kind = {"inversion": NO_MEAN, CONDITIONAL: NOT_BINARY}
+        constant = panel.n_discordant[row, column] == 0
+        for kind, rows in ((CONSTANT, constant), (no_kind.get(spec.kind, "outputs"), ~constant)):
+            if rows.any():
+                yield kind, np.flatnonzero(rows)
+        return
+    kinds = _choose_kinds(panel, row, column, spec)
+    if is_item and spec.kind in {"auto", CONDITIONAL}:
+        is_matched = are_matched(panel)[row, column]
+        kinds[is_matched] = TANGO if spec.kind == "auto" else CONDITIONAL
+        if spec.kind == CONDITIONAL:
+            kinds[is_matched & (panel.n_discordant[row, column] == 0)] = NO_ITEM_DIFFERS
+    resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _choose_inversion(panel)))
+    if spec.kind == "auto" and resampled.size:
+        yield "bootstrap", resampled  # of means for the sake of both scores: that of the difference comes after
+        kinds[kinds == "bootstrap"] = None
+    for kind in dict.fromkeys(name for name in kinds.tolist() if name is not None):
+        yield kind, np.flatnonzero(kinds == kind)
+
+
+def _choose_inversion(panel: Panel) -> str:
+    return "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
+
+
+def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalSpec) -> NDArray[np.object_]:
+    """Return the kind of interval of each comparison, or the reason for having none, as if no scores were 0/1."""
+    is_mean = np.array(panel.linear)[column]
+    kinds = np.full(len(row), "bootstrap", object)
+    if spec.kind == "auto" and panel.n_units > MANY_UNITS and spec.resamples is None:
+        kinds[:] = "normal"
+    elif spec.kind == "auto":
+        kinds[is_mean] = _choose_inversion(panel)
+    elif spec.kind == "inversion":
+        kinds[:] = np.where(is_mean, _choose_inversion(panel), NO_MEAN)
+    elif spec.kind == CONDITIONAL:
+        kinds[:] = NOT_BINARY
+    kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
+    kinds[are_constant(panel)[row, column]] = CONSTANT
+    return kinds
+
+
+def _build_group(
+    kind: str,
+    panel: ComparedPanel,
+    indices: Integers,
+    row: Integers,
+    column: Integers,
+    spec: IntervalSpec,
+    trials: int,
+    alternative: Alternative,
+) -> IntervalGroup:
+    """Return the intervals of one kind of a panel's comparisons, with a job on a panel of these alone."""
+    if isinstance(panel, OutputsPanel):
+        n = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
+        job = Job(BootstrapOutputs.from_panel(panel), n, label=f"intervals by {panel.metric.name}")
+        return IntervalGroup(kind, panel, indices, row, column, spec.confidence, alternative, job)
+    assert isinstance(panel, Panel)
+    rows, columns = np.unique(row), np.unique(column)
+    used_panel = panel.select(rows, columns.tolist())
+    positions = np.searchsorted(rows, row), np.searchsorted(columns, column)
+    resampled: Bootstrap | ShiftPanel | None = None
+    n = DEFAULT_RESAMPLES
+    if kind == "bootstrap":
+        resampled = Bootstrap.from_panel(used_panel)
+    elif kind == "inversion":
+        resampled = ShiftPanel.from_panel(used_panel)
+        affordable = min(trials, DEFAULT_TRIALS, MAX_SWAPS // used_panel.n_units)
+        n = max(MIN_TRIALS, affordable) if spec.kind == "auto" else trials
+    names = ", ".join(metric.name for metric in used_panel.metrics)
+    sums_job = None if resampled is None else Job(resampled, spec.resamples or n, label=f"intervals by {names}")
+    return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, alternative, sums_job)

@@ -1,1 +1,0 @@
-"""Confidence intervals of differences: the kind that each comparison gets, the jobs to count, and the results."""

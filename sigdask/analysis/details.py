@@ -1,0 +1,762 @@
+"""Details of single comparisons: the null distribution, how p converges, and the units that decide.
+
+The null distribution holds the differences of all arrangements where they are few, else of the first trials of the
+first run, as many as take some tens of milliseconds. The counts of the convergence are exact, made again from the
+stream's first trials by the panel's own tally; where all trials would take too long, those up to a power of two, and
+at the end what the result says. All comparisons get details if they are few, else those of a gate and borderline ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import Comparisons
+from sigdask.analysis.comparison.study import Study
+from sigdask.counts import Counts
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.texts import NO_TEXTS, ItemTexts
+from sigdask.errors import InputError
+from sigdask.randomization.influence import compute_unit_contributions
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.tallies import TAILS
+from sigdask.randomization.trials import PairPanel, TrialDifferences, iter_differences
+from sigdask.results.table import Table
+from sigdask.statistics import bounds
+
+MOST_BARS = 61
+ROUNDING = 1e-9
+"""Share of the range within which numbers are the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualBars:
+    """Histogram bars of equal width.
+
+    Attributes
+    ----------
+    low, width : float
+        Where the first begins, and how wide each is.
+    counts : int64 array, shape (n_bars,)
+        Numbers in each.
+    marked : int64 array, shape (n_bars,)
+        Those of them that are marked.
+    """
+
+    low: float
+    width: float
+    counts: NDArray[np.int64]
+    marked: NDArray[np.int64]
+
+    @staticmethod
+    def from_values(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
+        """Return a histogram of one or more values and of the marked values among them."""
+        minimum, maximum = float(values.min()), float(values.max())
+        reach = maximum - minimum
+        if reach <= 0:
+            return EqualBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
+        gaps = np.diff(np.sort(values))
+        step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
+        n_steps = max(round(reach / step) + 1, 1)
+        width = step * -(-n_steps // MOST_BARS)
+        low = minimum - step / 2
+        bar_index = np.clip(((values - low) / width).astype(np.int64), 0, int((maximum - low) / width))
+        n_bars = int(bar_index.max()) + 1
+        return EqualBars(
+            low, width, np.bincount(bar_index, minlength=n_bars), np.bincount(bar_index[marked], minlength=n_bars)
+        )
+
+
+MOST_TRIALS, FEWEST_TRIALS = 2**16, 2**10
+
+MOST_WORK = 2**28
+"""Contributions of units that are summed for it, for each pair."""
+
+BOX_TRIALS_RATIO, MIN_BOX_TRIALS = 100, 16
+"""Trials of a black box are slow: one in so many of those asked for is made again, and at least so many."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullDistribution:
+    """The null distribution of one difference, as a histogram.
+
+    Attributes
+    ----------
+    observed : float
+        The difference itself.
+    n_trials, n_extreme : int
+        Trials that are drawn, and those at least as extreme as the observed difference, under the alternative.
+    is_whole : bool
+        These are all arrangements.
+    histogram : EqualBars
+        Of their differences; the extreme ones are marked.
+    """
+
+    observed: float
+    n_trials: int
+    n_extreme: int
+    is_whole: bool
+    histogram: EqualBars
+
+    @staticmethod
+    def from_differences(swapped: TrialDifferences, tail: int, *, is_whole: bool) -> NullDistribution:
+        """Return the null distribution from the differences after swaps, marking extreme ones by the tail."""
+        is_extreme = swapped.extreme[:, tail]
+        return NullDistribution(
+            observed=swapped.observed,
+            n_trials=len(is_extreme),
+            n_extreme=int(np.count_nonzero(is_extreme)),
+            is_whole=is_whole,
+            histogram=EqualBars.from_values(swapped.differences, is_extreme),
+        )
+
+
+def iter_null_distributions(
+    panel: PairPanel, rows: NDArray[np.int64], column: int, tails: Sequence[int], n_requested: NDArray[np.int64]
+) -> Iterator[NullDistribution]:
+    """Yield the null distribution of the difference of each of some pairs, under one metric of a panel.
+
+    Parameters
+    ----------
+    panel : Panel, PresencePanel or OutputsPanel
+        What was counted.
+    rows, column
+        Pairs and metric, by their places in it.
+    tails : sequence of int
+        The tail of each pair's alternative.
+    n_requested : int64 array, shape (n_rows,)
+        Trials that each was asked for.
+    """
+    n_arrangements = 1 << np.minimum(panel.n_discordant[rows, column], 40)
+    for row, tail, n_all, n_asked in zip(
+        rows.tolist(), tails, n_arrangements.tolist(), n_requested.tolist(), strict=True
+    ):
+        n_trials = choose_trials(panel, column, n_asked)
+        if is_whole := n_all <= n_trials:
+            [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_all)
+        else:
+            [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(n_trials, n_asked))
+        yield NullDistribution.from_differences(swapped, tail, is_whole=is_whole)
+
+
+def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
+    """Return the maximum number of trials to draw for a pair's null distribution, the same on any machine."""
+    if isinstance(panel, OutputsPanel):
+        return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
+    size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
+    return int(np.clip(MOST_WORK // max(len(panel.addresses) * size, 1), FEWEST_TRIALS, MOST_TRIALS))
+
+
+Integers = NDArray[np.int64]
+
+FIRST_POINT = 16
+"""Trials that the first point is of."""
+
+MOST_RUN_WORK = 2**35
+"""Contributions that are summed, eight at a time, and numbers that are scored, in one run of all that is opened."""
+
+LINEAR, SCORED = 4, 64
+"""What a trial of a pair and field of a mean, and of another score, takes beyond the sums, in these."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convergence:
+    """Exceedances among the first trials of one run, at increasing numbers of trials.
+
+    Attributes
+    ----------
+    n_trials, n_extreme : int64 array, shape (n_points,)
+        Rising; the last is the result's.
+    """
+
+    n_trials: Integers
+    n_extreme: Integers
+
+    @property
+    def p_values(self) -> NDArray[np.float64]:
+        """The bound of p at each point."""
+        return bounds.compute_bound(self.n_extreme, self.n_trials)
+
+    @property
+    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of the 99 % intervals of p at each point."""
+        return bounds.clopper_pearson(self.n_extreme, self.n_trials)
+
+    def end_at(self, n_trials: int, n_extreme: int) -> Convergence:
+        """Return the points below a number of trials, followed by the known last point."""
+        inside = self.n_trials < n_trials
+        return Convergence(np.append(self.n_trials[inside], n_trials), np.append(self.n_extreme[inside], n_extreme))
+
+
+def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 1) -> tuple[Integers, Integers]:
+    """Return numbers of trials, and the exceedances among so many first trials of a run.
+
+    Parameters
+    ----------
+    panel : Panel, PresencePanel or OutputsPanel
+        Its part of the pairs that are looked at.
+    run, max_trials : int
+        Which run, and how many trials of it there are.
+    share : int
+        Panels that are counted for the same page.
+    """
+    ends = list(_iter_points(min(max_trials, compute_max_trials(panel) // share)))
+    counts = np.zeros((len(ends), *panel.shape, panel.manner.n_tails), np.int64)
+    for k, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        counts[k] = panel.tally(run=run, first=first, n_trials=end - first).counts
+    return np.array(ends, np.int64), np.cumsum(counts, axis=0)
+
+
+def _iter_points(max_trials: int) -> Iterator[int]:
+    """Yield powers of two from `FIRST_POINT`, up to `max_trials`."""
+    end = FIRST_POINT
+    while end <= max_trials:
+        yield end
+        end *= 2
+
+
+def compute_max_trials(panel: PairPanel) -> int:
+    """Return the number of trials that may be counted again for a panel, the same on any machine."""
+    if isinstance(panel, OutputsPanel):
+        return 0
+    n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))
+    if not isinstance(panel, Panel):
+        return MOST_RUN_WORK // max(sum(map(len, panel.holdings)) * n_pairs // 8, 1)
+    sums = len(panel.addresses) * n_systems // 8
+    metric_kinds = zip(panel.metrics, panel.linear, strict=True)
+    work = sum(
+        len(metric.fields) * (sums + n_pairs * (LINEAR if is_mean else SCORED)) for metric, is_mean in metric_kinds
+    )
+    return MOST_RUN_WORK // max(work, 1)
+
+
+MOST_ITEMS = 3
+"""Items of a unit whose texts are shown."""
+
+MOST_CHARACTERS, MOST_LISTED = 400, 60
+"""Of one text, and parts of one list."""
+
+CUT = " […]"
+
+CACHED_COLUMNS = 2
+"""Systems whose outputs are held at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDetails:
+    """Texts of one item of a unit, shortened where they are long; None where the data lack them.
+
+    Attributes
+    ----------
+    name : str
+        Its id, or its position.
+    prompt : str or None
+        What was asked: a source text, a prompt.
+    gold : tuple of str
+        What was right: references, labels.
+    a, b : str
+        What the two systems gave.
+    """
+
+    name: str
+    prompt: str | None
+    gold: tuple[str, ...]
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNames:
+    """What the data call an item's input and its gold standard."""
+
+    prompt: str
+    gold: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitDetails:
+    """One unit with some of its items.
+
+    Attributes
+    ----------
+    name : str
+        What its items have in the column that is exchanged; of single items their id or position.
+    n_items : int
+        Of both systems.
+    items : tuple of ItemDetails
+        Some of them.
+    """
+
+    name: str
+    n_items: int
+    items: tuple[ItemDetails, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class UnitIndex:
+    """The units of one test set, from whose addresses their readable details are made.
+
+    Attributes
+    ----------
+    comparisons : Comparisons
+        What is compared.
+    units : SwapUnits
+        What is exchanged.
+    """
+
+    comparisons: Comparisons
+    units: SwapUnits
+
+    @cached_property
+    def _by_address(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Items ordered by unit, and the index at which the items of each unit begin."""
+        order = np.argsort(self.units.index, kind="stable")
+        return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
+
+    @property
+    def counts(self) -> Counts:
+        """The test set."""
+        return self.comparisons.counts
+
+    def list_details(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
+        """Return the details of units in comparison `k`; `scores` of the two systems have shape (n_units, 2)."""
+        comparisons = self.comparisons
+        pair = int(comparisons.a[k]), int(comparisons.b[k])
+        subset, has_item = (
+            comparisons.masks[int(comparisons.subset.codes[k])],
+            comparisons.metrics[int(comparisons.metric[k])].held,
+        )
+        mask = self.counts.in_common(pair, subset, has_item)
+        order, starts = self._by_address
+        details = []
+        for address, unit_scores in zip(addresses, scores, strict=True):
+            items = order[starts[address] : starts[address + 1]]
+            items = items[mask[items]].tolist()
+            if self._are_rankings:  # too long to be read
+                a, b = map(format_value, unit_scores)
+                item_details: tuple[ItemDetails, ...] = (ItemDetails(self._get_unit_name(items[0]), None, (), a, b),)
+            else:
+                item_details = tuple(
+                    self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MOST_ITEMS]
+                )
+            details.append(UnitDetails(self._get_unit_name(items[0]), len(items), item_details))
+        return tuple(details)
+
+    def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
+        """Return the items of a unit, beginning with items on which the two outputs differ."""
+        if len(items) <= MOST_ITEMS or self.counts.outputs is None:
+            return items
+        a, b = (self._get_outputs(system) for system in pair)
+        return sorted(items, key=lambda item: bool(a[item] == b[item]))
+
+    def _get_unit_name(self, item: int) -> str:
+        unit = self.counts.unit
+        return _get_id(self.counts, item) if unit == "item" else self.counts.group(unit)[item]
+
+    def _build_item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
+        a, b = (self._get_output(system, item) for system in pair)
+        outputs = self.counts.outputs
+        prompt = None if outputs is None or outputs.asked is None else outputs.asked[item]
+        return ItemDetails(
+            _get_id(self.counts, item), None if prompt is None else format_value(prompt), self._get_gold(item), a, b
+        )
+
+    def _get_output(self, system: int, item: int) -> str | None:
+        column = self._get_outputs(system)
+        return None if column is None else format_value(column[item])
+
+    def _get_gold(self, item: int) -> tuple[str, ...]:
+        outputs = self.counts.outputs
+        if outputs is None or outputs.gold is None:
+            return ()
+        answer = outputs.gold[item]
+        is_several = isinstance(answer, tuple) and self._is_text
+        return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
+
+    @property
+    def _are_rankings(self) -> bool:
+        """Whether outputs are ranked lists of documents."""
+        return "topics" in self.counts.fields
+
+    @property
+    def _is_text(self) -> bool:
+        """Whether the gold standard consists of references of a text."""
+        return "segments" in self.counts.fields
+
+    @property
+    def field_names(self) -> FieldNames:
+        """The names of an item's input and gold standard in these data."""
+        return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
+
+    def _get_outputs(self, system: int) -> Any:
+        """Return the outputs of a system, None if there are none; those of the last two systems are cached."""
+        outputs, cache = self.counts.outputs, self._outputs_cache
+        if outputs is None:
+            return None
+        cache[system] = cache.pop(system) if system in cache else outputs.systems[system]
+        if len(cache) > CACHED_COLUMNS:
+            cache.pop(next(iter(cache)))
+        return cache[system]
+
+    @cached_property
+    def _outputs_cache(self) -> dict[int, Any]:
+        return {}
+
+
+def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
+    """Return the unit with item texts that were looked up for two systems in place of those in the data."""
+    items = []
+    for item in unit.items:
+        a, b = (texts.get((system, item.name), NO_TEXTS) for system in pair)
+        prompt, gold = (next(filter(None, candidates), None) for candidates in ((a.asked, b.asked), (a.gold, b.gold)))
+        items.append(
+            replace(
+                item,
+                prompt=item.prompt if prompt is None else _shorten_prompt(prompt),
+                gold=item.gold if gold is None else (format_value(gold),),
+                a=item.a if a.given is None else format_value(a.given),
+                b=item.b if b.given is None else format_value(b.given),
+            )
+        )
+    return replace(unit, items=tuple(items))
+
+
+def _shorten_prompt(text: str) -> str:
+    """Return a prompt, shortened to its end if it is long, as the question is usually at the end."""
+    return text if len(text) <= MOST_CHARACTERS else CUT.strip() + " " + text[-(MOST_CHARACTERS - len(CUT)) :]
+
+
+def _get_id(counts: Counts, item: int) -> str:
+    return str(item + 1) if counts.ids is None else counts.ids[item]
+
+
+def format_value(value: Any) -> str:
+    """Return an output or a gold standard as text, visibly shortened where it is long.
+
+    Examples
+    --------
+    >>> format_value("a cat"), format_value(True), format_value(("B", "O")), format_value(0.25)
+    ('a cat', 'yes', 'B O', '0.25')
+    >>> format_value(frozenset({"b", "a"})), format_value({"d1": 1, "d0": 0})
+    ('a, b', 'd0: 0, d1: 1')
+    >>> format_value("x" * 500) == "x" * 396 + " […]"
+    True
+    """
+    text = _format_plain(value)
+    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - len(CUT)] + CUT
+
+
+def _format_plain(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return _join_some(
+            ", ", (f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items())), len(value)
+        )
+    if isinstance(value, (set, frozenset)):
+        return _join_some(", ", sorted(map(_format_plain, value)), len(value))
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return _join_some(" ", map(_format_plain, value), len(value))
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)[: MOST_CHARACTERS + 1]
+
+
+def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
+    joined = separator.join(islice(parts, MOST_LISTED))
+    return joined + CUT if n > MOST_LISTED else joined
+
+
+MOST_DECIDING = 10
+"""Units named for each side."""
+
+"""Share of the largest contribution below which one is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitShares:
+    """The shares of units in the difference of one comparison.
+
+    Attributes
+    ----------
+    add_up : bool
+        Whether their sum is the difference.
+    n_for_a, n_for_b, n_alike : int
+        Units that raise the difference of scores, that lower it, and that do neither.
+    histogram : EqualBars or None
+        Of those that are not 0; those that lower it are marked. None where there are none.
+    addresses : int64 array, shape (n_named,)
+        The units that decide: those that raise it most, the first first, then those that lower it most.
+    values : float64 array, shape (n_named,)
+        Their contributions.
+    scores : float64 array, shape (n_named, 2)
+        What each of both systems scores in these units alone; NaN of scores that are no means.
+    """
+
+    add_up: bool
+    n_for_a: int
+    n_for_b: int
+    n_alike: int
+    histogram: EqualBars | None
+    addresses: NDArray[np.int64]
+    values: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+    @staticmethod
+    def from_panel(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
+        """Return the shares of the units in a pair's difference under one metric."""
+        all_values = compute_unit_contributions(panel, row, column)
+        size = np.abs(np.nan_to_num(all_values))
+        nonzero = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
+        values = all_values[nonzero]
+        order = np.argsort(-values, kind="stable")
+        above = order[: min(MOST_DECIDING, np.count_nonzero(values > 0))]
+        below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
+        deciding = np.concatenate([above, below])
+        is_mean = isinstance(panel, Panel) and panel.linear[column]
+        return UnitShares(
+            add_up=is_mean,
+            n_for_a=int(np.count_nonzero(values > 0)),
+            n_for_b=int(np.count_nonzero(values < 0)),
+            n_alike=panel.extent[1] - len(values),
+            histogram=EqualBars.from_values(values, values < 0) if len(values) else None,
+            addresses=panel.addresses[nonzero[deciding]],
+            values=values[deciding],
+            scores=_score_units(panel, row, column, nonzero[deciding])
+            if is_mean
+            else np.full((len(deciding), 2), np.nan),
+        )
+
+
+def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return both systems' scores on single units, under a metric that is a mean, shape (n_units, 2)."""
+    assert isinstance(panel, Panel)
+    sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
+    return panel.metrics[column].form.score(panel.to_arguments(column, sums))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparisonDetails:
+    """Details of one comparison.
+
+    Attributes
+    ----------
+    row : int
+        Of the table of results.
+    alternative : str
+        Which differences are extreme.
+    null : NullDistribution
+        What shuffling makes of the difference.
+    runs : tuple of Convergence
+        The first run and, where there is one, the second; none where no trials were counted.
+    shares : UnitShares or None
+        What units contribute; None of a metric of whole outputs, which scores no unit.
+    deciding_units : tuple of UnitDetails
+        The units that decide, as `shares` lists them.
+    field_names : FieldNames
+        What is asked and right in these data.
+    """
+
+    row: int
+    alternative: str
+    null: NullDistribution
+    runs: tuple[Convergence, ...]
+    shares: UnitShares | None
+    deciding_units: tuple[UnitDetails, ...]
+    field_names: FieldNames
+
+
+def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
+    """Return the details of some comparisons of a study, in the order of `rows`.
+
+    The same data, seed and trials give the same numbers on any machine. What a reader cannot be shown, as a user's
+    metric fails on it, is left out.
+
+    Parameters
+    ----------
+    study : Study
+        What was asked, with its panels.
+    table : Table
+        Results of all of it, or of some.
+    rows : int64 array, shape (n_rows,)
+        Which rows of these to open, in the order in which they are wanted.
+    """
+    selected = table.take(rows)
+    set_index, indices = find_positions(study, selected)
+    groups: list[_PanelComparisons] = []
+    for k, analysis in enumerate(study.analyses):
+        inside = np.flatnonzero(set_index == k)
+        groups += _iter_groups(analysis.main, selected.take(inside), rows[inside], indices[inside])
+    details = [entry for group in groups for entry in group.iter_details(len(groups))]
+    for analysis in study.analyses:
+        details = [*_add_texts(details, table, analysis.main.spec.counts)]
+    by_row = {entry.row: entry for entry in details}
+    return tuple(by_row[row] for row in rows.tolist() if row in by_row)
+
+
+def _add_texts(details: Sequence[ComparisonDetails], table: Table, counts: Counts) -> Iterator[ComparisonDetails]:
+    """Yield the details, with item texts added for one test set whose texts can be looked up."""
+    with_lookup = [
+        entry for entry in details if counts.telling is not None and table.test_set[entry.row] == counts.name
+    ]
+    ids = {item.name for entry in with_lookup for unit in entry.deciding_units for item in unit.items}
+    systems = {side[entry.row] for entry in with_lookup for side in (table.a, table.b)}
+    texts = counts.telling.find_texts(ids, systems) if with_lookup and counts.telling is not None else {}
+    for entry in details:
+        if entry in with_lookup:
+            pair = table.a[entry.row], table.b[entry.row]
+            yield replace(entry, deciding_units=tuple(add_texts(unit, pair, texts) for unit in entry.deciding_units))
+        else:
+            yield entry
+
+
+def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
+    """Return, for each result, the index of its test set and of its comparison in a study; -1 if not found."""
+    set_index, indices = np.full((2, len(table)), -1, np.int64)
+    for s, analysis in enumerate(study.analyses):
+        comparisons = analysis.main.comparisons
+        systems, metrics = comparisons.counts.systems, [metric.name for metric in comparisons.metrics]
+        for k in range(len(table)):
+            if table.test_set[k] == comparisons.counts.name:
+                fits = _match_code(comparisons.a, systems, table.a[k]) & _match_code(comparisons.b, systems, table.b[k])
+                fits &= _match_code(comparisons.metric, metrics, table.metric[k].name)
+                fits &= _match_code(comparisons.subset.codes, comparisons.subset.values, table.subset[k])
+                for index in np.flatnonzero(fits)[:1]:
+                    set_index[k], indices[k] = s, index
+    return set_index, indices
+
+
+def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
+    """Return which of the codes stand for the given value."""
+    return np.asarray(codes == (values.index(value) if value in values else -1))
+
+
+def _iter_groups(jobs: ComparisonJobs, table: Table, rows: Integers, indices: Integers) -> Iterator[_PanelComparisons]:
+    """Yield the comparisons in groups that share a panel and a metric."""
+    comparisons = jobs.comparisons
+    unit_index = UnitIndex(comparisons, jobs.spec.units)
+    for selected in group_rows(number_rows(comparisons.panel[indices], comparisons.column[indices])):
+        yield _PanelComparisons(jobs, unit_index, table.take(selected), rows[selected], indices[selected])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PanelComparisons:
+    """Comparisons of one panel under one metric.
+
+    Attributes
+    ----------
+    jobs : ComparisonJobs
+        Where they were asked.
+    unit_index : UnitIndex
+        Its units.
+    table : Table
+        What was found of them.
+    rows, indices : int64 array, shape (n,)
+        Their rows of the whole table, and places in the exchange.
+    """
+
+    jobs: ComparisonJobs
+    unit_index: UnitIndex
+    table: Table
+    rows: Integers
+    indices: Integers
+
+    @property
+    def panel(self) -> PairPanel:
+        """The panel that was counted."""
+        comparisons = self.jobs.comparisons
+        panel = comparisons.panels[int(comparisons.panel[self.indices[0]])]
+        assert isinstance(panel, PairPanel)
+        return panel
+
+    @property
+    def position(self) -> tuple[Integers, int]:
+        """Rows of the comparisons in the panel, shape (n,), and their column."""
+        comparisons = self.jobs.comparisons
+        return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
+
+    def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
+        """Yield the details of each comparison; the limit of work is divided by `n_groups`."""
+        (panel_rows, column), panel = self.position, self.panel
+        tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
+        n_requested = self.jobs.comparisons.n_trials[self.indices]
+        runs = self._compute_runs(tails, n_groups)
+        entries = zip(
+            iter_null_distributions(panel, panel_rows, column, tails, n_requested),
+            panel_rows.tolist(),
+            runs,
+            strict=True,
+        )
+        try:
+            for k, (null, row, convergence) in enumerate(entries):
+                shares: UnitShares | None = None
+                deciding: tuple[UnitDetails, ...] = ()
+                if not isinstance(panel, OutputsPanel):
+                    shares = UnitShares.from_panel(panel, row, column)
+                    deciding = self.unit_index.list_details(int(self.indices[k]), shares.addresses, shares.scores)
+                yield ComparisonDetails(
+                    int(self.rows[k]),
+                    self.table.alternative[k],
+                    null,
+                    convergence,
+                    shares,
+                    deciding,
+                    self.unit_index.field_names,
+                )
+        except InputError:  # a metric of whole outputs, which gives no score: the results say so
+            return
+
+    def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
+        """Return, for each comparison, how p converges in its first and its second run."""
+        ends = [(self.table.n_trials, self.table.n_extreme), (self.table.second_trials, self.table.second_extreme)]
+        is_sampled = self.jobs.slots.first.job[self.indices] >= 0
+        by_comparison: list[list[Convergence]] = [[] for _ in tails]
+        for run, (n_trials, n_extreme) in enumerate(ends):
+            selected = np.flatnonzero(is_sampled & (n_trials > 0))
+            if not len(selected):
+                continue
+            panel_rows, column = self.position
+            subpanel = self.panel.select(panel_rows[selected], [column])
+            assert isinstance(subpanel, PairPanel)
+            trials, counts = count_prefixes(subpanel, run=run, max_trials=int(n_trials[selected].max()), share=n_groups)
+            for k, index in enumerate(selected.tolist()):
+                convergence = Convergence(trials, counts[:, k, 0, tails[index]])
+                by_comparison[index].append(convergence.end_at(int(n_trials[index]), int(n_extreme[index])))
+        return [tuple(runs) for runs in by_comparison]
+
+
+MAX_FOR_ALL = 20
+"""Comparisons up to which all are opened."""
+
+MAX_DETAILS = 200
+"""Comparisons that are opened at most."""
+
+
+def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> NDArray[np.int64]:
+    """Return the rows that get details: all if they are few, else gated rows first, then borderline rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Comparisons in all.
+    borderline : iterable of int
+        Rows that another seed or a few more units could turn, the closest first.
+    gated : iterable of int
+        Rows that a gate looks at, failures first.
+
+    Examples
+    --------
+    >>> select_rows(3, [2]).tolist(), select_rows(1000, [7, 30], [30, 5]).tolist()
+    ([0, 1, 2], [30, 5, 7])
+    """
+    if n_rows <= MAX_FOR_ALL:
+        return np.arange(n_rows)
+    candidates = dict.fromkeys(int(row) for rows in (gated, borderline) for row in rows)
+    return np.array([*candidates][:MAX_DETAILS], np.int64)

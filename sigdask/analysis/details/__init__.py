@@ -1,1 +1,0 @@
-"""Details of single comparisons: how p came about, the null distribution, and the deciding units."""

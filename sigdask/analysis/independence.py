@@ -1,0 +1,777 @@
+"""Tests whether labellings are independent of a reference labelling: from labels to results.
+
+The frequency of each label in both labellings is fixed. Precision, recall and F of a label, accuracy, micro and macro
+averages, kappa and Matthews' correlation: all are then a constant and a weight for each agreement, so that they are
+compared in whole numbers. A metric of another shape is scored by its own form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import metrics as metric_registry
+from sigdask.analysis.comparison.pairs import AnyMetric
+from sigdask.counts import Counts
+from sigdask.counts.fields import LabelFields
+from sigdask.counts.precision import TIE
+from sigdask.errors import InputError
+from sigdask.execution.run import count_jobs
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
+from sigdask.metrics.forms import Formula, Ratios
+from sigdask.metrics.labels import compute_kappa, compute_mcc
+from sigdask.options import AdjustTests, IndependenceOptions, fill_options
+from sigdask.randomization.panels.permuted import AgreementScore, PermutedPanel
+from sigdask.randomization.panels.sums import DEFAULT_TRIALS, SwapUnits
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.stream import SCHEME, Key
+from sigdask.randomization.tallies import TAILS, Tally
+from sigdask.results.comparisons import get_version
+from sigdask.results.export import build_frame_from_rows
+from sigdask.results.record import Exact, SecondRun
+from sigdask.statistics import bounds
+from sigdask.statistics import bounds as crosscheck
+from sigdask.statistics.bounds import Check, estimate_trials_to_decide
+from sigdask.statistics.matchings import (
+    MOST_STEPS,
+    LabelMargins,
+    Numbers,
+    compute_shares,
+    count_arrangements,
+    estimate_steps,
+)
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count, iter_json, to_plain
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """Result of one test of independence: whether a score of two labellings is above or below chance.
+
+    Attributes
+    ----------
+    test_set : str
+        Its name, empty unless given.
+    a, b : str
+        The labelling, and the one that it is held against.
+    metric : str
+        As it was asked for.
+    higher_is_better : bool
+        Whether more is better.
+    score, expected : float
+        The score, and what it would be if agreements were as frequent as independence leads to expect.
+    alternative : {"greater", "less", "two-sided"}
+        Of the score; two-sided counts arrangements that are at least as far from the expected score.
+    within : str or None
+        The column within whose values labels were permuted.
+    n_items, n_strata : int
+        Items, and groups of them within which labels were permuted.
+    method : {"approximate", "exact"}
+        Random permutations, or all.
+    n_trials, n_extreme : int or None
+        Permutations, and those at least as extreme as observed; None where p is exact and they are beyond 2**53.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1), or the exact p.
+    p_interval : tuple of float
+        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+    second_run : SecondRun or None
+        The cross-check by a second run.
+    exact : Exact or None
+        The exact value, where it is at hand.
+    checks : tuple of Check
+        Cross-checks and their verdicts.
+    warnings : tuple of str
+        Remarks on this test.
+    p_adjusted : float or None
+        Over all tests of the call; None where p was not adjusted.
+    p_adjusted_interval : tuple of float or None
+        The ends of `p_interval`, adjusted in the same way.
+    """
+
+    test_set: str
+    a: str
+    b: str
+    metric: str
+    higher_is_better: bool
+    score: float
+    expected: float
+    alternative: str
+    within: str | None
+    n_items: int
+    n_strata: int
+    method: str
+    n_trials: int | None
+    n_extreme: int | None
+    p_value: float
+    p_interval: tuple[float, float]
+    second_run: SecondRun | None = None
+    exact: Exact | None = None
+    checks: tuple[Check, ...] = ()
+    warnings: tuple[str, ...] = ()
+    p_adjusted: float | None = None
+    p_adjusted_interval: tuple[float, float] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Independence({self.a} - {self.b}, {self.metric} {self.score:.4f}, {self.expected:.4f} by chance, "
+            f"{format_p_equals(self.p_value)})"
+        )
+
+    def disagreements(self) -> tuple[Check, ...]:
+        """Return the cross-checks that disagree."""
+        return tuple(check for check in self.checks if check.verdict == "disagrees")
+
+    def verdict(self, alpha: float) -> str:
+        """Return the verdict at alpha in words, by the adjusted p if p was adjusted."""
+        low, high = self.p_adjusted_interval or self.p_interval
+        if low <= alpha < high:
+            return f"undecided at {alpha:g}"
+        p = self.p_value if self.p_adjusted is None else self.p_adjusted
+        return "significant" if p <= alpha else "not significant"
+
+
+@dataclass(frozen=True, slots=True)
+class IndependenceResults(Sequence[Independence]):
+    """Results of all tests of one call, in the order of labellings and metrics.
+
+    Attributes
+    ----------
+    found : tuple of Independence
+        The tests.
+    seed : int
+        Of the stream.
+    alpha : float
+        Level of the verdicts.
+    warnings : tuple of str
+        Remarks on the whole.
+    adjust : {"none", "holm", "hochberg", "bh", "by"}
+        How p was adjusted over all tests.
+    """
+
+    found: tuple[Independence, ...]
+    seed: int
+    alpha: float
+    warnings: tuple[str, ...] = ()
+    adjust: AdjustTests = "none"
+
+    @overload
+    def __getitem__(self, index: int) -> Independence: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Independence]: ...
+    def __getitem__(self, index: int | slice) -> Independence | Sequence[Independence]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a test; libraries as of `Results.to_frame`."""
+        return build_frame_from_rows([to_plain(asdict(result)) for result in self.found], library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, made of plain Python values."""
+        header = {
+            "sigdask": get_version(),
+            "scheme": SCHEME,
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "adjust": self.adjust,
+        }
+        return {
+            **header,
+            "warnings": list(self.warnings),
+            "results": [to_plain(asdict(result)) for result in self.found],
+        }
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text that `--json` writes, in parts."""
+        return iter_json(self.to_dict())
+
+    def to_json(self) -> str:
+        """Return the JSON text that `--json` writes."""
+        return "".join(self.json_parts())
+
+
+MAX_WEIGHTED = 2**60
+"""Of weighted agreements, so that two-sided limits stay within 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelScore:
+    """A score of the agreement of two labellings, with its value under independence.
+
+    Attributes
+    ----------
+    value : float
+        As it is.
+    expected : float
+        Where every agreement is as frequent as independence leads to expect; of the metrics named above the mean over
+        all arrangements.
+    agreeing : AgreementScore
+        How arrangements are compared with it.
+    is_fixed : bool
+        Whether no arrangement scores otherwise.
+    """
+
+    value: float
+    expected: float
+    agreeing: AgreementScore
+    is_fixed: bool
+
+
+def score_labels(
+    metric: BoundMetric | BoundSets | BlackBox,
+    labels: Sequence[str],
+    strata: Sequence[LabelMargins],
+    agreements: Sequence[int],
+) -> LabelScore:
+    """Return the score of the agreement of two labellings under a metric.
+
+    Parameters
+    ----------
+    metric : BoundMetric
+        One that sums counts of labels.
+    labels : sequence of str
+        All labels.
+    strata : sequence of LabelMargins
+        How often both give each label in each stratum.
+    agreements : sequence of int
+        In how many items of each label they agree.
+    """
+    if not isinstance(metric, BoundMetric) or metric.own:
+        raise InputError(
+            f"metric {metric.name!r}: independence takes metrics that sum counts of labels (accuracy, kappa, mcc, "
+            "precision[LABEL], macro-f1, a @sigdask.metric of them), not those of whole outputs"
+        )
+    fixed, columns = _split_sums(metric.fields, labels, strata)
+    frequent = [_compute_expected(strata, k) for k in range(len(labels))]
+    value, expected = (float(metric.form.score(fixed + columns @ np.array(x, float))) for x in (agreements, frequent))
+    weights = _compute_weights(metric.form, fixed, columns)
+    if weights is None:
+        limits = _compute_limits(value, expected, 2 * float(TIE) * (2 * abs(expected) + abs(value)))
+        agreeing = AgreementScore(columns, limits, metric.form, fixed)
+    else:
+        if len(weights) == 2:  # either agreement determines the other
+            weights = [weights[0] + weights[1], Fraction(0)]
+        agreeing = _build_weighted(weights, agreements, frequent, strata)
+    counting = [k for group in agreeing.parts for k in group]
+    return LabelScore(
+        value, expected, agreeing, is_fixed=not any(stratum.can_vary(k) for stratum in strata for k in counting)
+    )
+
+
+def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
+    """Return the expected number of items to which two independent labellings both give label `k`."""
+    by_size: dict[int, int] = {}
+    for stratum in strata:
+        by_size[stratum.n_items] = by_size.get(stratum.n_items, 0) + stratum.given[k] * stratum.meant[k]
+    return sum((Fraction(n, size) for size, n in by_size.items()), Fraction(0))
+
+
+def _split_sums(
+    fields: Sequence[str], labels: Sequence[str], strata: Sequence[LabelMargins]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for each field, the part of its sum that no arrangement changes, and what each agreement adds."""
+    index_of = {label: k for k, label in enumerate(labels)}
+    fixed, columns = np.zeros(len(fields), np.int64), np.zeros((len(fields), len(labels)), np.int64)
+    for f, field in enumerate(fields):
+        kind, _, label = field.partition("[")
+        k = index_of.get(label[:-1], -1)
+        if kind == "items":
+            fixed[f] = sum(stratum.n_items for stratum in strata)
+        elif kind == "correct":
+            columns[f] = 1
+        elif kind == "tp":
+            columns[f, k] = 1
+        else:
+            fixed[f] = sum((stratum.given if kind == "predicted" else stratum.meant)[k] for stratum in strata)
+    return fixed, columns
+
+
+def _compute_weights(form: Any, fixed: NDArray[np.int64], columns: NDArray[np.int64]) -> list[Fraction] | None:
+    """Return the weight in the score of an agreement on each label, up to a common factor.
+
+    None if the weights depend on the other agreements.
+    """
+    if isinstance(form, Formula) and form.function in {compute_kappa, compute_mcc}:  # both rise with the number right
+        all_right = fixed + (np.arange(len(fixed)) == 0) * fixed[1]
+        return [Fraction(int(form.score(all_right) != form.score(fixed)))] * columns.shape[1]
+    if not isinstance(form, Ratios):
+        return None
+    weights = [Fraction(0)] * columns.shape[1]
+    for above, below in zip(np.array(form.numerators), np.array(form.denominators), strict=True):
+        if (below @ columns).any():
+            return None
+        denominator = int(below @ fixed)
+        if denominator:  # 0/0 is a constant
+            weights = [
+                w + Fraction(int(numerator), denominator) for w, numerator in zip(weights, above @ columns, strict=True)
+            ]
+    return weights
+
+
+def _build_weighted(
+    weights: list[Fraction], agreed: Sequence[int], frequent: Sequence[Fraction | int], strata: Sequence[LabelMargins]
+) -> AgreementScore:
+    scale = math.lcm(*(w.denominator for w in weights))
+    integers = [int(w * scale) for w in weights]
+    factor = math.gcd(*integers) or 1
+    integers = [w // factor for w in integers]
+    observed = sum(w * n for w, n in zip(integers, agreed, strict=True))
+    expected = sum((w * n for w, n in zip(integers, frequent, strict=True)), Fraction(0))
+    maximum = sum(stratum.n_items for stratum in strata) * max(map(abs, integers))
+    zeros = np.zeros(1, np.int64)
+    if maximum < MAX_WEIGHTED:
+        at_least, at_most, above, below = _compute_limits(observed, expected, 0)
+        return AgreementScore(
+            np.array([integers]), (at_least, at_most, math.ceil(above), math.floor(below)), None, zeros
+        )
+    columns = np.array([[w / maximum for w in integers]])
+    return AgreementScore(
+        columns, _compute_limits(observed / maximum, float(expected / maximum), 4 * float(TIE)), None, zeros
+    )
+
+
+def _compute_limits(observed: Any, expected: Any, tie: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the thresholds from which a score is extreme: at least, at most, and, two-sided, above and below."""
+    mirrored = 2 * expected - observed
+    return observed - tie, observed + tie, max(observed, mirrored) - tie, min(observed, mirrored) + tie
+
+
+LabelGroups = tuple[tuple[int, ...], ...]
+"""Labels whose agreements are counted together."""
+
+MOST_TERMS = 50_000_000
+"""Terms of a hypergeometric distribution in floating-point numbers."""
+
+MAX_JSON_INTEGER = 2**53
+"""Of numbers that all readers of JSON take as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactP:
+    """An exact p-value, with the method that computed it.
+
+    Attributes
+    ----------
+    p : Fraction
+        What it is.
+    method : {"hypergeometric", "rook-polynomials", "constant"}
+        How it was had.
+    guarantee : {"exact", "numeric"}
+        In whole numbers, or to rounding.
+    n_arrangements : int or None
+        How many orders of the items there are, where a float holds them.
+    """
+
+    p: Fraction
+    method: str
+    guarantee: str
+    n_arrangements: int | None
+
+    @property
+    def n_extreme(self) -> int | None:
+        """Number of arrangements at least as extreme as the observed one; None if it exceeds 2**53."""
+        return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
+
+
+def compute_exact_p(
+    agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, cache: dict[LabelGroups, Numbers]
+) -> ExactP | None:
+    """Return p over all arrangements, or None if these are too many to count.
+
+    `cache` keeps counted arrangements of the two labellings for the next score.
+    """
+    groups = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
+    tail = TAILS.index(alternative)
+    is_single = len(groups) == 1 and len(groups[0]) == 1
+    method = "hypergeometric" if is_single and len(strata) == 1 else "rook-polynomials"
+    if not groups:
+        return ExactP(Fraction(1), "constant", "exact", _count_arrangements(strata))
+    score = agreeing.select_labels([labels[0] for labels in groups])
+    if estimate_steps(strata, groups) <= MOST_STEPS:
+        if groups not in cache:
+            cache[groups] = count_arrangements(strata, groups)
+        numbers = cache[groups]
+        agreements = np.argwhere(numbers != 0)  # (n_cells, n_parts)
+        extreme = score.is_extreme(score.compute_values(agreements))[tail]
+        n_ways = numbers[tuple(agreements.T)]
+        p = Fraction(int(n_ways[extreme].sum()), int(n_ways.sum()))
+        return ExactP(p, method, "exact", _count_arrangements(strata))
+    if method == "hypergeometric" and strata[0].count_max_agreements(groups[0]) <= MOST_TERMS:
+        share = compute_shares(strata[0], groups[0][0])
+        extreme = score.is_extreme(score.compute_values(np.arange(len(share))[:, None]))[tail]
+        return ExactP(Fraction(min(math.fsum(share[extreme]), 1.0)), method, "numeric", None)
+    return None
+
+
+def _count_arrangements(strata: Sequence[LabelMargins]) -> int | None:
+    n = 1
+    for stratum in strata:
+        for k in range(2, stratum.n_items + 1):
+            n *= k
+            if n > MAX_JSON_INTEGER:
+                return None
+    return n
+
+
+@dataclass(frozen=True, eq=False)
+class Labellings:
+    """The labellings of one test set, and the reference labelling with which they are compared.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the labellings.
+    labels : tuple of str
+        All labels, which codes point into.
+    key : tuple of int
+        Key of the stream.
+    starts : int64 array, shape (n_strata + 1,)
+        Where the items of each stratum begin, and their end.
+    reference : int32 array, shape (n_items,)
+        Labels that they are held against, in canonical order within each stratum.
+    predicted : int32 array, shape (n_systems, n_items)
+        Labels of each.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    key: Key
+    starts: NDArray[np.int64]
+    reference: NDArray[np.int32]
+    predicted: NDArray[np.int32]
+
+    @staticmethod
+    def from_counts(counts: Counts, seed: int, within: str | None = None) -> Labellings:
+        """Return the labellings of a test set, ordered by stratum; each value of the column `within` is a stratum."""
+        fields = counts.fields
+        if not isinstance(fields, LabelFields) or counts.replicates:
+            found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
+            raise InputError(
+                "independence needs two labellings, one label an item and no replicates; these data have: "
+                f"{found_fields}"
+            )
+        units = SwapUnits.from_counts(counts.with_unit("item"), seed)
+        strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
+        order = np.lexsort((units.index, strata))
+        sizes = np.bincount(strata)
+        return Labellings(
+            names=counts.systems,
+            labels=fields.labels,
+            key=units.key,
+            starts=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
+            reference=np.ascontiguousarray(fields.gold[order, 0]),
+            predicted=np.ascontiguousarray(fields.predicted[order].T),
+        )
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.reference)
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata, the groups of items within which labels are permuted."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def stratum(self) -> NDArray[np.int64]:
+        """The stratum of each item."""
+        return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
+
+    def count_margins(self, system: int) -> list[LabelMargins]:
+        """Return the number of times that each label occurs in a labelling and in the reference, for each stratum."""
+        predicted, reference = self._count_by_stratum(self.predicted[system]), self._count_by_stratum(self.reference)
+        sizes = np.diff(self.starts).tolist()
+        return [LabelMargins(*own) for own in zip(sizes, map(tuple, predicted), map(tuple, reference), strict=True)]
+
+    def count_agreements(self, system: int) -> list[int]:
+        """Return, for each label, the number of items to which both a labelling and the reference give it."""
+        agreed_labels = self.reference[self.predicted[system] == self.reference]
+        counts: list[int] = np.bincount(agreed_labels, minlength=len(self.labels)).tolist()
+        return counts
+
+    def _count_by_stratum(self, codes: NDArray[np.int32]) -> list[list[int]]:
+        n = len(self.labels)
+        counts: list[list[int]] = (
+            np.bincount(self.stratum * n + codes, minlength=self.n_strata * n).reshape(-1, n).tolist()
+        )
+        return counts
+
+
+def independence(
+    a: Sequence[Any] | NDArray[Any],
+    b: Sequence[Any] | NDArray[Any],
+    *,
+    metric: AnyMetric = "accuracy",
+    names: tuple[str, str] = ("A", "B"),
+    ids: Sequence[str] | None = None,
+    within: Sequence[str] | None = None,
+    **options: Unpack[IndependenceOptions],
+) -> Independence:
+    """Test whether one labelling is independent of another, both given as arrays.
+
+    Parameters
+    ----------
+    a, b : sequence of str, length n_items
+        The labelling, and the one that it is held against: precision is of the labels of `a`, recall of those of `b`.
+    metric : str or Metric
+        A score of labels.
+    names : tuple of str
+        What to call the two.
+    ids : sequence of str, optional
+        Item ids; without them items are known by position.
+    within : sequence of str, optional
+        Of each item the group within which labels are permuted.
+    **options
+        As in `independence_all`.
+
+    Returns
+    -------
+    Independence
+
+    Examples
+    --------
+    What four glasses hold, and what an expert says (Van Asch): 2 of 4 right.
+
+    >>> contents, expert = ["Polish", "Premium", "Russian", "Budget"], ["Polish", "Premium", "Budget", "Russian"]
+    >>> found = independence(expert, contents)
+    >>> found
+    Independence(A - B, accuracy 0.5000, 0.2500 by chance, p = 0.292)
+    >>> found.n_extreme, found.n_trials, found.exact.guarantee
+    (7, 24, 'exact')
+    """
+    groups = None if within is None else {"within": within}
+    counts = Counts.from_labels(b, {names[0]: a}, ids=ids, groups=groups)
+    column = None if within is None else "within"
+    return independence_all(counts, metrics=[metric], reference=names[1], within=column, **options)[0]
+
+
+def independence_all(
+    counts: Counts,
+    *,
+    metrics: str | Sequence[AnyMetric] = "accuracy",
+    reference: str = "gold",
+    within: str | None = None,
+    **options: Unpack[IndependenceOptions],
+) -> IndependenceResults:
+    """Test whether labellings are independent of the gold labels, under any number of metrics.
+
+    The labels that all are held against are permuted over the items. Every labelling and metric sees the same
+    permutations; the same data, seed and number of trials give the same counts on any machine, cluster and partition.
+
+    Parameters
+    ----------
+    counts : Counts
+        Labelled items, from `sigdask.read` or `Counts.from_labels`.
+    metrics : str, or sequence of str or Metric
+        Scores of labels.
+    reference : str
+        What to call the gold labels.
+    within : str, optional
+        A grouping column: labels are permuted within each of its values alone.
+    alternative : {"greater", "less", "two-sided"}
+        Of the score; two-sided counts arrangements that are at least as far from the score that independence leads
+        to expect.
+    method : {"auto", "randomization", "exact", "both"}
+        auto: all arrangements, by their agreements, where that takes no more than seconds; else random permutations.
+    adjust : {"holm", "hochberg", "bh", "by", "none"}, optional
+        How p is adjusted for the number of tests; by default Holm's procedure over all labellings and metrics where
+        there are several labellings, else none.
+    trials : int, optional
+        Random permutations; 1,048,576 by default.
+    seed, alpha, second_run, cluster, workers, progress, blocks_per_task
+        As in `compare_sets`.
+
+    Raises
+    ------
+    InputError
+        The data are not labels, or a metric is not one of labels; it says what and why.
+    """
+    settings = fill_options(IndependenceOptions, options)
+    tests = IndependenceTests.from_counts(
+        counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, settings
+    )
+    tallies = count_jobs(
+        tests.jobs, cluster=settings["cluster"], workers=settings["workers"], progress=settings["progress"],
+        blocks_per_task=settings["blocks_per_task"],
+    ) if tests.jobs else []  # fmt: skip
+    return tests.build_results(tallies)
+
+
+def _bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+    bound = metric_registry.find_metric(metric, counts) if isinstance(metric, str) else metric
+    return bound.bind(counts) if isinstance(bound, Metric) else bound
+
+
+@dataclass(frozen=True, eq=False)
+class IndependenceTests:
+    """Tests of independence of each labelling under each metric, with the jobs of random permutations."""
+
+    counts: Counts
+    labellings: Labellings
+    metrics: Sequence[BoundMetric | BoundSets | BlackBox]
+    scores: tuple[tuple[LabelScore, ...], ...]
+    exact: Mapping[tuple[int, int], ExactP]
+    reference: str
+    within: str | None
+    settings: IndependenceOptions
+
+    @staticmethod
+    def from_counts(
+        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: IndependenceOptions
+    ) -> IndependenceTests:
+        """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
+        if not metrics:
+            raise InputError("no metric given; `sigdask metrics` lists them")
+        labellings = Labellings.from_counts(counts, settings["seed"], within)
+        bound = [_bind_metric(metric, counts) for metric in metrics]
+        systems = range(len(labellings.names))
+        margins, agreements = (
+            [labellings.count_margins(s) for s in systems],
+            [labellings.count_agreements(s) for s in systems],
+        )
+        scores = tuple(
+            tuple(score_labels(m, labellings.labels, margins[s], agreements[s]) for m in bound) for s in systems
+        )
+        exact = {}
+        caches: list[dict[LabelGroups, Numbers]] = [{} for _ in systems]
+        for s, m in np.ndindex(len(systems), len(bound)) if settings["method"] != "randomization" else ():
+            exact_value = compute_exact_p(scores[s][m].agreeing, margins[s], settings["alternative"], caches[s])
+            if exact_value is None and settings["method"] == "exact":
+                raise InputError(
+                    f"{labellings.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "
+                    "auto, both or randomization"
+                )
+            if exact_value is not None:
+                exact[s, m] = exact_value
+        return IndependenceTests(counts, labellings, bound, scores, exact, reference, within, settings)
+
+    @property
+    def sampled(self) -> list[tuple[int, int]]:
+        """The (labelling, metric) indices of the tests that are counted by random permutations."""
+        everything = [*np.ndindex(len(self.scores), len(self.metrics))]
+        always = self.settings["method"] in {"both", "randomization"}
+        return [pair for pair in everything if always or pair not in self.exact]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Jobs of random permutations, with one panel for all labellings and metrics."""
+        if not self.sampled:
+            return []
+        labellings = self.labellings
+        agreeing = tuple(tuple(score.agreeing for score in row) for row in self.scores)
+        panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
+        n_trials = self.settings["trials"] or DEFAULT_TRIALS
+        label = f"permutations of {self.reference}"
+        return [Job(panel, n_trials, run, label) for run in range(1 + self.settings["second_run"])]
+
+    def build_results(self, tallies: Sequence[Tally]) -> IndependenceResults:
+        """Return the results from the tallies of `jobs`, in the order of labellings and metrics."""
+        sampled_pairs = {*self.sampled}
+        results = tuple(
+            self._build_result(s, m, tallies if (s, m) in sampled_pairs else (), len(sampled_pairs))
+            for s, m in np.ndindex(len(self.scores), len(self.metrics))
+        )
+        adjust = self.settings["adjust"] or ("holm" if len(self.scores) > 1 else "none")
+        return IndependenceResults(
+            _adjust_results(results, adjust), self.settings["seed"], self.settings["alpha"], self.counts.notices, adjust
+        )
+
+    def _build_result(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
+        score, exact = self.scores[s][m], self.exact.get((s, m))
+        tail = TAILS.index(self.settings["alternative"])
+        exceedances = [
+            int(t.counts[s, m, tail]) for t in tallies if t.get_n_trials(s, m) == tallies[0].get_n_trials(s, m)
+        ]
+        checks: list[Check] = []
+        n_trials: int | None
+        n_extreme: int | None
+        if exceedances:
+            n_trials, n_extreme = n, k = tallies[0].get_n_trials(s, m), exceedances[0]
+            p = float(bounds.compute_bound(k, n))
+            low, high = map(float, bounds.clopper_pearson(k, n))
+            checks = [*_check_second_run(exceedances, n, n_sampled), *_check_exact_value(exact, k, n, n_sampled)]
+        else:
+            assert exact is not None
+            n_trials, n_extreme = exact.n_arrangements, exact.n_extreme
+            low = high = p = float(exact.p)
+        return Independence(
+            test_set=self.counts.name,
+            a=self.labellings.names[s],
+            b=self.reference,
+            metric=self.metrics[m].name,
+            higher_is_better=self.metrics[m].higher_is_better,
+            score=score.value,
+            expected=score.expected,
+            alternative=self.settings["alternative"],
+            within=self.within,
+            n_items=self.labellings.n_items,
+            n_strata=self.labellings.n_strata,
+            method="approximate" if exceedances else "exact",
+            n_trials=n_trials,
+            n_extreme=n_extreme,
+            p_value=p,
+            p_interval=(low, high),
+            second_run=_build_second_run(exceedances, n_trials),
+            exact=None if exact is None else Exact(float(exact.p), float(exact.p), exact.method, exact.guarantee),
+            checks=tuple(checks),
+            warnings=tuple(self._list_warnings(score, low, high, p)),
+        )
+
+    def _list_warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
+        alpha = self.settings["alpha"]
+        if score.is_fixed:
+            return ["every arrangement scores the same: p says nothing"]
+        if low <= alpha < high:
+            needed = estimate_trials_to_decide(p, alpha)
+            effort = "more trials than can be run" if needed is None else f"about {format_count(needed, 'trial')}"
+            return [f"undecided at {alpha:g}: {effort} would decide"]
+        return []
+
+
+def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
+    """Return the results with p-values and their intervals adjusted for the number of tests."""
+    if adjust == "none":
+        return results
+    columns = [[result.p_value, *result.p_interval] for result in results]
+    p, low, high = (P_VALUE_ADJUSTMENTS[adjust](column).tolist() for column in zip(*columns, strict=True))
+    return tuple(
+        replace(
+            result,
+            warnings=tuple(f"unadjusted p {w}" if w.startswith("undecided") else w for w in result.warnings),
+            p_adjusted=adjusted,
+            p_adjusted_interval=(p_low, p_high),
+        )
+        for result, adjusted, p_low, p_high in zip(results, p, low, high, strict=True)
+    )
+
+
+def _build_second_run(exceedances: Sequence[int], n_trials: int | None) -> SecondRun | None:
+    if len(exceedances) < 2 or not n_trials:
+        return None
+    agreement = float(crosscheck.compute_agreement_p(exceedances[0], exceedances[1], n_trials))
+    return SecondRun(n_trials, exceedances[1], float(bounds.compute_bound(exceedances[1], n_trials)), agreement)
+
+
+def _check_second_run(exceedances: Sequence[int], n_trials: int, n_comparisons: int) -> list[Check]:
+    second = _build_second_run(exceedances, n_trials)
+    if second is None:
+        return [Check("second run", "not applicable", None, "not asked for")]
+    return [crosscheck.judge_second_run(exceedances[0], exceedances[1], n_trials, second.agreement_p, n_comparisons)]
+
+
+def _check_exact_value(exact: ExactP | None, n_extreme: int, n_trials: int, n_comparisons: int) -> list[Check]:
+    if exact is None:
+        return []
+    p = float(exact.p)
+    return [crosscheck.judge_known_p("exact value", p, n_extreme, n_trials, n_comparisons, exact=False)]

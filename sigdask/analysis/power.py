@@ -1,0 +1,756 @@
+"""Power analysis: the number of units that detect a difference, and the difference that the present units detect.
+
+Power is exact for sign tests, else simulated, or by normal approximation. All searches advance one point at a time
+together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+from scipy import special
+
+from sigdask.analysis.comparison.nesting import find_coarsest
+from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics.base import BoundMetric
+from sigdask.options import Alternative, PowerOptions
+from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.panels.build import PanelGroups
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.power import ObservedPair, PowerSamples, SystemPairs, can_decide
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
+from sigdask.results.comparisons import get_version
+from sigdask.results.export import build_frame_from_rows
+from sigdask.statistics import power as tilting
+from sigdask.statistics.bounds import MAX_TRIALS
+from sigdask.statistics.power import Estimate, PowerCrossing, compute_sign_power
+from sigdask.text import format_count, iter_json, to_plain
+
+EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerAt:
+    """The power at one number of units and one difference.
+
+    Attributes
+    ----------
+    n_units : int
+        Units of each sample.
+    difference : float
+        Size of the difference of scores.
+    power : float
+        Share of samples that the test rejects.
+    error : float
+        Its standard error by Monte Carlo; 0 where the power is exact.
+    """
+
+    n_units: int
+    difference: float
+    power: float
+    error: float
+
+
+FEW_EFFECTIVE = 10.0
+"""Equally likely units below which a tilted population rests on too few to be trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The power of one comparison.
+
+    Attributes
+    ----------
+    test_set, a, b, metric, unit : str
+        What is compared, and what is exchanged.
+    alternative : str
+        Of the test.
+    level : float
+        What each p is held against.
+    power : float
+        That is wanted.
+    n_units : int
+        Observed units.
+    difference : float
+        The observed score_a - score_b.
+    ahead : str
+        The system that is better, or worse where less is better, by the difference that is asked about: the one with
+        the higher score.
+    reachable : tuple of float, or None
+        Smallest and largest difference that tilting the observed units reaches; None where these are all alike.
+    wanted_difference : float or None
+        That was asked for.
+    needed : Estimate or None
+        Units that find it with the power wanted.
+    at_wanted : PowerAt or None
+        How often the present units find it.
+    n_asked : int
+        Units that `detectable` and `at_observed` are of.
+    detectable : Estimate or None
+        The smallest difference that they find with the power wanted; infinite where they find none that is reachable.
+    at_observed : PowerAt or None
+        How often they find the observed difference.
+    curve : tuple of PowerAt
+        What was measured on the way, by units and difference.
+    method : str
+        "exact" (sign tests), "simulated", or "normal approximation" (beyond the units that are simulated).
+    n_samples : int
+        Samples of each point of the curve; 0 where nothing was simulated.
+    n_effective : float or None
+        How many equally likely units would vary as much as those weighed for the wanted difference.
+    n_effective_detectable : float or None
+        Likewise for the detectable one.
+    note : str or None
+        What is to be said of it; why there is nothing, where there is nothing.
+    """
+
+    test_set: str
+    a: str
+    b: str
+    metric: str
+    unit: str
+    alternative: str
+    level: float
+    power: float
+    n_units: int
+    difference: float
+    ahead: str
+    reachable: tuple[float, float] | None
+    wanted_difference: float | None
+    needed: Estimate | None
+    at_wanted: PowerAt | None
+    n_asked: int
+    detectable: Estimate | None
+    at_observed: PowerAt | None
+    curve: tuple[PowerAt, ...]
+    method: str
+    n_samples: int
+    n_effective: float | None
+    n_effective_detectable: float | None
+    note: str | None
+
+    @property
+    def needs_few(self) -> bool:
+        """Whether the estimated number of units needed rests on too few effective units to be trusted."""
+        return self.n_effective is not None and self.n_effective < FEW_EFFECTIVE
+
+    @property
+    def detects_by_few(self) -> bool:
+        """Whether the detectable difference rests on too few effective units to be trusted."""
+        return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, with null for infinite values."""
+        values: dict[str, Any] = to_plain(self)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class PowerResults(Sequence[Power]):
+    """The power of all comparisons of one call.
+
+    Attributes
+    ----------
+    found : tuple of Power
+        In the order of metrics and pairs.
+    alpha : float
+        Level of the test.
+    adjust : str
+        "none", or "holm": the first step of Holm, whose level all comparisons share.
+    seed : int
+        Of the stream.
+    notes : tuple of str
+        On the whole.
+    """
+
+    found: tuple[Power, ...]
+    alpha: float
+    adjust: str
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Power: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Power]: ...
+    def __getitem__(self, index: int | slice) -> Power | Sequence[Power]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __iter__(self) -> Iterator[Power]:
+        return iter(self.found)
+
+    def __repr__(self) -> str:
+        """Return a summary with a line for each comparison."""
+        lines = (
+            f"{power.a} and {power.b} by {power.metric}: "
+            + (f"{power.needed.value:g} units find {power.wanted_difference:g}; " if power.needed else "")
+            + (f"{power.n_asked} find {power.detectable.value:.3g}" if power.detectable else str(power.note))
+            for power in self.found
+        )
+        return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row a comparison; libraries as of `Results.to_frame`."""
+        return build_frame_from_rows([power.to_dict() for power in self.found], library)
+
+    def to_json(self) -> str:
+        """Return JSON text."""
+        return "".join(self.json_parts())
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text that `--json` writes, in parts."""
+        header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
+        return iter_json(header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]})
+
+
+Count = Callable[[Sequence[Job]], Sequence[Tally]]
+
+MAX_SIMULATED = 50_000
+"""Contributions of units to a sample (units times fields) beyond which the normal approximation serves."""
+
+MAX_EXACT = 10**7
+"""Units of a sign test beyond which it serves as well."""
+
+POINTS_PER_JOB = 64
+"""Points of one job."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RejectionRule:
+    """How samples are tested in a power analysis: alternative, level, and number of samples.
+
+    Attributes
+    ----------
+    alternative : str
+        Of the test.
+    level : float
+        That p is held against.
+    n_samples : int
+        Of each point.
+    """
+
+    alternative: Alternative
+    level: float
+    n_samples: int
+
+    @property
+    def n_sides(self) -> int:
+        """Number of sides of the test."""
+        return 2 if self.alternative == "two-sided" else 1
+
+    @property
+    def critical_z(self) -> float:
+        """The normal deviate that the test statistic must reach for rejection."""
+        return -float(special.ndtri(self.level / self.n_sides))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerTarget:
+    """A pair of systems under a metric, and which of them is assumed to score higher.
+
+    Attributes
+    ----------
+    pairs : SystemPairs
+        Of one metric.
+    row : int
+        The pair.
+    side : int
+        1 where A is to score more, else -1.
+    """
+
+    pairs: SystemPairs
+    row: int
+    side: int
+
+    @property
+    def observed(self) -> ObservedPair:
+        """The observed units of the pair."""
+        return self.pairs[self.row]
+
+    def choose_method(self, n_units: int) -> str:
+        """Return the method that computes the power of samples of `n_units` units."""
+        if self.observed.sign_counts is not None and n_units <= MAX_EXACT:
+            return EXACT
+        return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerPoint:
+    """A point of a power curve: the target, the tilt strength, and the numbers of units and of samples."""
+
+    target: PowerTarget
+    strength: float
+    n_units: int
+    n_samples: int
+
+
+def measure_power(points: Sequence[PowerPoint], rule: RejectionRule, count: Count) -> list[tuple[float, float]]:
+    """Return (power, standard error) at each of some points."""
+    results: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
+    methods = [point.target.choose_method(point.n_units) for point in points]
+    for k, (point, method) in enumerate(zip(points, methods, strict=True)):
+        if method == EXACT:
+            results[k] = _compute_exact(point, rule), 0.0
+        elif method == NORMAL:
+            results[k] = _compute_normal(point, rule), 0.0
+    batches = [*_iter_jobs([k for k, method in enumerate(methods) if method == SIMULATED], points, rule)]
+    for (indices, _), tally in zip(batches, count([job for _, job in batches]) if batches else (), strict=True):
+        for k, rejected in zip(indices, tally.counts[:, 0, 0].tolist(), strict=True):
+            share = rejected / tally.n_trials
+            careful = (rejected + 1) / (tally.n_trials + 2)  # no error of 0 where all or none are rejected
+            results[k] = share, math.sqrt(careful * (1 - careful) / tally.n_trials)
+    return results
+
+
+def _iter_jobs(
+    indices: Sequence[int], points: Sequence[PowerPoint], rule: RejectionRule
+) -> Iterator[tuple[list[int], Job]]:
+    """Yield batches of points to simulate, each with the job that counts it."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for k in indices:
+        groups.setdefault((id(points[k].target.pairs), points[k].n_samples), []).append(k)
+    for group in groups.values():
+        for start in range(0, len(group), POINTS_PER_JOB):
+            batch = group[start : start + POINTS_PER_JOB]
+            yield batch, Job(
+                PowerSamples(
+                    points[batch[0]].target.pairs, rule.alternative, rule.level,
+                    np.array([points[k].target.row for k in batch]),
+                    np.array([points[k].strength for k in batch]),
+                    np.array([points[k].n_units for k in batch]),
+                ),
+                points[batch[0]].n_samples,
+                label="the power of comparisons",
+            )  # fmt: skip
+
+
+def _compute_exact(point: PowerPoint, rule: RejectionRule) -> float:
+    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
+    leads = observed.numerator_differences * point.target.side
+    wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
+    return compute_sign_power(point.n_units, wins, losses, rule.level, rule.n_sides)
+
+
+def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
+    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
+    return compute_normal_power(
+        point.n_units, abs(observed.compute_difference(weights)), observed.compute_spread(weights), rule
+    )
+
+
+def compute_normal_power(n_units: float, difference: float, spread: float, rule: RejectionRule) -> float:
+    """Return the power of a number of units at a difference by the normal approximation.
+
+    The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
+    """
+    margin = difference * math.sqrt(n_units) - rule.critical_z * math.hypot(spread, difference)
+    return float(special.ndtr(margin / spread)) if spread else float(margin >= 0)
+
+
+def guess_units(difference: float, spread: float, rule: RejectionRule, power: float) -> float:
+    """Return the approximate number of units that detect a difference with the given power."""
+    required = rule.critical_z * math.hypot(spread, difference) + float(special.ndtri(power)) * spread
+    return max((required / difference) ** 2, 1.0)
+
+
+def guess_difference(n_units: int, spread: float, rule: RejectionRule, power: float) -> float:
+    """Return the approximate difference that a number of units detects with the given power."""
+    return (rule.critical_z + float(special.ndtri(power))) * spread / math.sqrt(n_units)
+
+
+MIN_UNITS = 2
+"""Units that tell how others would differ."""
+
+MAX_UNITS = 10**12
+"""Of an answer; more are said to be needed by no end."""
+
+FIRST_STEPS, ROUGH_FACTOR = 3, 4
+"""Steps to the first look; how many times fewer samples the rough looks have."""
+
+MARGIN = 1e-9
+"""Share of the largest difference that tilting reaches by which searches stay below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerQuestion:
+    """What a power analysis is asked: power, difference and number of units, the same for every comparison.
+
+    Attributes
+    ----------
+    power : float
+        That is wanted.
+    difference : float or None
+        Whose units are wanted, a size.
+    n_units : int or None
+        With which differences are to be found; None for the present ones.
+    """
+
+    power: float
+    difference: float | None = None
+    n_units: int | None = None
+
+
+@dataclass(slots=True)
+class PowerSearch:
+    """The search for required units and the detectable difference of one comparison, with its state."""
+
+    target: PowerTarget
+    question: PowerQuestion
+    rule: RejectionRule
+    reachable: tuple[float, float] | None = None
+    note: str | None = None
+    strength: float | None = None
+    needed: PowerCrossing | None = None
+    detectable: PowerCrossing | None = None
+    curve: dict[tuple[int, float], PowerAt] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start the searches, or note why there is nothing to search for."""
+        observed, side = self.target.observed, self.target.side
+        if observed.n_units < MIN_UNITS:
+            self.note = f"{observed.n_units} unit: power is told by how units differ, of which two are the least"
+            return
+        if not observed.has_difference or not (observed.difference or observed.influences.any()):
+            self.note = "alike on every unit: nothing tells how far the systems would differ on others"
+            return
+        low, high = (
+            side * tilting.find_extreme_difference(observed.influences, observed.compute_difference, end * side)
+            for end in (-1, 1)
+        )
+        self.reachable = low, high
+        if high <= 0:
+            self.note = "no unit is on the side that is tested: tilting reaches no difference"
+            return
+        self.detectable = self._build_difference_search(max(low, 0.0), high)
+        if self.question.difference is not None:
+            self._start_unit_search(self.question.difference, low, high)
+
+    def _start_unit_search(self, difference: float, low: float, high: float) -> None:
+        observed = self.target.observed
+        self.strength = observed.find_strength(self.target.side * difference)
+        if self.strength is None:
+            reach = f"{max(low, 0.0):.4g} to {high:.4g}"
+            self.note = f"a difference of {difference:g} is out of reach: the observed units reach {reach}"
+            return
+        weights = observed.compute_weights(self.strength)
+        sides, level = self.rule.n_sides, self.rule.level
+        self.needed = PowerCrossing(
+            target=self.question.power,
+            bar=self.rule.critical_z,
+            place=guess_units(difference, observed.compute_spread(weights), self.rule, self.question.power),
+            lower=max(MIN_UNITS, math.ceil(math.log2(sides / level) - 1e-12)),
+            upper=MAX_UNITS,
+            is_integer=True,
+            rough=self._is_rough,
+        )
+
+    def _build_difference_search(self, low: float, high: float) -> PowerCrossing:
+        return PowerCrossing(
+            target=self.question.power,
+            bar=self.rule.critical_z,
+            place=self._guess_difference(low, high),
+            lower=low + MARGIN * (high - low),
+            upper=high - MARGIN * (high - low),
+            is_integer=False,
+            rough=self._is_rough,
+        )
+
+    def _guess_difference(self, low: float, high: float) -> float:
+        """Return a first approximation of the detectable difference, from the spread of tilted units."""
+        observed, strength, guess = self.target.observed, 0.0, high
+        for _ in range(FIRST_STEPS):
+            spread = observed.compute_spread(observed.compute_weights(strength))
+            guess = guess_difference(self.n_requested, spread, self.rule, self.question.power)
+            new_strength = observed.find_strength(self.target.side * min(max(guess, low), high))
+            if new_strength is None:
+                break
+            strength = new_strength
+        return guess
+
+    @property
+    def _is_rough(self) -> bool:
+        """Whether the first points are simulated with fewer samples; False if power is exact."""
+        return self.target.observed.sign_counts is None
+
+    @property
+    def n_requested(self) -> int:
+        """Number of units that the question asks about, by default the number of observed units."""
+        return self.question.n_units or self.target.observed.n_units
+
+    @property
+    def observed_difference(self) -> float:
+        """The observed difference, positive if it is on the tested side."""
+        return self.target.side * self.target.observed.difference
+
+    def iter_first_points(self) -> Iterator[tuple[int, float, float]]:
+        """Yield the units, difference and tilt strength of the points that the question itself asks for."""
+        observed = self.target.observed
+        if self.reachable is None:
+            return
+        yield self.n_requested, self.observed_difference, 0.0
+        if self.strength is not None and self.question.difference is not None:
+            yield observed.n_units, self.question.difference, self.strength
+
+    def iter_next_points(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
+        """Yield each unfinished search with the units, difference and tilt strength of its next point."""
+        if self.needed is not None and self.needed.answer is None:
+            assert self.question.difference is not None
+            assert self.strength is not None
+            yield self.needed, int(self.needed.place), self.question.difference, self.strength
+        if self.detectable is not None and self.detectable.answer is None:
+            difference = self.detectable.place
+            strength = self.target.observed.find_strength(self.target.side * difference)
+            if strength is None:
+                self.detectable.answer = Estimate(math.inf, math.inf, math.inf)
+            else:
+                yield self.detectable, self.n_requested, difference, strength
+
+    def build_power(self, names: tuple[str, str], test_set: str, unit: str) -> Power:
+        """Return the power of the comparison as found by the search."""
+        observed, question = self.target.observed, self.question
+        detectable = None if self.detectable is None else self.detectable.answer
+        is_simulated = any(point.error for point in self.curve.values())
+        return Power(
+            test_set=test_set,
+            a=names[0],
+            b=names[1],
+            metric=observed.panel.metrics[0].name,
+            unit=unit,
+            alternative=self.rule.alternative,
+            level=self.rule.level,
+            power=question.power,
+            n_units=observed.n_units,
+            difference=observed.difference,
+            ahead=names[0] if self.target.side > 0 else names[1],
+            reachable=self.reachable,
+            wanted_difference=question.difference,
+            needed=None if self.needed is None else self.needed.answer,
+            at_wanted=self.curve.get((observed.n_units, question.difference or 0.0)),
+            n_asked=self.n_requested,
+            detectable=detectable,
+            at_observed=self.curve.get((self.n_requested, self.observed_difference)),
+            curve=tuple(self.curve[key] for key in sorted(self.curve)),
+            method=self._choose_method(),
+            n_samples=self.rule.n_samples if is_simulated else 0,
+            n_effective=self._count_effective(self.strength),
+            n_effective_detectable=self._count_effective(self._find_strength(detectable)),
+            note=self.note,
+        )
+
+    @property
+    def detectable_difference(self) -> float | None:
+        """The smallest detectable difference; None if it is unknown or rests on too few effective units."""
+        estimate = None if self.detectable is None else self.detectable.answer
+        effective = self._count_effective(self._find_strength(estimate))
+        return estimate.value if estimate is not None and effective is not None and effective >= FEW_EFFECTIVE else None
+
+    def _find_strength(self, difference: Estimate | None) -> float | None:
+        if difference is None or not math.isfinite(difference.value):
+            return None
+        return self.target.observed.find_strength(self.target.side * difference.value)
+
+    def _count_effective(self, strength: float | None) -> float | None:
+        return None if strength is None else tilting.compute_n_effective(self.target.observed.compute_weights(strength))
+
+    def _choose_method(self) -> str:
+        last_units = (
+            self.needed.looks[-1].position if self.needed is not None and self.needed.looks else self.n_requested
+        )
+        return EXACT if self.reachable is None else self.target.choose_method(int(last_units))
+
+
+def run_searches(
+    searches: Sequence[PowerSearch], rule: RejectionRule, count: Count, *, with_first: bool = True
+) -> None:
+    """Run all searches together to their end; `with_first` includes the points that the question itself asks for."""
+
+    def list_next() -> list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]:
+        return [(search, *next_point) for search in searches for next_point in search.iter_next_points()]
+
+    first = [(search, None, *point) for search in searches for point in search.iter_first_points()]
+    pending = first if with_first else list_next()
+    with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
+        while pending:
+            points = [
+                PowerPoint(
+                    power_search.target,
+                    strength,
+                    n_units,
+                    rule.n_samples // (ROUGH_FACTOR if crossing and crossing.rough else 1),
+                )
+                for power_search, crossing, n_units, _, strength in pending
+            ]
+            for (power_search, crossing, n_units, difference, _), (power, error) in zip(
+                pending, measure_power(points, rule, count), strict=True
+            ):
+                if crossing is None or not crossing.rough:
+                    power_search.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
+                if crossing is not None:
+                    crossing.add_power(power, error)
+            pending = list_next()
+
+
+SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
+"""Samples of each point; where comparisons are many."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerSettings:
+    """Settings of a power analysis: the test, its level, and the number of samples.
+
+    Attributes
+    ----------
+    alternative : str
+        Of the test.
+    alpha : float
+        Level of the test.
+    adjust : {"none", "holm"}
+        Whether each comparison is judged at alpha, or at the level of the first step of Holm.
+    n_samples : int or None
+        Of each point; None for 2,000, and 500 of more than 100 comparisons.
+    """
+
+    alternative: Alternative = "two-sided"
+    alpha: float = 0.05
+    adjust: str = "none"
+    n_samples: int | None = None
+
+
+def estimate_powers(
+    counts: Counts, spec: CompareSpec, question: PowerQuestion, settings: PowerSettings, count: Count
+) -> PowerResults:
+    """Return the estimated power of every comparison of a test set.
+
+    Parameters
+    ----------
+    counts : Counts
+        The aligned systems.
+    spec : CompareSpec
+        Metrics, pairs, unit and seed.
+    question : PowerQuestion
+        What is asked of each comparison.
+    settings : PowerSettings
+        How it is found.
+    count : callable
+        Counts jobs: `count_jobs`.
+
+    Raises
+    ------
+    InputError
+        What is asked for cannot be had of any comparison; it says why.
+    """
+    counts = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
+    comparisons = [*_iter_comparisons(counts, spec)]
+    if not comparisons:
+        raise InputError("no two systems have an item in common, so there is nothing whose power could be told")
+    n = len(comparisons)
+    level = settings.alpha / n if settings.adjust == "holm" else settings.alpha
+    if not can_decide(level):
+        raise InputError(
+            f"level {level:.3g}: samples near it take too many swaps to be judged; raise alpha, or compare fewer"
+        )
+    rule = RejectionRule(
+        settings.alternative, level, settings.n_samples or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
+    )
+    searches = [
+        PowerSearch(PowerTarget(pairs, row, _get_side(pairs, row, settings.alternative)), question, rule)
+        for pairs, row, _ in comparisons
+    ]
+    _check_answerable(searches, [names for *_, names in comparisons], question)
+    run_searches(searches, rule, count)
+    powers = tuple(
+        power_search.build_power(names, counts.name, counts.unit)
+        for power_search, (*_, names) in zip(searches, comparisons, strict=True)
+    )
+    return PowerResults(powers, settings.alpha, settings.adjust, spec.seed, tuple(_iter_notes(powers, settings, level)))
+
+
+def build_question(options: PowerOptions) -> tuple[PowerQuestion, PowerSettings]:
+    """Return what a power analysis is asked, and how it is found, from its options; raise if they are not valid."""
+    settings = PowerSettings(options["alternative"], options["alpha"], options["adjust"], options["samples"])
+    return check_question(PowerQuestion(options["power"], options["difference"], options["units"]), settings), settings
+
+
+def check_question(question: PowerQuestion, settings: PowerSettings) -> PowerQuestion:
+    """Return the question with a positive difference; raise if its numbers are not valid."""
+    difference = question.difference
+    if not settings.alpha < question.power < 1:
+        raise InputError(f"power = {question.power:g}: must lie between alpha ({settings.alpha:g}) and 1")
+    if question.n_units is not None and not 2 <= question.n_units <= MAX_TRIALS:
+        raise InputError(f"units = {question.n_units}: must be at least 2")
+    if settings.n_samples is not None and not 100 <= settings.n_samples <= MAX_TRIALS:
+        raise InputError(f"samples = {settings.n_samples}: must be at least 100")
+    if difference is None:
+        return question
+    if difference == 0:
+        raise InputError("difference = 0: no test finds what is not there; give a difference above 0")
+    if not np.isfinite(difference):
+        raise InputError(f"difference = {difference}: must be a number")
+    if difference < 0 and settings.alternative != "two-sided":
+        raise InputError(
+            f"difference = {difference:g}: give its size; alternative {settings.alternative} says on which side it is"
+        )
+    return PowerQuestion(question.power, abs(difference), question.n_units)
+
+
+def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
+    """Yield each comparison as the pairs of its panel, its row among them, and the names of its systems."""
+    units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
+    if not len(pairs):
+        raise InputError("power is of two systems or more; give another")
+    for metric in spec.bind_metrics(counts).metrics:
+        if not isinstance(metric, BoundMetric):
+            raise InputError(
+                f"metric {metric if isinstance(metric, str) else metric.name}: power is found for scores of summed "
+                "counts, of which samples can be summed; not for sets over all items, nor for metrics of whole outputs"
+            )
+        position_of: dict[int, tuple[SystemPairs, int]] = {}
+        for placed in PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True):
+            system_pairs = SystemPairs(placed.panel)
+            if placed.panel.n_units:  # else the two have no item in common
+                position_of |= {k: (system_pairs, row) for row, k in enumerate(placed.pair_indices.tolist())}
+        for k in sorted(position_of):
+            a, b = pairs[k]
+            yield *position_of[k], (counts.systems[a], counts.systems[b])
+
+
+def _get_side(pairs: SystemPairs, row: int, alternative: Alternative) -> int:
+    if alternative == "two-sided":
+        return 1 if pairs[row].difference >= 0 else -1
+    return 1 if alternative == "greater" else -1
+
+
+def _check_answerable(
+    searches: Sequence[PowerSearch], names: Sequence[tuple[str, str]], question: PowerQuestion
+) -> None:
+    """Raise if the question has no answer for any comparison."""
+    if any(
+        (power_search.needed if question.difference is not None else power_search.detectable) is not None
+        for power_search in searches
+    ):
+        return
+    a, b = names[0]
+    suffix = f" (and likewise of {len(searches) - 1} more)" if len(searches) > 1 else ""
+    raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
+
+
+def _iter_notes(powers: Sequence[Power], settings: PowerSettings, level: float) -> Iterator[str]:
+    n = len(powers)
+    if n > 1 and settings.adjust == "none":
+        yield (
+            f"each comparison is judged by itself at {settings.alpha:g}; the {n:,} together, adjusted, ask for more "
+            "units: "
+            "--adjust holm judges each at the level that the first of them must reach"
+        )
+    elif n > 1:
+        yield f"each comparison is judged at {level:.3g}, the first step of Holm: power is at least what is stated"

@@ -1,1 +1,0 @@
-"""Reproduce recorded results from their signatures, and check that they are the same."""

@@ -1,1 +1,0 @@
-"""Clusters that run already: a client or cluster of the caller, or a scheduler's address."""

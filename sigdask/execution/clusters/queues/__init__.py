@@ -1,1 +1,0 @@
-"""Clusters whose workers or drivers are jobs of a queueing system."""

@@ -1,0 +1,455 @@
+"""Read lists of candidates with the scores of several measures: tables, UCS data sets and XML of mwetoolkit.
+
+Every kind of file is first read as a table of text, with columns of ids, of the gold standard and of the measures.
+Candidates are then built from the table.
+
+The columns of a table of candidates: ids, the gold standard and the scores of each measure.
+
+XML of mwetoolkit (mwetoolkit-candidates.dtd): candidates with measures and gold-standard classes.
+
+The document type may be named, and is not fetched; a file that declares entities is refused.
+
+Data sets of UCS (.ds): comments, then a tab-separated table of `am.*` scores and `b.*` annotations.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.candidates import UNKNOWN, Candidates
+from sigdask.counts.texts import Texts
+from sigdask.errors import InputError
+from sigdask.formats.reading.columns import MISSING
+from sigdask.formats.reading.files import Row, build_width_error, open_bytes, open_text
+from sigdask.formats.reading.json_records import read_head
+from sigdask.formats.reading.tables import FileTable, build_table, read_table
+from sigdask.formats.tables.notation import convert_decimal_commas
+from sigdask.io import as_path
+from sigdask.io.compression import limit_unpacking
+from sigdask.text import format_list
+
+TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
+FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """The column names that a format of candidates uses for ids, gold standard and measures.
+
+    Attributes
+    ----------
+    gold : tuple of str
+        Columns that say what is true, by name or pattern (`b.*`).
+    measures : tuple of str
+        Measures, likewise; where there is none, every other column of numbers is one.
+    ids : tuple of str
+        Columns that together name a candidate.
+    """
+
+    gold: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    def select_names(self, patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+        """Return the names that match one of the patterns."""
+        return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateColumns:
+    """The user's choices for a file of candidates: which columns to read, and how to interpret them.
+
+    Attributes
+    ----------
+    gold_column : str or None
+        What is true; None takes `gold`, or the only column that the format calls so.
+    ids : tuple of str
+        Columns that name a candidate, together where they are several; empty takes one with a usual name.
+    measures : tuple of str
+        Empty takes every column of numbers.
+    smaller : tuple of str
+        Measures of which a smaller score is a better one.
+    ignore : tuple of str
+        Columns left out.
+    positive : tuple of str
+        Labels of what is true, where gold holds labels; all others are false.
+    partial : bool
+        Gold is empty but for a random sample of the candidates.
+    one_of_many : bool
+        It is one sample of many, of which all candidates may be true, or false.
+    decimal : {".", ","}, or None
+        What parts decimals.
+    most_unpacked : int or None
+        Bytes that a packed file may become.
+    """
+
+    gold_column: str | None = None
+    ids: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    smaller: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
+    partial: bool = False
+    one_of_many: bool = False
+    decimal: str | None = None
+    most_unpacked: int | None = None
+
+
+def build_candidates(
+    table: FileTable, choices: CandidateColumns, name: str, conventions: Conventions | None = None
+) -> Candidates:
+    """Build candidates from a table.
+
+    Raises
+    ------
+    InputError
+        A column is missing, or a cell is not what it is to be; it names file and line.
+    """
+    usual = conventions or Conventions()
+    _check_names(table, choices)
+    gold_name = choices.gold_column or _find_gold_name(table, usual)
+    gold = _read_gold(table, gold_name, choices)
+    id_names = choices.ids or _find_id_names(table, usual)
+    ids = _build_ids(table, id_names)
+    excluded = {gold_name, *id_names, *choices.ignore}
+    other_columns = [column for column in table.list_other_columns(*excluded) if column not in excluded]
+    text_columns = {
+        column: Texts.from_values(table.columns[column]) for column in other_columns if not table.is_numeric(column)
+    }
+    table = convert_decimal_commas(table, text_columns, choices.decimal)
+    names, left_out = _select_measures(table, choices, usual, other_columns)
+    for measure in choices.smaller:
+        if measure not in names:
+            raise _missing_column_error(table.path, measure, "measure", names)
+    scores = [_read_scores(table, measure) for measure in names]
+    notes = [*table.notes]
+    if left_out:
+        notes.append(f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with --measure)")
+    try:
+        candidates = Candidates(
+            tuple(names), gold, np.array(scores), frozenset(choices.smaller), ids, name, tuple(notes)
+        )
+        candidates.check()
+        if not choices.one_of_many:
+            candidates.check_gold()
+    except InputError as error:
+        raise InputError(f"{table.path}: {error}") from None
+    return candidates
+
+
+def _check_names(table: FileTable, choices: CandidateColumns) -> None:
+    """Raise if a column is missing or is requested twice."""
+    for measure in choices.measures:
+        if choices.measures.count(measure) > 1:
+            raise InputError(f"measure {measure!r} is named twice")
+    for column in (*choices.measures, *choices.ids, *([choices.gold_column] if choices.gold_column else [])):
+        if column not in table.columns:
+            raise _missing_column_error(table.path, column, "column", list(table.columns))
+    conflicts = {*choices.measures} & {choices.gold_column, *choices.ids, *choices.ignore}
+    if conflicts:
+        raise InputError(f"column {min(map(str, conflicts))!r} is a measure and something else; choose one")
+
+
+def _missing_column_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
+    close = difflib.get_close_matches(column[:200], [name for name in names if len(name) < 200], 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return InputError(f"{path}: no {noun} {column[:1000]!r}; {noun}s: {format_list(names, limit=20)}{hint}")
+
+
+def _find_gold_name(table: FileTable, usual: Conventions) -> str:
+    """Return the name of the gold-standard column."""
+    matching = usual.select_names(usual.gold, list(table.columns))
+    if len(matching) == 1:
+        return matching[0]
+    lowered = {column.lower(): column for column in table.columns}
+    if "gold" in lowered:
+        return lowered["gold"]
+    likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
+    hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
+    raise InputError(
+        f"{table.path}: no column 'gold', which says of each candidate whether it is true; name it with "
+        f"--gold-column{hint}"
+    )
+
+
+def _are_truth_values(cells: Sequence[str]) -> bool:
+    """Return whether the cells are two different truth values."""
+    words = {cell.lower() for cell in {*cells}}
+    return len(words) == 2 and words <= TRUE | FALSE
+
+
+def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArray[np.int8]:
+    """Return the gold standard, with `UNKNOWN` for empty cells where they are allowed."""
+    cells = list(table.columns[name])
+    codes: dict[str, int] = {}
+    for cell in {*cells}:
+        if cell in MISSING and cell not in choices.positive:
+            if not choices.partial:
+                line = table.lines[cells.index(cell)]
+                raise InputError(
+                    f"{table.path}, line {line}, column {name!r}: found {cell!r}, expected whether the candidate is "
+                    "true; where only a random sample was judged, say so with --partial"
+                )
+            codes[cell] = UNKNOWN
+        elif choices.positive:
+            codes[cell] = int(cell in choices.positive)
+        elif cell.lower() in TRUE | FALSE:
+            codes[cell] = int(cell.lower() in TRUE)
+        else:
+            line = table.lines[cells.index(cell)]
+            raise InputError(
+                f"{table.path}, line {line}, column {name!r}: found {cell[:40]!r}, expected 1 or 0, true or false; "
+                "where gold holds labels, say with --positive which are true"
+            )
+    for label in choices.positive:
+        if label not in codes:
+            raise InputError(
+                f"{table.path}, column {name!r}: no label {label!r}; labels: {format_list(sorted(codes), limit=10)}"
+            )
+    return np.array([codes[cell] for cell in cells], np.int8)
+
+
+def _find_id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
+    """Return the columns with conventional names for a candidate's id, or an empty tuple if there are none."""
+    if usual.ids and {*usual.ids} <= {*table.columns}:
+        return usual.ids
+    name = table.find_column(("id", "candidate", "cand", "item", "candid"))
+    return () if name is None else (name,)
+
+
+def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
+    """Return unique ids, joined from several columns if there are several."""
+    if not names:
+        return None
+    cells = [table.columns[name] for name in names]
+    ids = list(cells[0]) if len(cells) == 1 else ["\t".join(parts) for parts in zip(*cells, strict=True)]
+    columns_text = f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+    first_lines: dict[str, int] = {}
+    for line, item in zip(table.lines, ids, strict=True):
+        shown = " ".join(item.split("\t"))
+        if not shown.strip():
+            raise InputError(f"{table.path}, line {line}: {columns_text} is empty, expected a candidate's id")
+        if item in first_lines:
+            raise InputError(
+                f"{table.path}, line {line}: id {shown[:200]!r} ({columns_text}) stands on line "
+                f"{first_lines[item]} already; ids must be unique, name further columns with --id"
+            )
+        first_lines[item] = line
+    return Texts.from_values(ids)
+
+
+def _select_measures(
+    table: FileTable, choices: CandidateColumns, usual: Conventions, other_columns: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the columns of measures, and the columns left over (none if the user names the measures)."""
+    if choices.measures:
+        return list(choices.measures), []
+    conventional = usual.select_names(usual.measures, other_columns)
+    measures = conventional or [
+        column for column in other_columns if table.is_numeric(column) and not _are_truth_values(table.columns[column])
+    ]
+    measures += [column for column in choices.smaller if column in other_columns and column not in measures]
+    if not measures:
+        raise InputError(f"{table.path}: no column of scores beside what is true and ids")
+    return measures, [column for column in other_columns if column not in measures]
+
+
+def _read_scores(table: FileTable, name: str) -> NDArray[np.float64]:
+    scores = np.asarray(table.get_numbers(name), np.float64)
+    missing = np.flatnonzero(np.isnan(scores))
+    if len(missing):
+        line = table.lines[int(missing[0])]
+        raise InputError(
+            f"{table.path}, line {line}, column {name!r}: no score; every measure scores every candidate, remove the "
+            "candidate or leave the column out with --ignore"
+        )
+    return scores
+
+
+START = re.compile(
+    r"(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b", re.DOTALL
+)
+
+CANDIDATE = "candidate"
+"""Column of ids."""
+
+
+def is_xml(path: Path) -> bool:
+    """Return whether a file begins as an XML list of candidates."""
+    return START.match(read_head(path)) is not None
+
+
+def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
+    """Read candidates as rows, each with the line it begins on, and a column per feature and class.
+
+    Returns
+    -------
+    FileTable
+    Conventions
+        Which columns are classes, and which features are declared as real numbers.
+
+    Raises
+    ------
+    InputError
+        The file is no XML, declares entities, or has something twice.
+    """
+    reader = _CandidateParser(path)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = reader.start_element, reader.end_element
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = parser.ExternalEntityRefHandler = reader.refuse_entity
+    reader.parser = parser
+    try:
+        with open_bytes(path) as stream:
+            parser.ParseFile(stream)
+    except expat.ExpatError as error:
+        raise InputError(f"{path}, line {error.lineno}: invalid XML ({expat.errors.messages[error.code]})") from None
+    except (LookupError, ValueError) as error:
+        raise InputError(f"{path}: invalid XML ({error})") from None
+    if not reader.lines:
+        raise InputError(f"{path}: no candidate (<cand>)")
+    names = list(dict.fromkeys([CANDIDATE, *reader.features, *reader.classes]))
+    columns = {name: [cells.get(name, "") for cells in reader.rows] for name in names}
+    real = tuple(name for name in reader.features if reader.types.get(name) == "real")
+    return FileTable(path, columns, reader.lines), Conventions(
+        gold=tuple(reader.classes), measures=real or tuple(reader.features), ids=(CANDIDATE,)
+    )
+
+
+@dataclass(slots=True)
+class _CandidateParser:
+    """Collects candidates during parsing.
+
+    Attributes
+    ----------
+    path : Path
+    rows : list of dict
+        Of each candidate, its id, features and classes.
+    lines : list of int
+        Where each begins.
+    features, classes, types : dict
+        Names in the order in which they are met, and the declared types of features.
+    """
+
+    path: Path
+    parser: Any = None
+    rows: list[dict[str, str]] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    features: dict[str, None] = field(default_factory=dict)
+    classes: dict[str, None] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
+    _words: list[str] = field(default_factory=list)
+
+    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Record the attributes of a start tag."""
+        inside = self._open[-1] if self._open else ""
+        self._open.append(tag)
+        if tag == "metafeat":
+            self.types[attributes.get("name", "")] = attributes.get("type", "")
+        elif tag == "cand":
+            self.rows.append({CANDIDATE: attributes.get("candid", "")})
+            self.lines.append(self.parser.CurrentLineNumber)
+            self._words = []
+        elif tag == "w" and self._open[-3:-1] == ["cand", "ngram"]:
+            self._words.append(attributes.get("lemma") or attributes.get("surface") or attributes.get("pos", ""))
+        elif tag == "feat" and inside == "features":
+            self._add_value(attributes, tag, self.features)
+        elif tag == "tpclass" and inside == "cand":
+            self._add_value(attributes, tag, self.classes)
+
+    def end_element(self, tag: str) -> None:
+        """Handle an end tag; a candidate without an id gets its words as its id."""
+        self._open.pop()
+        if tag == "cand" and not self.rows[-1][CANDIDATE]:
+            self.rows[-1][CANDIDATE] = " ".join(self._words)
+
+    def _add_value(self, attributes: Mapping[str, str], tag: str, names: dict[str, None]) -> None:
+        name = attributes.get("name", "")
+        if not name or "value" not in attributes:
+            raise InputError(f"{self._location}: <{tag}> without {'a value' if name else 'a name'}")
+        if name in self.rows[-1]:
+            raise InputError(f"{self._location}: {tag} {name!r} occurs twice in one candidate")
+        names[name] = None
+        self.rows[-1][name] = attributes["value"].strip()
+
+    @property
+    def _location(self) -> str:
+        return f"{self.path}, line {self.parser.CurrentLineNumber}"
+
+    def refuse_entity(self, *_: Any) -> int:
+        """Raise an error for an XML entity or a reference to an external file."""
+        raise InputError(f"{self._location}: entities and external parts are refused, write the text itself")
+
+
+ENDINGS = (".ds", ".ds.gz")
+
+CONVENTIONS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
+
+
+def is_data_set(path: Path) -> bool:
+    """Return whether a file is a UCS data set, by its name or its comments."""
+    return path.name.endswith(ENDINGS) or read_head(path).startswith("##")
+
+
+def read_ucs(path: Path) -> FileTable:
+    """Read a UCS data set as a table; quotation marks are ordinary characters.
+
+    Raises
+    ------
+    InputError
+        A row is of another width than the names.
+    """
+    rows: list[Row] = []
+    with open_text(path) as text:
+        for number, raw in enumerate(text, start=1):
+            line = raw.rstrip("\r\n")
+            if not rows and (line.startswith("#") or not line.strip()):
+                continue
+            cells = line.split("\t")
+            if rows and len(cells) != len(rows[0][1]):
+                raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
+            rows.append((number, cells))
+    if not rows:
+        raise InputError(f"{path}: has comments alone, expected the names of variables and a row a candidate")
+    return build_table(path, rows)
+
+
+__all__ = ["CandidateColumns", "read"]
+
+
+def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
+    """Read the candidates of one file; whether it is a table, a UCS data set or mwetoolkit XML is detected.
+
+    Parameters
+    ----------
+    path : str or Path
+        TSV, CSV, JSON or Parquet; a data set of UCS (.ds); XML of mwetoolkit; gzipped or not.
+    columns : CandidateColumns, optional
+        Which columns hold what.
+    name : str
+        Of the test set.
+
+    Raises
+    ------
+    InputError
+        It names the file and, where there is one, the line.
+    """
+    file, choices = as_path(path), columns or CandidateColumns()
+    with limit_unpacking(choices.most_unpacked):
+        if is_xml(file):
+            table, conventions = read_mwetoolkit(file)
+            return build_candidates(table, choices, name, conventions)
+        if is_data_set(file):
+            return build_candidates(read_ucs(file), choices, name, CONVENTIONS)
+        return build_candidates(read_table(file, choices.ignore, choices.decimal), choices, name)

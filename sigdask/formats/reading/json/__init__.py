@@ -1,1 +1,0 @@
-"""Records, rows and nested values of JSON files."""

@@ -1,0 +1,499 @@
+"""Records, rows and nested values of JSON files; records of Parquet and delimited files.
+
+JSON records stand one per line, in an array, in an object that holds the array, or in an object by id. Fields of
+objects and lists in cells are used as columns named `a.b`.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.reading.averages_only import STEP, build_training_curve_error, check_document, check_not_averages
+from sigdask.formats.reading.columns import ParquetColumns
+from sigdask.formats.reading.files import (
+    HEAD,
+    build_empty_error,
+    build_repeated_id_error,
+    check_header,
+    find_delimiter,
+    format_cell,
+    is_parquet,
+    open_bytes,
+    open_text,
+    read_delimited_rows,
+)
+from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.text import describe_items, format_list
+
+SHOWN_KINDS = 6
+ABSENT = object()
+DEEPEST = 1000
+"""Parts of a name that leads inside."""
+
+
+def find_nested_columns(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
+    """Return the cells of each column that contains objects or lists, by column index; the first row is the header."""
+    holders = sorted({k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)})
+    return {k: [cells[k] for _, cells in rows[1:]] for k in holders}
+
+
+def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+    """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
+    parsed = {}
+    for name, cells in columns.items():
+        first_cell = next((cell for cell in cells if cell), "")
+        if first_cell[:1] in {"{", "["} and _parse_cell(first_cell) is not None:
+            values = [_parse_cell(cell) for cell in cells]
+            if all(value is not None or not cell for cell, value in zip(cells, values, strict=True)):
+                parsed[name] = values
+    return parsed
+
+
+def _parse_cell(cell: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return value if isinstance(value, dict | list) else None
+    return None
+
+
+def get_field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | None:
+    """Return a field inside the objects of a column as text; None if absent or itself an object.
+
+    Examples
+    --------
+    >>> get_field({"prediction": [{"label": "A", "p": [0.1, 0.9]}, None]}, "prediction.label")
+    ['A', '']
+    >>> get_field({"prediction": [{"label": "A", "p": [0.1, 0.9]}]}, "prediction.p.1")
+    ['0.9']
+    """
+    if name.count(".") > DEEPEST:
+        return None
+    for column in (name[:k] for k, mark in enumerate(name) if mark == "."):
+        if column in nested:
+            values = [_follow_path(cell, name[len(column) + 1 :]) for cell in nested[column]]
+            if any(cell is not ABSENT for cell in values) and not any(isinstance(cell, dict | list) for cell in values):
+                return ["" if cell is ABSENT else format_cell(cell).strip() for cell in values]
+    return None
+
+
+def _follow_path(value: Any, path: str) -> Any:
+    """Follow a dotted path of keys and list indices (from 0) into a value."""
+    if isinstance(value, dict) and path in value:
+        return value[path]
+    for key in path.split("."):
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return ABSENT
+    return value
+
+
+def build_nested_error(path: Path, name: str, lines: Sequence[int], cells: Sequence[Any]) -> InputError:
+    """Return the error for a column of objects or lists that was used as a whole."""
+    row = next(k for k, cell in enumerate(cells) if isinstance(cell, dict | list))
+    kind = "an object" if isinstance(cells[row], dict) else "a list"
+    inner = _list_fields(name, cells[row])
+    remedy = f"name one of its fields instead: {format_list(inner, SHOWN_KINDS)}" if inner else "it has no fields"
+    leave = f"or, where it is no system's, leave it out with --ignore {name}"
+    return InputError(f"{path}, line {lines[row]}: {name!r} is {kind}, which is not compared whole; {remedy}; {leave}")
+
+
+def _list_fields(name: str, value: Any) -> list[str]:
+    """Return the dotted names of all single values inside a value."""
+    if not isinstance(value, dict | list):
+        return [name]
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    return [inner for key, item in entries for inner in _list_fields(f"{name}.{key}", item)]
+
+
+SHOWN = 3
+IsRecord = Callable[[Mapping[str, Any]], bool]
+
+DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
+                  "file_name", "paper_id", "article_id", "pmid", "abstract_id")  # fmt: skip
+PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
+ITEM_ID_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
+             "_input_hash")  # fmt: skip
+"""Conventional names of ids, from the coarsest to the finest; compared without case."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRecord:
+    """One record of a JSON file.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands, for errors: "line 3", "record 3" or "key 'x'".
+    key : str or None
+        Its id, where the file maps ids to records.
+    value : object
+        A mapping or a list; a single value where the file maps ids to these.
+    number : int
+        The line, or the count of records where these are no lines.
+    """
+
+    place: str
+    key: str | None
+    value: Any
+    number: int
+
+
+def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
+    """Yield the records of a JSON file in any of the usual layouts.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines, or one JSON document.
+    is_record : callable
+        Whether an object is a record itself, rather than what holds them.
+
+    Raises
+    ------
+    InputError
+        For what is no JSON, and for a document that holds no list of records.
+    """
+    if is_json_lines(path):
+        with open_text(path) as text:
+            for number, line in enumerate(text, start=1):
+                if line.strip():
+                    yield JsonRecord(f"line {number}", None, _parse_json(path, line, number), number)
+        return
+    yield from iter_document(path, load_json(path), is_record)
+
+
+def load_json(path: Path) -> Any:
+    """Return the JSON value of a file that holds only one."""
+    with open_text(path) as text:
+        content = text.read()
+    if not content.strip():
+        raise build_empty_error(path)
+    return _parse_json(path, content, 1, partial(_build_unique_object, path))
+
+
+def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
+    """Return the value of a record, which must be a JSON object with keys.
+
+    Raises
+    ------
+    InputError
+        For what is no object, or has no keys.
+    """
+    if not isinstance(record.value, dict) or not record.value:
+        raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
+    return record.value
+
+
+def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the records of a JSON file as table rows; the keys of the first record are the header.
+
+    A key that a later record lacks gives an empty cell. An object of id to record, or to a single
+    value, has the column "id" besides. The document is read from the file unless it is given.
+
+    Raises
+    ------
+    InputError
+        For what is no object, and for a key that the first record does not have.
+    """
+    columns: dict[str, None] = {}
+    is_row: IsRecord = lambda record: bool(find_id_keys(record, DEFAULTS))  # noqa: E731
+    for record in read_records(path, is_row) if document is None else iter_document(path, document, is_row):
+        if record.key is None:
+            cells = get_object(path, record)
+        else:
+            cells = {"id": record.key, **(record.value if isinstance(record.value, dict) else {"value": record.value})}
+        if not columns:
+            columns = dict.fromkeys(cells)
+            yield record.number, list(columns)
+        for key in cells.keys() - columns.keys():
+            if step := next(filter(STEP.fullmatch, columns), None):
+                raise build_training_curve_error(path, step)
+            raise InputError(
+                f"{path}, {record.place}: key {key!r} is not in the first record, which has "
+                f"{', '.join(columns)}; give every record the same keys"
+            )
+        yield record.number, [cells.get(column) for column in columns]
+
+
+def is_json_lines(path: Path) -> bool:
+    """Return whether the first line is a complete JSON value and more lines follow."""
+    with open_text(path) as text:
+        filled = list(islice((line for line in text if line.strip()), 2))
+    if len(filled) < 2 or not filled[0].lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(filled[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def is_json(path: Path) -> bool:
+    """Return whether a file begins like JSON."""
+    return read_head(path).lstrip().startswith(("{", "["))
+
+
+def read_head(path: Path) -> str:
+    """Return the beginning of a file, for format detection; empty if it cannot be read."""
+    try:
+        with open_bytes(path) as stream:
+            return stream.read(HEAD).decode("utf-8-sig", errors="replace")
+    except InputError:
+        return ""
+
+
+def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:
+    """Return the keys that together form a record's id, the coarsest first; empty if none."""
+    if options.id_column is not None:
+        return tuple(options.id_column.split("+"))
+    lowered = {name.strip().lower(): name for name in reversed(list(record))}
+    levels = (DOCUMENT_NAMES, *((name,) for name in PART_NAMES), ITEM_ID_NAMES)
+    names = (next((lowered[name] for name in level if name in lowered), None) for level in levels)
+    return tuple(name for name in names if name is not None)
+
+
+def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of a record's id; raise an error if one is missing."""
+    parts = []
+    for name in names:
+        value = record.get(name)
+        text = format_cell(value).strip()
+        if not text or isinstance(value, dict | list):
+            raise InputError(f"{path}, {location}: no id in {name!r}, which other records have; every record needs one")
+        parts.append(text)
+    return tuple(parts)
+
+
+def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object; raise an error for a repeated key, which `json` would drop silently."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
+    return result
+
+
+def _parse_json(
+    path: Path, text: str, first_line: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=hook)
+    except ValueError as error:
+        line = first_line + getattr(error, "lineno", 1) - 1
+        raise InputError(f"{path}, line {line}: invalid JSON ({error})") from None
+    except RecursionError:
+        raise InputError(f"{path}, line {first_line}: JSON nested too deeply") from None
+
+
+def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
+    """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
+    check_document(path, document)
+    if isinstance(document, dict) and document:
+        if is_record(document):
+            yield JsonRecord("line 1", None, document, 1)
+            return
+        lists = [value for value in document.values() if isinstance(value, list) and value]
+        lists = [values for values in lists if all(isinstance(value, dict) for value in values)]
+        document = lists[0] if len(lists) == 1 else document
+    if isinstance(document, list):
+        if not document:
+            raise build_empty_error(path)
+        for number, value in enumerate(document, start=1):
+            yield JsonRecord(f"record {number}", None, value, number)
+        return
+    if not isinstance(document, dict) or not document:
+        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
+    check_not_averages(path, document)
+    if _is_by_columns(document):
+        raise InputError(
+            f"{path}: holds columns ({', '.join(map(repr, list(document)[:SHOWN]))}), each of row numbers to cells, as "
+            'pandas writes a data frame unless told otherwise; write it with to_json(orient="records")'
+        )
+    for number, (key, value) in enumerate(document.items(), start=1):
+        yield JsonRecord(f"key {key!r}", key, value, number)
+
+
+SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})
+"""Such lists in the outputs of `evaluate`: bleu, sacrebleu, mauve."""
+
+
+def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
+    """Return the columns of a JSON object of lists with numbers; None for any other document.
+
+    Single values beside the lists (a hash, a mean, the version of a tool) are left out, and so are lists that a tool
+    writes of a whole system, not of its items (the precisions of BLEU).
+
+    Raises
+    ------
+    InputError
+        The lists are not of one length, or none is of items.
+    """
+    if not isinstance(document, dict) or any(isinstance(value, dict) for value in document.values()):
+        return None
+    lists = {name: value for name, value in document.items() if isinstance(value, list)}
+    columns = {name: cells for name, cells in lists.items() if name not in SYSTEM_LISTS}
+    first_list = next(iter(lists.values()), [])
+    if isinstance(next(iter(first_list), []), dict | list) or not any(map(_are_numbers, lists.values())):
+        return None
+    if any(isinstance(cell, dict | list) for cells in columns.values() for cell in cells):
+        return None
+    if not columns:
+        raise InputError(
+            f"{path}: {describe_items([*lists], 'list')} of the whole system, and none of a score an item; compare "
+            "the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
+        )
+    first_name, n = next((name, len(cells)) for name, cells in columns.items())
+    for name, cells in columns.items():
+        if len(cells) != n:
+            raise InputError(
+                f"{path}: {name!r} holds {len(cells):,} values, but {first_name!r} {n:,}; expected one an item"
+            )
+    return {name: [format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
+
+
+def _are_numbers(cells: list[Any]) -> bool:
+    return bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
+
+
+def _is_by_columns(document: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object is a table by columns, in which each value maps row numbers, from 0, to cells."""
+    rows = [list(value) for value in document.values() if isinstance(value, dict)]
+    has_same_rows = len(rows) == len(document) and all(row == rows[0] for row in rows)
+    return has_same_rows and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1
+
+
+def check_folder(path: Path) -> None:
+    """Raise an error for a folder of averages, judged by its first JSON file."""
+    for file in sorted(path.rglob("*.json"))[:1]:
+        if is_json(file):
+            check_document(file, load_json(file))
+
+
+Record = Mapping[str, Any]
+
+BATCH = 1024
+"""Rows of Parquet held at a time."""
+
+ROWS_HEAD = 1 << 22
+"""Characters within which the first record must end to be looked at."""
+
+
+def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield each record of a file with its location: JSON lines, JSON array, Parquet or a table.
+
+    Raises
+    ------
+    InputError
+        Naming file and line or record.
+    """
+    if is_json(path):
+        for record in read_records(path, lambda _: True):
+            yield f"{path}, {record.place}", get_object(path, record)
+        return
+    number = 0
+    if is_parquet(path):
+        for number, row in enumerate(ParquetColumns(path).iter_rows(BATCH), start=1):
+            yield f"{path}, row {number}", row
+        if not number:
+            raise InputError(f"{path}: has no rows, expected one row an item")
+        return
+    rows = read_delimited_rows(path)
+    _, header = next(rows)
+    names = [name.strip() for name in header]
+    check_header(path, names)
+    for number, cells in rows:
+        yield f"{path}, line {number}", dict(zip(names, cells, strict=True))
+    if not number:
+        raise InputError(f"{path}: has a header and no rows, expected one row an item")
+
+
+def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
+    """Return the first record of a file without reading the rest, or None if there is none.
+
+    Of a delimited table, where these are asked for, it is the header, with empty cells.
+    """
+    try:
+        if is_parquet(path):
+            return next(ParquetColumns(path).iter_rows(1), None)
+        with open_text(path) as text:
+            head = text.read(ROWS_HEAD).lstrip()
+    except InputError:
+        return None
+    if not head.startswith(("{", "[")):
+        return _read_header_record(head) if tables else None
+    start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
+    try:
+        value, _ = json.JSONDecoder().raw_decode(head, start)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def find_field(record: Record, name: str, *containers: str) -> str | None:
+    """Return a field of a record as text, looked up also inside `containers` and as a dotted path; None if absent."""
+    for holder in (record, *(record.get(key) for key in containers)):
+        if isinstance(holder, dict) and name in holder:
+            return _format_value(holder[name])
+    value: Any = record
+    for segment in name.split("."):
+        if not isinstance(value, dict) or segment not in value:
+            return None
+        value = value[segment]
+    return _format_value(value)
+
+
+def _format_value(value: Any) -> str:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else format_cell(value)
+
+
+def _read_header_record(head: str) -> Record | None:
+    header_line = "".join(islice(io.StringIO(head), 1)).strip()
+    mark = find_delimiter(header_line)
+    if mark is None or head.startswith("PK"):
+        return None
+    try:
+        return dict.fromkeys((name.strip() for name in next(csv.reader([header_line], delimiter=mark))), "")
+    except csv.Error:
+        return None
+
+
+def parse_number(value: Any) -> float | None:
+    """Convert a number, a truth value, or text of either to float; None for anything else.
+
+    Examples
+    --------
+    >>> parse_number(True), parse_number("False"), parse_number("0.25"), parse_number("C"), parse_number([1])
+    (1.0, 0.0, 0.25, None, None)
+    """
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            return None
+    if not isinstance(value, str):
+        return None
+    if value.lower() in {"true", "false"}:
+        return float(value.lower() == "true")
+    try:
+        result = float(value)
+    except ValueError:
+        return None
+    return result if math.isfinite(result) else None

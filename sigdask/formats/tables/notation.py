@@ -1,0 +1,259 @@
+"""Written values in tables: decimal commas, thousands separators, truth values and lists as scores.
+
+Convert decimal commas and thousands separators in score columns, in the same way throughout a table.
+
+A comma parts decimals where other than three digits follow it, or none or a 0 stands before it (`0,125`). Where
+every comma of a table may as well part thousands (`1,234`), it must be said: `--decimal ,` or `--decimal .`.
+
+Convert columns of truth values (True/False, yes/no) to scores of 1 and 0.
+
+Convert written scores to numbers: decimal commas, truth values, lists of one number.
+
+What is no number but stands for one is read as it, with a note; what may stand for two is an error that asks.
+Columns of labels and ids stay as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
+from sigdask.errors import InputError
+from sigdask.formats.reading.columns import MISSING, NotANumberError, is_number, to_numbers
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.summaries import remove_summary_rows
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
+from sigdask.text import describe_items
+
+AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")
+"""A number in which a comma may part thousands as well as decimals."""
+
+GROUPED_NUMBERS = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
+"""Whole numbers with marks between their thousands."""
+
+
+def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal: str | None) -> FileTable:
+    """Replace decimal commas by points in columns of scores.
+
+    Parameters
+    ----------
+    table : FileTable
+        As it was read.
+    texts : mapping of str to Texts
+        Its columns of scores that are no plain numbers.
+    decimal : {",", "."}, or None
+        What parts decimals, where that was said.
+
+    Raises
+    ------
+    InputError
+        It was not said, and is not to be seen.
+    """
+    texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
+    if decimal == ".":
+        return replace(table, columns={**table.columns, **_remove_thousands(texts, ",")})
+    commas = {name: column for name, cells in texts.items() if (column := _CommaColumn.from_texts(cells)) is not None}
+    columns = {**table.columns, **{name: column.pointed for name, column in commas.items()}}
+    if decimal == ",":
+        others = {
+            name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in commas
+        }
+        return replace(table, columns=columns | _remove_thousands(others, "."))
+    if not commas:
+        return table
+    doubtful = [name for name, column in commas.items() if column.has_points or column.clear is None]
+    if any(column.has_points for column in commas.values()) or len(doubtful) == len(commas):
+        name, row = doubtful[0], commas[doubtful[0]].row
+        raise InputError(
+            f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}: does the "
+            "comma part decimals or thousands? Say --decimal , or --decimal ."
+        )
+    name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
+    column_text = f", column {name!r}" if name else ""
+    note = (
+        f"{table.path}: decimal commas: {commas[name].cells[row]!r} (line {table.lines[row]}{column_text}) is read as "
+        f"{commas[name].pointed[row]}"
+    )
+    return replace(table, columns=columns, notes=[*table.notes, note])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CommaColumn:
+    """A column of numbers, some of them with a comma.
+
+    Attributes
+    ----------
+    cells, pointed : Texts
+        As they are written, and with points for commas.
+    row : int
+        The first cell with a comma.
+    clear : int or None
+        The first in which it cannot part thousands.
+    has_points : bool
+        Whether others hold a point.
+    """
+
+    cells: Texts
+    pointed: Texts
+    row: int
+    clear: int | None
+    has_points: bool
+
+    @staticmethod
+    def from_texts(cells: Texts) -> _CommaColumn | None:
+        """Return the column with its commas located, or None if it has none or holds other text than numbers."""
+        is_comma = cells.buffer == ord(",")
+        if not is_comma.any():
+            return None
+        pointed = Texts(np.where(is_comma, np.uint8(ord(".")), cells.buffer), cells.starts, cells.stops)
+        if not _are_numbers(pointed):
+            return None
+        row = next(k for k, text in enumerate(cells) if "," in text)
+        clear = (k for k, text in enumerate(cells) if "," in text and not AMBIGUOUS_COMMA.fullmatch(text))
+        return _CommaColumn(cells, pointed, row, next(clear, None), bool((cells.buffer == ord(".")).any()))
+
+
+def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
+    """Remove thousands separators from columns with compact buffers, and write decimals after a point."""
+    converted = {
+        name: Texts.from_values(remove_thousands(cell, mark) for cell in cells)
+        for name, cells in columns.items()
+        if (cells.buffer == ord(mark)).any()
+    }
+    return {name: cells for name, cells in converted.items() if _are_numbers(cells)}
+
+
+def remove_thousands(cell: str, mark: str) -> str:
+    """Return a number without thousands separators and with a decimal point; other text unchanged.
+
+    Examples
+    --------
+    >>> [remove_thousands(cell, ".") for cell in ("1.234,5", "1.234", "0,5", "12.34,5", "0.125")]
+    ['1234.5', '1234', '0.5', '12.34,5', '0.125']
+    """
+    integer, decimal, fraction = cell.partition("," if mark == "." else ".")
+    if mark in cell and not GROUPED_NUMBERS[mark].fullmatch(integer):
+        return cell
+    return integer.replace(mark, "") + ("." if decimal else "") + fraction
+
+
+def _are_numbers(cells: Texts) -> bool:
+    try:
+        to_numbers(cells)
+    except NotANumberError:
+        return False
+    return True
+
+
+WORD_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
+         ("pass", "fail"), ("passed", "failed"))  # fmt: skip
+"""Words for 1 and for 0, compared without case; a column keeps to one pair."""
+
+TRUTH_WORDS = frozenset(word for pair in WORD_PAIRS for word in pair)
+HEAD_CELLS = 1000
+"""Cells by which most other columns are known."""
+
+
+def find_truth_words(cells: Texts) -> dict[str, str] | None:
+    """Return the number for each word in a column of truth values, or None for other columns.
+
+    Beside true and false numbers may stand (a mean below, a score in part).
+
+    Examples
+    --------
+    >>> (find_truth_words(Texts.from_values(["TRUE", "FALSE", "", "0.5"])),
+    ...  find_truth_words(Texts.from_values(["no", "yes", "maybe"])))
+    ({'FALSE': '0', 'TRUE': '1'}, None)
+    """
+    if not any(cell.lower() in TRUTH_WORDS for cell in cells[:HEAD_CELLS]):
+        return None
+    levels = Factor.from_values(cells).levels.tolist()
+    words = {level.lower() for level in levels if level not in MISSING}
+    for pair in WORD_PAIRS:
+        extra_words = words.difference(pair)
+        if extra_words < words and (not extra_words or (pair[0] == "true" and all(map(is_number, extra_words)))):
+            return {level: str(int(level.lower() == pair[0])) for level in levels if level.lower() in pair}
+    return None
+
+
+def convert_truth_words(table: FileTable, readings_by_column: Mapping[str, Mapping[str, str]]) -> FileTable:
+    """Replace the words in some columns by 1 and 0, and add a note for all columns with the same words."""
+    columns = dict(table.columns)
+    columns_by_words: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, readings in readings_by_column.items():
+        columns[name] = Texts.from_values(Factor.from_values(columns[name]).rename_levels(readings))
+        word_pairs = tuple(sorted(readings.items(), key=lambda pair: pair[1], reverse=True))
+        columns_by_words.setdefault(word_pairs, []).append(name)
+    notes = [*table.notes]
+    for word_pairs, names in columns_by_words.items():
+        subject = "scores hold" if names == [""] else f"{describe_items(names, 'column')} hold{'s' * (len(names) == 1)}"
+        words, numbers = ("/".join(column_words) for column_words in zip(*word_pairs, strict=True))
+        doubt = "" if words.lower() in {"true/false", "true", "false"} else "; are they labels? Then give --gold FILE"
+        notes.append(f"{table.path}: {subject} {words}, read as {numbers}{doubt}")
+    return replace(table, columns=columns, notes=notes)
+
+
+def read_score_table(source: Source, options: Options, *, costs: bool = True) -> FileTable:
+    """Read a score table as numbers, without bookkeeping columns and summary rows."""
+    table = read_table(source.path, options.ignore, options.decimal)
+    check_rows(table, options)
+    return remove_summary_rows(convert_scores(remove_bookkeeping(table, options, costs=costs), options), options)
+
+
+def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | None = None) -> FileTable:
+    """Convert the score columns of a table to numbers, with notes on what was converted.
+
+    Parameters
+    ----------
+    table : FileTable
+        As it was read.
+    options : Options
+        Which columns are no scores, and what parts decimals.
+    columns : sequence of str, optional
+        Columns of scores. By default all that are not named otherwise; of these, truth values beside real
+        scores tell kinds of items.
+
+    Raises
+    ------
+    InputError
+        For a comma that may part decimals or thousands.
+    """
+    candidates = columns or table.list_system_columns(options)
+    table = _unwrap_lists(table, candidates)
+    texts = {
+        name: Texts.from_values(table.columns[name])
+        for name in candidates
+        if name not in table.nested and not table.is_numeric(name)
+    }
+    original = table.columns
+    if texts or options.decimal == ",":
+        table = convert_decimal_commas(table, texts, options.decimal)
+    words = {name: cells for name, cells in texts.items() if table.columns[name] is original[name]}
+    truth_words = {name: readings for name, cells in words.items() if (readings := find_truth_words(cells)) is not None}
+    if not truth_words:
+        return table
+    for name in filter(table.is_numeric, candidates if columns is None else ()):
+        values = table.get_numbers(name)
+        if not np.isin(values[~np.isnan(values)], (0, 1)).all():
+            return table
+    return convert_truth_words(table, truth_words)
+
+
+def _unwrap_lists(table: FileTable, columns: Sequence[str]) -> FileTable:
+    """Replace lists of one number by the number, as a metric called on single items writes them."""
+    unwrapped = {}
+    for name in columns:
+        values = [cell[0] if isinstance(cell, list) and len(cell) == 1 else None for cell in table.nested.get(name, ())]
+        if values and all(isinstance(cell, int | float) for cell in values):
+            unwrapped[name] = Texts.from_values(repr(float(cell or 0)) for cell in values)
+    if not unwrapped:
+        return table
+    nested = {name: cells for name, cells in table.nested.items() if name not in unwrapped}
+    note = f"{table.path}: {describe_items([*unwrapped], 'column')} of lists of one number: read as that number"
+    return replace(table, columns={**table.columns, **unwrapped}, nested=nested, notes=[*table.notes, note])

@@ -1,1 +1,0 @@
-"""Answers to questions, compared with answers by people."""

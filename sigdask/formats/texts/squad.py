@@ -1,0 +1,244 @@
+"""Answers to questions, compared with answers by people.
+
+Exact match and F1 of an answer, as in SQuAD's official scripts.
+
+Rajpurkar, Zhang, Lopyrev & Liang 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text"
+(evaluate-v1.1.py); Rajpurkar, Jia & Liang 2018, "Know What You Don't Know" (evaluate-v2.0.py). The two differ where
+nothing is left of an answer: 2.0 holds nothing equal to nothing (no answer), 1.1 gives it no F1.
+
+SQuAD: questions about paragraphs with gold answers, in the JSON of SQuAD or Hugging Face.
+
+Gold is `{"version": ..., "data": [{"title", "paragraphs": [{"context", "qas": [{"id", "answers": [{"text"}]}]}]}]}`,
+or records of `id` and `answers: {"text": [...]}`. Systems are `{id: answer}`, or records of `id` and `prediction_text`.
+Metrics are exact_match and f1, shares of 1. Questions without a gold answer are those of version 2.0, where the empty
+text is right; `squad:version=1.1|2.0` says it. A question that is not answered counts 0 in version 1.1, as in the
+official script; that of 2.0 leaves it out of the system's score, which is `--missing pairwise`, asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats.reading.files import build_repeated_id_error, format_cell, is_parquet
+from sigdask.formats.reading.json_records import is_json, iter_records, read_first_record, read_head, read_records
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.text import describe_items
+
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize_words(answer: str) -> list[str]:
+    """Return the words of an answer, without case, punctuation and articles.
+
+    Examples
+    --------
+    >>> normalize_words("The  Denver Broncos' (AFC)!")
+    ['denver', 'broncos', 'afc']
+    """
+    return ARTICLES.sub(" ", answer.lower().translate(PUNCTUATION)).split()
+
+
+def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: bool) -> tuple[float, float]:
+    """Return exact match and F1 of an answer, each as the highest value over the gold answers.
+
+    Parameters
+    ----------
+    answer : str
+        The answer.
+    gold : sequence of sequence of str
+        The words of each gold answer.
+    nothing_is_an_answer : bool
+        Whether no word at all is as right as a gold answer of no word.
+
+    Examples
+    --------
+    >>> compute_scores("the Denver team", [["denver", "broncos"], ["broncos"]], nothing_is_an_answer=False)
+    (0.0, 0.5)
+    """
+    words = normalize_words(answer)
+
+    def compute_f1(gold_words: Sequence[str]) -> float:
+        if not words or not gold_words:
+            return float(nothing_is_an_answer and words == list(gold_words))
+        n_same = sum((Counter(words) & Counter(gold_words)).values())
+        return 2 * n_same / (len(words) + len(gold_words))
+
+    return float(any(words == gold_words for gold_words in gold)), max(map(compute_f1, gold))
+
+
+VERSIONS = ("1.1", "2.0")
+SQUAD_START = re.compile(r'"(paragraphs|qas)"\s{0,9}:\s{0,9}\[')
+VERSION_2 = '"v2.0"'
+METRIC_NAMES = ("exact_match", "f1")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and its gold answers.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands, for errors.
+    answers : list of str
+        Empty where the right answer is none.
+    groups : mapping of str to str
+        Title, paragraph, and whether it has an answer.
+    """
+
+    place: str
+    answers: list[str]
+    groups: Mapping[str, str]
+
+
+def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read the systems' answers and the gold answers, and return counts of exact match and F1."""
+    options.check_format_options("squad", version=VERSIONS)
+    if gold is None:
+        raise InputError("format squad: no gold answers; give --gold FILE")
+    questions = _read_questions(gold)
+    # in 2.0 some questions have no answer
+    is_second = VERSION_2 in read_head(gold) or not all(question.answers for question in questions.values())
+    version = options.own.get("version") or VERSIONS[is_second]
+    gold_words = {item: _split_gold_answers(question, version) for item, question in questions.items()}
+    names = list_system_names(sources)
+    matrices = {name: np.full((len(questions), len(sources)), np.nan) for name in METRIC_NAMES}
+    warnings = []
+    for k, source in enumerate(sources):
+        answers = _read_answers(source.path)
+        missing = [item for item in questions if item not in answers]
+        if len(missing) == len(questions):
+            raise InputError(
+                f"{source.path}: answers none of the questions of {gold}; its first id is {next(iter(answers))!r}"
+            )
+        if missing and (options.missing or "zero") == "zero" and (version == "1.1" or options.missing):
+            warnings.append(f"{source.path}: {describe_items(missing, 'question')} not answered: counted 0")
+        if extra := [item for item in answers if item not in questions]:
+            warnings.append(f"{source.path}: {describe_items(extra, 'answer')} to no question of {gold}: left out")
+        for row, item in enumerate(questions):
+            if item in answers:
+                answer_scores = compute_scores(answers[item], gold_words[item], nothing_is_an_answer=version != "1.1")
+                matrices["exact_match"][row, k], matrices["f1"][row, k] = answer_scores
+    if version == "1.1" and options.missing is None:
+        options = replace(options, missing="zero")
+    groups = _build_groups(questions, options)
+    return build_score_counts(matrices, names, tuple(questions), groups=groups, options=options, warnings=warnings)
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Return whether a gold file has SQuAD's paragraphs with questions, or records with lists of answers."""
+    if gold is None or not gold.is_file() or sources[0].path.is_dir():
+        return False
+    if is_json(gold) and SQUAD_START.search(read_head(gold)):
+        return True
+    first = read_first_record(gold) if is_parquet(gold) or '"answers"' in read_head(gold) else None
+    return first is not None and "id" in first and isinstance(_get_texts(first.get("answers")), list)
+
+
+def _read_questions(path: Path) -> dict[str, Question]:
+    """Read gold answers.
+
+    Raises
+    ------
+    InputError
+        For a record that is no question, and for an id that stands twice.
+    """
+    questions: dict[str, Question] = {}
+    for place, qa, groups in _iter_questions(path):
+        texts = _get_texts(qa.get("answers")) if isinstance(qa, dict) else None
+        if texts is None or not (item := format_cell(qa.get("id"))):
+            raise InputError(f"{path}, {place}: found {str(qa)[:60]}, expected a question with `id` and `answers`")
+        if item in questions:
+            raise build_repeated_id_error(f"{path}, {place}", repr(item), f"in {questions[item].place}")
+        questions[item] = Question(place, texts, {**groups, "answerable": "yes" if texts else "no"})
+    return questions
+
+
+def _iter_questions(path: Path) -> Iterator[tuple[str, Any, dict[str, str]]]:
+    """Yield the place, the record and the groups of each question."""
+    contexts: dict[tuple[str, str], str] = {}
+    for place, record in _iter_gold_records(path):
+        if "paragraphs" not in record:
+            title, context = format_cell(record.get("title")), format_cell(record.get("context"))
+            paragraph = contexts.setdefault((title, context), f"{title}/{len(contexts) + 1}")
+            yield place, record, {"title": title, "paragraph": paragraph}
+            continue
+        title = format_cell(record.get("title")) or place
+        for k, part in enumerate(record["paragraphs"] or (), start=1):
+            for qa in part.get("qas", ()) if isinstance(part, dict) else ():
+                yield f"{place}, paragraph {k}", qa, {"title": title, "paragraph": f"{title}/{k}"}
+
+
+def _iter_gold_records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if is_parquet(path):
+        yield from ((place.removeprefix(f"{path}, "), record) for place, record in iter_records(path))
+        return
+    for record in read_records(path, lambda value: "answers" in value or "paragraphs" in value):
+        if not isinstance(record.value, dict):
+            raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected questions and answers")
+        yield record.place, record.value
+
+
+def _get_texts(answers: Any) -> list[str] | None:
+    """Return the answer texts of a list of objects or of an object of lists; None for other values."""
+    if isinstance(answers, dict):
+        answers = answers.get("text")
+    elif isinstance(answers, list):
+        answers = [answer.get("text") if isinstance(answer, dict) else None for answer in answers]
+    is_list = isinstance(answers, list) and all(isinstance(text, str) for text in answers)
+    return list(answers) if is_list else None
+
+
+def _split_gold_answers(question: Question, version: str) -> list[list[str]]:
+    """Return the words of each gold answer; 2.0 skips empty answers unless all are empty."""
+    words = [normalize_words(answer) for answer in question.answers]
+    if version == "1.1":
+        return words or [[]]
+    return [answer_words for answer_words in words if answer_words] or [[]]
+
+
+def _read_answers(path: Path) -> dict[str, str]:
+    """Read a system's answers.
+
+    Raises
+    ------
+    InputError
+        For an answer that is no text, and an id that stands twice.
+    """
+    answers: dict[str, str] = {}
+    places: dict[str, str] = {}
+    for record in read_records(path, lambda value: "prediction_text" in value):
+        item, text = record.key, record.value
+        if item is None:
+            value = record.value if isinstance(record.value, dict) else {}
+            item, text = format_cell(value.get("id")), value.get("prediction_text")
+        if not item or not isinstance(text, str):
+            raise InputError(
+                f"{path}, {record.place}: found {str(record.value)[:60]}, expected an answer: ID: TEXT, or an object "
+                "with `id` and `prediction_text`"
+            )
+        if item in answers:
+            raise build_repeated_id_error(f"{path}, {record.place}", repr(item), f"in {places[item]}")
+        answers[item], places[item] = text, record.place
+    return answers
+
+
+def _build_groups(questions: Mapping[str, Question], options: Options) -> dict[str, list[str]]:
+    first_groups = next(iter(questions.values())).groups
+    for name in options.groups:
+        if name not in first_groups:
+            raise InputError(f"no column {name!r} to group questions by; columns at hand: {', '.join(first_groups)}")
+    columns = {name: [question.groups[name] for question in questions.values()] for name in first_groups}
+    return {name: column for name, column in columns.items() if name in options.groups or len({*column}) > 1}

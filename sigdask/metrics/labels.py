@@ -1,0 +1,340 @@
+"""Metrics of labels and label sets: accuracy, precision, recall, F, agreement, and types.
+
+Means, accuracy, precision, recall and F: of one label, or micro and macro averages.
+
+F_beta = (1 + beta^2) P R / (beta^2 P + R) = (1 + beta^2) tp / (beta^2 gold + predicted)
+(van Rijsbergen 1979, ch. 7), kept in integers up to the one division.
+
+Matthews' correlation and Cohen's kappa, for any number of labels.
+
+Type-level precision, recall and F: a system's set of distinct terms compared with the gold set.
+
+A set measure: a term counts once, wherever and however often it was given, so its score is no sum
+over items.
+
+Scores of label sets: of whole sets, of single decisions, and means over items.
+
+The names are those of scikit-learn's multilabel metrics and of Tsoumakas & Katakis 2007, "Multi-label classification".
+Averages over labels take the labels of the gold data, as everywhere; means over items compare whole sets.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec, build_lacking_error
+from sigdask.metrics.forms import MEAN, Formula, Ratios
+
+Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""Numerator and denominator weights of (tp, predicted, gold)."""
+
+LARGEST_WEIGHT = 10**10
+"""Of a count in F_beta: 64-bit sums then hold 900 million counts."""
+
+
+def compute_f_weights(beta: Fraction) -> Weights:
+    """Return the integer weights of true positives, responses and gold items in the ratio F_beta.
+
+    Examples
+    --------
+    >>> compute_f_weights(Fraction(1, 2))
+    ((5, 0, 0), (0, 4, 1))
+    """
+    p, q = beta.numerator**2, beta.denominator**2
+    return ((p + q, 0, 0), (0, q, p))
+
+
+KINDS: dict[str, Weights] = {
+    "precision": ((1, 0, 0), (0, 1, 0)),
+    "recall": ((1, 0, 0), (0, 0, 1)),
+    "f1": compute_f_weights(Fraction(1)),
+    "jaccard": ((1, 0, 0), (-1, 1, 1)),
+}
+
+
+def mean(spec: Spec) -> Metric:
+    """Return the metric that is the mean of the item scores; mean[COLUMN] for one of several columns.
+
+    The option better=higher|lower gives the direction.
+    """
+    spec.check_options("better", label=True)
+    better = spec.options.get("better", "higher")
+    if better not in {"higher", "lower"}:
+        raise InputError(f"metric {spec.name!r}: better = {better!r} must be higher or lower")
+    field = "score" if spec.label is None else f"score[{spec.label}]"
+    return Metric(spec.name, partial(_bind_share, spec.name, field, higher_is_better=better == "higher"))
+
+
+def accuracy(spec: Spec) -> Metric:
+    """Return the metric accuracy: the share of items whose label is the gold label."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind_share, spec.name, "correct"))
+
+
+def ratio(spec: Spec) -> Metric:
+    """Return the metric precision, recall, F1 or F_beta, of all responses or of one label's predictions.
+
+    F weighs recall beta times as much as precision (option beta of f, default 1).
+    """
+    return build_counts_metric(spec, spec.base)
+
+
+def label_average(spec: Spec) -> Metric:
+    """Return the metric that averages a score over labels, micro or macro (option labels=A+B, default all of gold)."""
+    average, _, kind = spec.base.partition("-")
+    spec.check_options("labels", "zero_division", *_list_weight_options(kind))
+    bind = _bind_macro if average == "macro" else _bind_micro
+    return Metric(spec.name, partial(bind, spec, _get_weights(spec, kind)))
+
+
+def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
+    """Return the labels that a metric averages over: those its option lists, or else all labels of the gold data."""
+    if not counts.labels:
+        raise InputError(f"metric {spec.name!r} averages over labels, and these data have none")
+    if "labels" not in spec.options:
+        return counts.labels
+    labels = tuple(spec.options["labels"].split("+"))
+    for label in labels:
+        check_label(spec.name, label, counts)
+    return labels
+
+
+def check_label(name: str, label: str, counts: Counts) -> None:
+    """Raise InputError for a label that occurs neither in gold nor in any system's output."""
+    if label not in counts.labels + counts.predicted_labels:
+        raise InputError(f"metric {name!r}: no label {label!r}; labels of the gold data: {', '.join(counts.labels)}")
+
+
+def _list_weight_options(kind: str) -> tuple[str, ...]:
+    return ("beta",) if kind == "f" else ()
+
+
+def _get_weights(spec: Spec, kind: str) -> Weights:
+    """Return the weights of a kind of score; those of F are given by the option beta."""
+    if kind in KINDS:
+        return KINDS[kind]
+    text = spec.get_number("beta", "1")
+    weights = compute_f_weights(Fraction(text))
+    if weights[0][0] > LARGEST_WEIGHT:
+        raise InputError(f"metric {spec.name!r}: beta = {text}: too many digits for exact sums of integers")
+    return weights
+
+
+@known_as("sigdask.metrics.ratios:_share")
+def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
+    if field_name not in counts.fields:
+        if columns := [field[6:-1] for field in counts.fields if field.startswith("score[")]:
+            raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
+        has_labels = field_name == "correct"
+        needed = "labels (formats labels, conll, ...)" if has_labels else "item scores (formats wide, long, ...)"
+        raise build_lacking_error(name, needed, counts)
+    # what items count in this column of scores, where that differs
+    items_field = field_name.replace("score[", "items[")
+    items = items_field if items_field != field_name and items_field in counts.fields else "items"
+    return BoundMetric(name, (field_name, items), MEAN, higher_is_better)
+
+
+def build_counts_metric(spec: Spec, kind: str) -> Metric:
+    """Return a metric that is a ratio of weighted counts of responses, or of one label's predictions."""
+    weights = _get_weights(spec, kind)
+    spec.check_options("zero_division", *_list_weight_options(kind), label=True)
+    spec.get_zero_division()
+    return Metric(spec.name, partial(_bind_single, spec, weights))
+
+
+@known_as("sigdask.metrics.ratios:_single")
+def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    if spec.label is not None:
+        check_label(spec.name, spec.label, counts)
+    fields = _list_count_fields(spec.label)
+    if fields[0] not in counts.fields:
+        if counts.labels:
+            raise InputError(
+                f"metric {spec.name!r}: name a label, as in '{spec.base}[{counts.labels[0]}]', or average: "
+                f"macro-f1, micro-f1; labels: {', '.join(counts.labels)}"
+            )
+        raise build_lacking_error(spec.name, "responses or labels", counts)
+    used = [k for k in range(3) if weights[0][k] or weights[1][k]]
+    above, below = (tuple(part[k] for k in used) for part in weights)
+    form = Ratios((above,), (below,), spec.get_zero_division())
+    return BoundMetric(spec.name, tuple(fields[k] for k in used), form)
+
+
+@known_as("sigdask.metrics.ratios:_macro")
+def _bind_macro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    labels = select_labels(spec, counts)
+    fields = tuple(name for label in labels for name in _list_count_fields(label))
+
+    def rows(part: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]:
+        n = len(labels)
+        return tuple((0,) * (3 * k) + part + (0,) * (3 * (n - 1 - k)) for k in range(n))
+
+    return BoundMetric(spec.name, fields, Ratios(rows(weights[0]), rows(weights[1]), spec.get_zero_division()))
+
+
+@known_as("sigdask.metrics.ratios:_micro")
+def _bind_micro(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
+    labels = select_labels(spec, counts)
+    if "known" in counts.fields and "labels" not in spec.options:  # sets of labels, already summed over those of gold
+        form = Ratios((weights[0],), (weights[1],), spec.get_zero_division())
+        return BoundMetric(spec.name, ("tp", "known", "gold"), form)
+    fields = tuple(name for label in labels for name in _list_count_fields(label))
+    n = len(labels)
+    form = Ratios((weights[0] * n,), (weights[1] * n,), spec.get_zero_division())
+    return BoundMetric(spec.name, fields, form)
+
+
+def _list_count_fields(label: str | None) -> tuple[str, str, str]:
+    if label is None:
+        return ("tp", "predicted", "gold")
+    return (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
+
+
+Array = NDArray[Any]
+
+
+def agreement(spec: Spec) -> Metric:
+    """Return the metric Matthews correlation coefficient or Cohen's kappa, for any number of labels."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind, spec.name, AGREEMENT[spec.base]))
+
+
+@known_as("sigdask.metrics.agreement:gorodkin")
+def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return R_K (Gorodkin 2004, eq. 8) from sums: correct items, all items, and items by label, predicted and gold.
+
+    0 where a margin is degenerate (one label takes all), as scikit-learn has it.
+    """
+    predicted, gold = margins[: len(margins) // 2], margins[len(margins) // 2 :]
+    above = correct * items - _dot_product(predicted, gold)
+    below = np.sqrt((items * items - _dot_product(predicted, predicted)).astype(np.float64)) * np.sqrt(
+        (items * items - _dot_product(gold, gold)).astype(np.float64)
+    )
+    return np.where(below == 0, 0.0, above / np.where(below == 0, 1.0, below))
+
+
+@known_as("sigdask.metrics.agreement:cohen")
+def compute_kappa(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return kappa (Cohen 1960, eq. 1) from sums: correct items, all items, and items by label, predicted and gold.
+
+    0 where chance agreement is complete (0/0).
+    """
+    by_chance = _dot_product(margins[: len(margins) // 2], margins[len(margins) // 2 :])
+    below = items * items - by_chance
+    return np.where(below == 0, 0.0, (correct * items - by_chance) / np.where(below == 0, 1, below))
+
+
+AGREEMENT = {"mcc": compute_mcc, "kappa": compute_kappa}
+
+
+def _dot_product(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
+    return np.asarray(sum(x * y for x, y in zip(a, b, strict=True)))
+
+
+@known_as("sigdask.metrics.agreement:_bind")
+def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
+    if "correct" not in counts.fields or not counts.labels:
+        raise build_lacking_error(name, "labels", counts)
+    if "tp" in counts.fields:
+        raise InputError(f"metric {name!r} needs one label an item; these data have several or chunks: take f1")
+    labels = counts.labels + counts.predicted_labels
+    margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
+    return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))
+
+
+def type_ratio(spec: Spec) -> Metric:
+    """Return the metric type-level precision, recall or F1: of distinct correct, given and gold terms."""
+    spec.check_options("zero_division")
+    above, below = KINDS[spec.base.removeprefix("type-")]
+    return Metric(spec.name, partial(_bind_types, spec.name, Ratios((above,), (below,), spec.get_zero_division())))
+
+
+@known_as("sigdask.metrics.types:_bind")
+def _bind_types(name: str, form: Ratios, counts: Counts) -> BoundSets:
+    if not has_sets(counts):
+        raise build_lacking_error(name, "a list of terms for each item (format terms)", counts)
+    return BoundSets(name, form)
+
+
+def has_sets(counts: Counts) -> bool:
+    """Return whether all outputs and gold items are sets of texts."""
+    if counts.outputs is None or counts.outputs.gold is None:
+        return False
+    columns = (counts.outputs.gold, *counts.outputs.systems)
+    return all(isinstance(terms, frozenset) for column in columns for terms in column) and all(
+        isinstance(term, str) for column in columns for terms in column for term in terms
+    )
+
+
+def subset_accuracy(spec: Spec) -> Metric:
+    """Return the metric subset accuracy: the share of items whose label set equals the gold set."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind_subset, spec.name))
+
+
+def hamming_loss(spec: Spec) -> Metric:
+    """Return the metric Hamming loss: the share of (item, label) pairs that are wrong (option labels=A+B).
+
+    With one label per item it is the share of wrong items.
+    """
+    spec.check_options("labels")
+    return Metric(spec.name, partial(_bind_hamming, spec))
+
+
+def jaccard(spec: Spec) -> Metric:
+    """Return the metric Jaccard index: over items, the mean of shared labels / labels in either set.
+
+    For `jaccard[LABEL]` it is the Jaccard index of the sets of items with that label.
+    """
+    if spec.label is not None:
+        return build_counts_metric(spec, "jaccard")
+    return samples(spec)
+
+
+def samples(spec: Spec) -> Metric:
+    """Return the metric that is the mean over items of each item's own precision, recall, F1 or Jaccard index."""
+    spec.check_options("zero_division")
+    field = f"samples[{spec.base.removeprefix('samples-')}]{':1' if spec.get_zero_division() else ''}"
+    return Metric(spec.name, partial(_bind_samples, spec.name, field))
+
+
+@known_as("sigdask.metrics.label_sets:_subset")
+def _bind_subset(name: str, counts: Counts) -> BoundMetric:
+    if "correct" not in counts.fields or ("tp" in counts.fields and "known" not in counts.fields):
+        raise _build_no_sets_error(name, counts)
+    return BoundMetric(name, ("correct", "items"), MEAN)
+
+
+@known_as("sigdask.metrics.label_sets:_samples")
+def _bind_samples(name: str, field: str, counts: Counts) -> BoundMetric:
+    if field not in counts.fields:
+        raise _build_no_sets_error(name, counts)
+    return BoundMetric(name, (field, "items"), MEAN)
+
+
+@known_as("sigdask.metrics.label_sets:_hamming")
+def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
+    if "known" not in counts.fields and "correct" in counts.fields and "tp" not in counts.fields:  # a label an item
+        return BoundMetric(spec.name, ("correct", "items"), Ratios(((-1, 1),), ((0, 1),)), higher_is_better=False)
+    if "known" not in counts.fields:
+        raise _build_no_sets_error(spec.name, counts)
+    labels = select_labels(spec, counts)
+    if "labels" not in spec.options:
+        form = Ratios(((-2, 1, 1, 0),), ((0, 0, 0, len(labels)),))
+        return BoundMetric(spec.name, ("tp", "known", "gold", "items"), form, higher_is_better=False)
+    fields = [name for label in labels for name in _list_count_fields(label)]
+    form = Ratios(((-2, 1, 1) * len(labels) + (0,),), ((0, 0, 0) * len(labels) + (len(labels),),))
+    return BoundMetric(spec.name, (*fields, "items"), form, higher_is_better=False)
+
+
+def _build_no_sets_error(name: str, counts: Counts) -> InputError:
+    needed = "sets of labels: lists in JSON, or cells such as a|b read by --format 'labels:separator=|'"
+    return build_lacking_error(name, needed, counts)

@@ -1,0 +1,164 @@
+"""Candidate rankings, tests of independence and details of comparisons in a plan's run.
+
+The candidate rankings of a plan: read them, watch their progress, and evaluate them.
+
+The tests of independence of a plan: read them, watch their progress, and evaluate them.
+
+Select and open the comparisons that a run's page details: gated and borderline ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
+from sigdask.analysis.independence import IndependenceTests
+from sigdask.execution.clusters import ClusterLike
+from sigdask.execution.run import count_jobs
+from sigdask.nightly.gate import ComparisonKey, GateVerdict
+from sigdask.nightly.plan import Plan
+from sigdask.nightly.plan.model import RankedCandidates, TestedLabels
+from sigdask.nightly.run.ledger import Ledger
+from sigdask.nightly.run.progress import ProgressWatch
+from sigdask.nightly.run.work import Batch
+from sigdask.nightly.store.status import PlanReport
+from sigdask.randomization.slabs import Job
+from sigdask.report.presentable import Evaluation, Independences, convert_results
+from sigdask.report.summary import headline
+from sigdask.results.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class PlanRankings:
+    """One candidate list of a plan, as read from its file.
+
+    Attributes
+    ----------
+    entry : RankedCandidates
+        What the plan says of it.
+    lists : MeasureRankings
+        The candidates as each measure ranks them.
+    """
+
+    entry: RankedCandidates
+    lists: MeasureRankings
+
+    @staticmethod
+    def from_entry(entry: RankedCandidates) -> PlanRankings:
+        """Read the file."""
+        return PlanRankings(entry, MeasureRankings(entry.read(), entry.spec))
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Jobs whose tallies the store keeps: trials that swap ranks between measures."""
+        return self.lists.swap_jobs
+
+    def build_watch(self, ledger: Ledger) -> ProgressWatch:
+        """Return which trials in the ledger the progress of this candidate list is read from."""
+        sizes = [job.panel.shape[0] for job in self.jobs]
+        n = sum(sizes)
+        positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
+        wanted = np.repeat(np.array([job.n_trials for job in self.jobs], np.int64), sizes)
+        cells = {0: (positions, wanted, np.arange(n))} if n else {}
+        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), positions), 0)
+
+    def evaluate(self, ledger: Ledger, cluster: ClusterLike, workers: int | None) -> Evaluation:
+        """Return the evaluation from the counted trials. Its random samples are not stored but drawn anew."""
+        jobs = self.lists.sample_jobs
+        samples = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
+        return convert_results(
+            self.lists.build_evaluation([*(ledger.build_tally(job) for job in self.jobs), *samples]), Evaluation
+        )
+
+
+def read_rankings(plan: Plan) -> list[PlanRankings]:
+    """Read the candidate lists of a plan."""
+    return [PlanRankings.from_entry(entry) for entry in plan.rankings]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanIndependence:
+    """One test of independence of a plan, as read from its files.
+
+    Attributes
+    ----------
+    entry : TestedLabels
+        What the plan says of it.
+    tests : IndependenceTests
+        The labellings under each metric, with their exact p where that is at hand.
+    """
+
+    entry: TestedLabels
+    tests: IndependenceTests
+
+    @staticmethod
+    def from_entry(entry: TestedLabels) -> PlanIndependence:
+        """Read the files."""
+        return PlanIndependence(
+            entry,
+            IndependenceTests.from_counts(entry.read(), entry.metrics, entry.reference, entry.within, entry.settings),
+        )
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Jobs whose tallies the store keeps: random permutations of labels, for tests whose p is not exact."""
+        return self.tests.jobs
+
+    def build_watch(self, ledger: Ledger) -> ProgressWatch:
+        """Return the ledger positions from which the progress of the tests is computed."""
+        n = len(self.tests.scores) * len(self.tests.metrics)
+        cells = {
+            job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs
+        }
+        p_positions = cells[0][0] if cells else np.full(n, -1, np.int64)
+        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), p_positions), 0)
+
+    def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:
+        """Return the results from the counted trials."""
+        return convert_results(self.tests.build_results([ledger.build_tally(job) for job in self.jobs]), Independences)
+
+
+def read_tests(plan: Plan) -> list[PlanIndependence]:
+    """Read the labellings of a plan's tests of independence."""
+    return [PlanIndependence.from_entry(entry) for entry in plan.independence]
+
+
+def open_details(
+    batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
+) -> tuple[ComparisonDetails, ...]:
+    """Return the details of the gated and borderline comparisons, with their rows among all results."""
+    nonempty = [results for results in report.results.values() if len(results)]
+    if not nonempty:
+        return ()
+    table = Table.join([results.table for results in nonempty])
+    offsets = np.cumsum([0, *map(len, nonempty)])
+    borderline = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
+             for row in headline.build_verdict(results).close.tolist()]  # fmt: skip
+    rows = select_rows(len(table), borderline, _iter_gated_rows(table, gate))
+    details_by_row = {detail.row: detail for batch in batches for detail in compute_details(batch.study, table, rows)}
+    return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
+
+
+def _iter_gated_rows(table: Table, gate: GateVerdict | None) -> Iterator[int]:
+    """Yield the rows that the rules of a gate judge, failures first."""
+    if gate is None:
+        return
+    findings = [finding for rule in gate.rules for finding in rule.findings]
+    keys = dict.fromkeys(finding.key for finding in sorted(findings, key=lambda finding: finding.passed))
+    rows_by_key = _find_rows(table, keys)
+    yield from (rows_by_key[key] for key in keys if key in rows_by_key)
+
+
+def _find_rows(table: Table, keys: Container[ComparisonKey]) -> dict[ComparisonKey, int]:
+    """Return the row of each comparison in `keys` that the table has."""
+    columns = (getattr(table, name).to_list() for name in ("test_set", "subset", "a", "b", "metric"))
+    rows = {}
+    for row, (test_set, subset, a, b, metric) in enumerate(zip(*columns, strict=True)):
+        key = test_set, subset and subset.value, a, b, metric.name
+        if key in keys:
+            rows[key] = row
+    return rows

@@ -1,0 +1,504 @@
+"""Repair of damaged stores: damaged rows are listed and removed, and the next run counts them.
+
+Nothing else is lost: rows that are what was kept stay, and of trials that are missing between others only these are
+counted. What SQLite cannot read is copied row by row, as far as rows are whole; the damaged file stays beside.
+
+Search for the damaged rows of a store, checking every row.
+
+Removal of damaged rows from a store, with the rows that depend on them.
+
+Copying what can be read of a damaged SQLite file into a new one.
+
+Where a range of rows cannot be read it is halved, until what cannot be is single rows. What comes out as something else
+than was kept is told by its checksum later.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, exc, text
+
+from sigdask.errors import DamagedError, InputError, StoreError
+from sigdask.metrics.extraction.cache import unpack_statistics
+from sigdask.nightly.store import tallies
+from sigdask.nightly.store.checksums import SEALED, are_possible, change_row, compute_keys, is_intact, iter_sealed_rows
+from sigdask.nightly.store.columns import unpack_columns
+from sigdask.nightly.store.database import (
+    Database,
+    NoDatabaseError,
+    find_file_fault,
+    open_to_read,
+    open_to_write,
+    parse_url,
+)
+from sigdask.nightly.store.lease import Lease
+from sigdask.nightly.store.migrations import WITH_CHECKSUMS, read_version
+
+COMPARISONS_AT_ONCE = 50_000
+
+TABLES = ("tallies", *SEALED, "comparisons", "extracted", "leases")
+
+MAX_RUNS = 2**16
+"""More than a comparison has."""
+
+PACKED_COLUMNS = {"found": "columns", "ended": "places"}
+
+ROW_DESCRIPTIONS = {
+    "arrays": "comparison {comparison}, run {run}, trials from {first}",
+    "runs": "run {id} of plan {plan}",
+    "progress": "how far run {run} came, test set {position}",
+    "found": "block {id} of results",
+    "ended": "what run {run} ended of block {block}",
+}
+
+PARENTS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "block", "found"))
+"""Rows, and what they are nothing without: tables and the column that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a store, with the row that it is in, if any.
+
+    Attributes
+    ----------
+    table : str
+        Where it is; empty where the file as such is damaged.
+    key : tuple
+        The row, by the columns that it is known by; empty where it is none.
+    text : str
+        What it is called, and what is wrong.
+    """
+
+    table: str
+    key: tuple[Any, ...]
+    text: str
+
+
+def count_rows(connection: Connection) -> int:
+    """Return the number of rows in all tables that can be read."""
+    n_rows = 0
+    for table in TABLES:
+        try:
+            with connection.begin_nested():
+                n_rows += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
+        except (exc.SQLAlchemyError, UnicodeDecodeError):
+            continue
+    return n_rows
+
+
+def iter_faults(connection: Connection) -> Iterator[Fault]:
+    """Yield what is damaged or missing, table by table."""
+    if connection.dialect.name == "sqlite":
+        yield from _check_file(connection)
+    if read_version(connection) < WITH_CHECKSUMS:
+        yield from _check_table(connection, "tallies", partial(_check_tallies, has_checksums=False))
+        return
+    yield from _check_table(connection, "tallies", partial(_check_tallies, has_checksums=True))
+    for table in SEALED:
+        yield from _check_table(connection, table, _check_sealed, table)
+    for relation in PARENTS:
+        yield from _check_table(connection, relation[0], _check_parents, *relation)
+    yield from _check_table(connection, "extracted", _check_extracted)
+    yield from _check_table(connection, "leases", _check_leases)
+
+
+def _check_table(connection: Connection, table: str, check: Any, *arguments: Any) -> Iterator[Fault]:
+    """Yield the faults that a check finds in a table, or a single fault if the table cannot be read."""
+    try:
+        with connection.begin_nested():
+            yield from list(check(connection, *arguments))
+    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
+        yield Fault("", (), f"{table}: cannot be read ({reason[0]})")
+
+
+def _check_file(connection: Connection) -> Iterator[Fault]:
+    if (fault := find_file_fault(Path(connection.engine.url.database or ""))) is not None:
+        yield Fault("", (), f"the file: {fault}")
+    try:
+        for (words,) in connection.execute(text("PRAGMA integrity_check(20)")):
+            if words != "ok":
+                yield Fault("", (), f"the file: {' '.join(str(words).split())}")
+    except exc.DBAPIError as error:
+        yield Fault("", (), f"the file: {error.orig}")
+
+
+TALLIES = (
+    "SELECT comparison, run, first, stop, greater, less, two_sided, {checksum}, digest FROM tallies "
+    "LEFT JOIN comparisons ON comparison = id WHERE {range}"
+)
+
+
+def _check_tallies(connection: Connection, *, has_checksums: bool) -> Iterator[Fault]:
+    for rows in _iter_tally_rows(connection, "checksum" if has_checksums else "-1"):
+        # rows without the digest; values that are no integers become -1, which is invalid
+        values = np.array([[v if type(v) is int else -1 for v in row[:-1]] for row in rows], np.int64)
+        is_possible = is_intact = are_possible(values[:, 2], values[:, 3], values[:, 4:7])
+        if has_checksums:
+            keys = compute_keys([b"" if row[-1] is None else row[-1] for row in rows])
+            is_known = np.array([row[-1] is not None for row in rows], np.bool_)
+            is_intact = is_known & tallies.are_intact(keys, values[:, 1], values[:, 2:])
+        for k in np.flatnonzero(~is_intact).tolist():
+            reason = "another checksum" if is_possible[k] else "counts that no trials give"
+            yield Fault("tallies", tuple(rows[k][:3]), f"{_describe_row(*rows[k][:4])}: {reason}")
+        if has_checksums:
+            yield from _iter_gaps(values, is_intact)
+
+
+def _iter_tally_rows(connection: Connection, checksum: str) -> Iterator[Sequence[Any]]:
+    max_id = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one() or 0
+    lows = range(0, max_id + 1, COMPARISONS_AT_ONCE)
+    for low in lows:
+        ends = [f"comparison >= {low}"] if low else []
+        ends += [f"comparison < {low + COMPARISONS_AT_ONCE}"] if low != lows[-1] else []
+        query = TALLIES.format(checksum=checksum, range=" AND ".join(ends) or "1 = 1")
+        if rows := connection.execute(text(query)).all():
+            yield rows
+
+
+def _describe_row(comparison: Any, run: Any, first: Any, stop: Any) -> str:
+    if all(type(value) is int for value in (comparison, run, first, stop)):
+        return tallies.describe_row(comparison, run, first, stop)
+    return f"tallies: comparison {comparison!r}, run {run!r}, trials from {first!r}"
+
+
+def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
+    """Yield a fault for each range of trials missing before a stored row, except of comparisons with damaged rows."""
+    runs = values[:, 0] * MAX_RUNS + values[:, 1]
+    values = values[is_intact & ~np.isin(runs, runs[~is_intact])]
+    number, run, first, stop = values[np.lexsort((values[:, 2], values[:, 1], values[:, 0]))][:, :4].T
+    is_new = (np.diff(number, prepend=-1) != 0) | (np.diff(run, prepend=-1) != 0)
+    expected = np.where(is_new, 0, np.roll(stop, 1))
+    for k in np.flatnonzero(first != expected).tolist():
+        description = tallies.describe_row(number[k], run[k], expected[k], first[k])
+        yield Fault("tallies", (), f"{description}, are missing")
+
+
+def _check_sealed(connection: Connection, table: str) -> Iterator[Fault]:
+    for row in iter_sealed_rows(connection, table):
+        if not (is_intact(table, row) and _can_unpack(table, row)):
+            key = tuple(row[name] for name in SEALED[table].key)
+            yield Fault(table, key, f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}")
+
+
+def _can_unpack(table: str, row: Any) -> bool:
+    """Return whether a row's packed bytes or JSON can be read. Rows of earlier versions have no checksum to show it."""
+    try:
+        if table in PACKED_COLUMNS:
+            unpack_columns(row[PACKED_COLUMNS[table]])
+        elif table == "runs":
+            json.loads(row["details"])
+    except (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error):
+        return False
+    return table != "arrays" or tallies.is_sound(row)
+
+
+def _check_parents(connection: Connection, table: str, column: str, parent: str) -> Iterator[Fault]:
+    names = ", ".join(SEALED[table].key)
+    query = f"SELECT {names} FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})"  # noqa: S608
+    for row in connection.execute(text(query)).mappings():
+        yield Fault(table, tuple(row.values()), f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}, which is not there")
+
+
+def _check_extracted(connection: Connection) -> Iterator[Fault]:
+    for digest, content in connection.execute(text("SELECT digest, content FROM extracted")):
+        if not isinstance(content, bytes) or unpack_statistics(digest, content) is None:
+            yield Fault("extracted", (digest,), f"extracted: {digest!r}")
+
+
+def _check_leases(connection: Connection) -> Iterator[Fault]:
+    for name, holder in connection.execute(text("SELECT name, holder FROM leases")):
+        try:
+            json.loads(holder)
+        except (ValueError, TypeError):
+            yield Fault("leases", (name,), f"leases: that of {name!r}")
+
+
+KEYS = {
+    **{table: sealed.key for table, sealed in SEALED.items()},
+    "tallies": ("comparison", "run", "first"),
+    "extracted": ("digest",),
+    "leases": ("name",),
+}
+
+DAMAGE_MESSAGE = "its record was damaged, and is told as far as it could be read"
+
+
+def remove_rows(connection: Connection, faults: Iterable[Fault]) -> None:
+    """Delete damaged rows; later runs count or write them again."""
+    for fault in faults:
+        if not fault.key:
+            continue
+        if fault.table == "runs":
+            _repair_run(connection, int(fault.key[0]))
+        elif fault.table in {"found", "ended"}:  # without what ended them, rows would hold again
+            for table, column in (("ended", "block"), ("found", "id")):
+                _delete_row(connection, table, (column,), fault.key[:1])
+        else:
+            _delete_row(connection, fault.table, KEYS[fault.table], fault.key)
+
+
+def _delete_row(connection: Connection, table: str, names: tuple[str, ...], key: tuple[Any, ...]) -> None:
+    where = " AND ".join(f"{name} = :{name}" for name in names)
+    connection.execute(text(f"DELETE FROM {table} WHERE {where}"), dict(zip(names, key, strict=True)))  # noqa: S608
+
+
+def _repair_run(connection: Connection, number: int) -> None:
+    """Replace what cannot be read of a run's row, and mark the run as damaged; other rows refer to it."""
+    row = connection.execute(text("SELECT * FROM runs WHERE id = :id"), {"id": number}).mappings().one()
+    plain = {name: row[name] if isinstance(row[name], str) else "" for name in ("plan", "path", "host")}
+    times = {name: row[name] if isinstance(row[name], float) else 0.0 for name in ("started", "updated", "ended")}
+    pid = row["pid"] if type(row["pid"]) is int else 0
+    details = row["details"] if _is_json_object(row["details"]) else "{}"
+    values = {**plain, **times, "pid": pid, "details": details, "state": "damaged", "message": DAMAGE_MESSAGE}
+    change_row(connection, "runs", number, **values)
+
+
+def _is_json_object(details: Any) -> bool:
+    try:
+        return isinstance(json.loads(details), dict)
+    except (ValueError, TypeError):
+        return False
+
+
+SALVAGED_TABLES = {
+    "comparisons": "id",
+    "runs": "id",
+    "progress": "rowid",
+    "found": "id",
+    "ended": "rowid",
+    "arrays": "rowid",
+    "extracted": "rowid",
+    "tallies": "comparison",
+}
+"""What is copied, with the number by which its rows are in order."""
+
+HEADER = {0: b"SQLite format 3\0", 18: b"\1\1\0\x40\x20\x20", 32: bytes(8), 44: b"\0\0\0\4", 52: bytes(4),
+          56: b"\0\0\0\1", 64: bytes(4)}  # fmt: skip
+"""What stands in the header of every store, by its place; of pages that are free nothing is said."""
+
+PAGE = 4096
+MAX_ID = 2**40
+MAX_FAILURES, MAX_FIRST_FAILURES = 100_000, 2000
+"""Ranges of a table that cannot be read, after which the rest is given up; and where none could be."""
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether SQLite finds nothing wrong with a file."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
+    except (sqlite3.Error, ValueError):
+        return False
+
+
+def salvage_store(path: Path) -> Path:
+    """Replace a file by a store of all readable rows; return where the damaged file is now.
+
+    Raises
+    ------
+    InputError
+        No row can be.
+    """
+    source, mended = (path.with_name(f"{path.name}.{suffix}") for suffix in ("read", "mended"))
+    try:
+        if not _copy_rows(path, source, mended, is_fresh=False) and not _copy_rows(path, source, mended, is_fresh=True):
+            raise InputError(
+                f"store {path}: no row of it can be read; move the file away, and the next run counts all again"
+            )
+        aside = _find_free_name(path)
+        shutil.copy2(path, aside)
+        with suppress(FileNotFoundError):
+            _get_journal_path(path).replace(_get_journal_path(aside))
+        mended.replace(path)  # killed before, all is as it was
+    finally:
+        for leftover in (source, _get_journal_path(source), mended, _get_journal_path(mended)):
+            leftover.unlink(missing_ok=True)
+    return aside
+
+
+def _get_journal_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}-journal")
+
+
+def _find_free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.damaged{'' if k == 1 else f'-{k}'}") for k in range(1, 10_000))
+    return next(name for name in names if not name.exists())
+
+
+def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> bool:
+    """Copy readable rows into a new file, if `is_fresh` with a new first page; return whether that was enough."""
+    mended.unlink(missing_ok=True)
+    open_to_write(str(mended)).close()
+    shutil.copyfile(path, source)
+    if not is_fresh and _get_journal_path(path).exists():
+        shutil.copyfile(_get_journal_path(path), _get_journal_path(source))
+    _write_header(source, mended.read_bytes()[: PAGE if is_fresh else 0])
+    copied, is_complete = 0, True
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(mended)) as new:
+        old.text_factory = _decode
+        for pragma in ("writable_schema = ON", "cell_size_check = ON", "query_only = ON"):
+            with suppress(sqlite3.Error):
+                old.execute(f"PRAGMA {pragma}")
+        for table, order in SALVAGED_TABLES.items():
+            names = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
+            if not _has_columns(old, table, names):
+                is_complete = False
+                continue
+            marks = ", ".join("?" * len(names))
+            insert = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+            for rows in _iter_rows(old, table, order, names):
+                copied += new.executemany(insert, rows).rowcount
+        new.commit()
+    return copied > 0 and (is_complete or is_fresh)
+
+
+def _write_header(file: Path, first_bytes: bytes) -> None:
+    """Overwrite a SQLite file's first bytes, then the header fields that are the same in every store."""
+    with file.open("r+b") as stream:
+        size = stream.seek(0, 2)
+        size_fields = {16: PAGE.to_bytes(2, "big"), 28: (size // PAGE).to_bytes(4, "big")}
+        for offset, content in [(0, first_bytes), *HEADER.items(), *size_fields.items()]:
+            stream.seek(offset)
+            stream.write(content)
+
+
+def _has_columns(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
+    try:
+        return {row[1] for row in old.execute(f"PRAGMA table_info({table})")} >= {*names}
+    except (sqlite3.Error, ValueError):
+        return False
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:
+    with suppress(sqlite3.Error):
+        last_id = old.execute(f"SELECT max({order}) FROM {table}").fetchone()[0]  # noqa: S608
+        if isinstance(last_id, int):
+            return last_id
+    return MAX_ID
+
+
+def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str]) -> Iterator[Any]:
+    """Yield a table's rows in batches. A range of rows that cannot be read is split into halves."""
+    query = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE {order} BETWEEN ? AND ?"  # noqa: S608
+    ranges, tries, has_any = deque([(0, _find_last_id(old, table, order))]), 0, False
+    while ranges and tries < (MAX_FAILURES if has_any else MAX_FIRST_FAILURES):
+        low, high = ranges.popleft()
+        try:
+            rows = old.execute(query, (low, high)).fetchall()
+            has_any |= bool(rows)
+            yield rows
+        except (sqlite3.Error, ValueError, OverflowError):
+            tries += 1
+            if low < high:
+                middle = (low + high) // 2
+                ranges += [(low, middle), (middle + 1, high)]
+
+
+__all__ = ["Fault", "StoreCondition", "check_store", "repair_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCondition:
+    """The condition of a store.
+
+    Attributes
+    ----------
+    where : str
+        The file or URL, without its password.
+    n_rows : int
+        Rows that were looked at.
+    faults : tuple of Fault
+        What is damaged, or missing.
+    set_aside : Path or None
+        The damaged file, where a new one took its place.
+    """
+
+    where: str
+    n_rows: int
+    faults: tuple[Fault, ...]
+    set_aside: Path | None = None
+
+
+def check_store(location: str) -> StoreCondition:
+    """Check every row of a store, changing nothing.
+
+    Raises
+    ------
+    DamagedError
+        It is damaged so that it cannot be opened.
+    """
+    with closing(open_to_read(location)) as database, database.transaction() as connection:
+        return StoreCondition(database.where, count_rows(connection), tuple(iter_faults(connection)))
+
+
+def repair_store(location: str) -> StoreCondition:
+    """Remove damaged rows, and return the store's condition before that.
+
+    Raises
+    ------
+    HeldError
+        A driver is at work on it.
+    InputError
+        Nothing of it can be read.
+    """
+    url, set_aside = parse_url(location), None
+    if url.get_backend_name() == "sqlite":
+        path = Path(url.database or "")
+        if not (
+            _can_open(location) and is_readable(path) and all(fault.table for fault in check_store(location).faults)
+        ):
+            try:
+                set_aside = salvage_store(path)
+            except OSError as error:
+                raise StoreError(
+                    f"store {path}: cannot be repaired where it lies ({error.strerror}); two more of its "
+                    "size must have room beside it"
+                ) from None
+    with (
+        closing(open_to_write(location)) as database,
+        _hold_leases(database),
+        database.write_transaction() as connection,
+    ):
+        n_rows, faults = count_rows(connection), tuple(iter_faults(connection))
+        remove_rows(connection, faults)
+    return StoreCondition(database.where, n_rows, faults, set_aside)
+
+
+def _can_open(location: str) -> bool:
+    """Return whether a store can be opened; raise if a driver is at work on it."""
+    try:
+        open_to_read(location).close()
+        with closing(open_to_write(location)) as database:
+            Lease(database, "").release()
+    except (DamagedError, NoDatabaseError):
+        return False
+    return True
+
+
+@contextmanager
+def _hold_leases(database: Database) -> Iterator[None]:
+    """Hold the leases of all plans in the body, so that no driver can open the store."""
+    with database.transaction() as connection:
+        plans = [str(row[0]) for row in connection.execute(text("SELECT DISTINCT plan FROM runs"))]
+    with ExitStack() as stack:
+        for name in [""] if database.is_sqlite else plans:
+            stack.callback(Lease(database, name).release)
+        yield

@@ -1,1 +1,0 @@
-"""The random stream, which decides which units each trial swaps."""

@@ -1,0 +1,114 @@
+"""Exceedances and differences of single trials.
+
+Exceedances of each single trial, to find the trial in which one occurred.
+
+Differences of a few pairs after swaps, trial by trial. Tallies count exceedances of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.precision import TIE
+from sigdask.randomization.kernels.differences import mark_extreme
+from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.scored_sums import ScoredSums
+from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.slabs import compute_slab_size, iter_slabs
+from sigdask.randomization.tallies import TAILS
+
+AT_ONCE = 2**19
+"""Pairs and trials that are looked at together, some 50 bytes each."""
+
+
+def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
+    """Return the exceedances of each single trial, shape (n_trials, n_pairs, n_metrics, n_tails).
+
+    A panel of sums computes the trials of a slab together. Other panels tally one trial at a time.
+    """
+    counts = np.zeros((n_trials, *panel.shape, panel.manner.n_tails), np.uint8)
+    if not isinstance(panel, ScoredSums):
+        for k in range(n_trials):
+            counts[k] = panel.tally(run=run, first=first + k, n_trials=1).counts
+        return counts
+    start, size = 0, min(compute_slab_size(panel), max(1, AT_ONCE // max(1, panel.shape[0])))
+    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size):
+        for m in range(len(panel.metrics)):
+            by_trial = np.zeros((panel.shape[0], slab.n_trials, counts.shape[-1]), np.int64)
+            slab.count_by_trial(m, by_trial)
+            counts[start : start + slab.n_trials, :, m] = by_trial.transpose(1, 0, 2)
+        start += slab.n_trials
+    return counts
+
+
+Floats = NDArray[np.float64]
+PairPanel = Panel | PresencePanel | OutputsPanel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialDifferences:
+    """The differences of one pair under one metric after swaps.
+
+    Attributes
+    ----------
+    observed : float
+        The observed difference, by the same steps.
+    differences : float64 array, shape (n_trials,)
+        Of the trials, one after the other.
+    extreme : bool array, shape (n_trials, 3)
+        Which of them a tally counts: T >= t, T <= t and |T| >= |t|, where ties count.
+    """
+
+    observed: float
+    differences: Floats
+    extreme: NDArray[np.bool_]
+
+    @staticmethod
+    def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
+        """Return differences after swaps with marks of the exceedances among them; `tie` is the slack of each."""
+        extreme = np.empty((len(differences), len(TAILS)), np.bool_)
+        mark_extreme(differences, tie, observed, extreme)
+        return TrialDifferences(observed, differences, extreme)
+
+
+def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:
+    """Yield the differences after swaps of each pair of a panel under its first metric, pair by pair.
+
+    `panel.tally` counts the exceedances of the same trials. All differences are held in memory at once.
+
+    Parameters
+    ----------
+    panel : Panel, PresencePanel or OutputsPanel
+        A panel of the wanted pairs.
+    n_trials, run, first : int
+        The trials.
+    """
+    if isinstance(panel, Panel):
+        yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
+        return
+    scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
+    for (a, b), observed in zip(scores, panel.pair_scores[:, 0], strict=True):
+        yield TrialDifferences.from_differences(
+            float(observed[0] - observed[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b))
+        )
+
+
+def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:
+    """Yield each pair's differences after swaps, for a panel of sums, whose pairs share the swaps of a trial."""
+    rows = np.arange(len(panel.pairs))
+    differences, tie = np.zeros((2, len(rows), n_trials))
+    observed, position = np.zeros(len(rows)), 0
+    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
+        block = slice(position, position := position + slab.n_trials)
+        out, slack = np.zeros((2, len(rows), slab.n_trials))
+        slab.add(0, rows, 1.0, out, slack)
+        differences[:, block], tie[:, block] = out, slack
+        observed = slab.get_observed(0)
+    for k in rows:
+        yield TrialDifferences.from_differences(float(observed[k]), differences[k], tie[k])

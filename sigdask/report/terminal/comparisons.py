@@ -1,0 +1,407 @@
+"""Comparisons as plain text: tables, verdicts over several sets, classical tests, details and rankings.
+
+Comparisons as a table: scores, differences with intervals, p, and marks for the verdicts.
+
+Verdicts over several test sets or subsets as text.
+
+Classical tests as a table. Of tests that assume independent systems, it shows what the assumption costs.
+
+Details of each verdict for few comparisons: runs, checks, dependence, other units, and all notes.
+
+Rankings as plain text: systems best first, with letters for those not significantly different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from sigdask.report.layout import format_table
+from sigdask.report.summary.headline import Verdict
+from sigdask.report.summary.sentences import (
+    describe_alternative_unit,
+    describe_size,
+    describe_standing,
+    format_interval_ends,
+)
+from sigdask.report.tables.cells import MOST_LETTERS, describe_method, format_letters, format_p_cell
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
+from sigdask.results.ranking import SystemRanking
+from sigdask.results.record import ClassicalTest, Result
+from sigdask.statistics.classical import compute_inflation
+from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
+from sigdask.text import format_count, make_printable
+
+SIGNIFICANT, UNDECIDED = "*", "?"
+AGREES, DISAGREES, SKEWED = "✓", "!", "§"
+
+
+def format_comparisons(
+    results: Sequence[Result], alpha: float, width: int | None, *, points: frozenset[str], title: str = ""
+) -> list[str]:
+    """Return a table of comparisons with a legend of its marks, or nothing without comparisons.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        The comparisons.
+    alpha : float
+        Level of the verdicts.
+    width : int or None
+        Columns of the terminal; unlimited when None (a pipe).
+    points : frozenset of str
+        Metrics whose differences are written in points of 100, as `find_metrics_in_points` returns them.
+    title : str
+        A line above the table.
+    """
+    if not results:
+        return []
+    columns = {name: column for name, column in _build_columns(results, alpha, points) if any(column)}
+    if baseline_text := _describe_baseline(results):
+        title = "\n".join([*filter(None, [title]), baseline_text])
+        del columns["B"], columns["score B"]
+    marks = [
+        [_mark_verdict(r, alpha) for r in results],
+        [_mark_check(r) for r in results],
+        [_mark_skewed(r) for r in results],
+    ]
+    marks = marks if any(marks[-1]) else marks[:-1]
+    names = [*columns, *("" for _ in marks)]
+    rows = [list(row) for row in zip(*columns.values(), *marks, strict=True)]
+    return ["\n".join([*filter(None, [title]), format_table(names, rows, width), _format_legend(results, alpha)])]
+
+
+def _describe_baseline(results: Sequence[Result]) -> str:
+    """Return a line with the name and score of the common system B, or "" if there is none or few rows."""
+    all_b = {(r.b, r.metric, format_score(r.score_b)) for r in results}
+    if len(all_b) > 1 or len(results) < 3:
+        return ""
+    [(name, metric, score)] = all_b
+    return make_printable(f"B is {name}, {metric} {score}")
+
+
+def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[str]) -> list[tuple[str, list[str]]]:
+    adjusted = any(r.p_adjusted is not None for r in results)
+    sets, methods, metrics = (
+        {get(r) for r in results} for get in (attrgetter("test_set"), describe_method, attrgetter("metric"))
+    )
+    is_simultaneous = any(r.interval_simultaneous is not None for r in results)
+    confidence = (
+        1 - alpha if is_simultaneous else next((r.interval.confidence for r in results if r.interval is not None), 0)
+    )
+    kind = "simultaneous " if is_simultaneous else "unadjusted " if adjusted else ""
+    return [
+        ("test set", [r.test_set if len(sets) > 1 else "" for r in results]),
+        ("subset", [r.subset["value"] if r.subset else "" for r in results]),
+        ("A", [r.a for r in results]),
+        ("B", [r.b for r in results]),
+        ("metric", [r.metric if len(metrics) > 1 or len(results) == 1 else "" for r in results]),
+        ("score A", [format_score(r.score_a) for r in results]),
+        ("score B", [format_score(r.score_b) for r in results]),
+        ("A - B", [format_signed(r.difference) for r in results]),
+        (
+            f"{kind}{100 * confidence:.4g} % interval",
+            [_format_interval(r, points, is_simultaneous=is_simultaneous) for r in results],
+        ),
+        ("unadjusted p" if adjusted else "p", [_format_p(r, alpha) for r in results]),
+        ("adjusted p", [format_p_cell(r.p_adjusted, alpha) for r in results]),
+        ("method", [describe_method(r) if len(methods) > 1 else "" for r in results]),
+    ]
+
+
+def _format_interval(r: Result, points: frozenset[str], *, is_simultaneous: bool) -> str:
+    unadjusted = None if r.interval is None else (r.interval.low, r.interval.high)
+    ends = r.interval_simultaneous if is_simultaneous else unadjusted
+    return "" if ends is None else format_interval_ends(r.difference, *ends, points=r.metric in points)
+
+
+def _format_p(r: Result, alpha: float) -> str:
+    """Return p as text, or its lower and upper bound if early stopping determines no single value."""
+    return format_limits(*r.p_interval, alpha) if math.isnan(r.p_value) else format_p_cell(r.p_value, alpha)
+
+
+def _mark_verdict(r: Result, alpha: float) -> str:
+    return {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
+
+
+def _mark_check(r: Result) -> str:
+    if r.disagreements():
+        return DISAGREES
+    return AGREES if any(check.verdict == "agrees" for check in r.checks) else ""
+
+
+def _mark_skewed(r: Result) -> str:
+    return SKEWED if any(assumption.kind == "skewed-differences" for assumption in r.assumptions) else ""
+
+
+def _format_legend(results: Sequence[Result], alpha: float) -> str:
+    """Return the meaning of the table's marks, and the method of p if it is the same for all."""
+    verdicts, checks = (
+        {_mark_verdict(r, alpha) for r in results},
+        {_mark_check(r) for r in results} | {*map(_mark_skewed, results)},
+    )
+    meanings = [
+        (SIGNIFICANT, f"significant at {alpha:g}"), (UNDECIDED, f"undecided at {alpha:g}"),
+        (AGREES, "checks agree"), (DISAGREES, "a check disagrees"),
+        (SKEWED, "few units decide, or their differences are skewed"),
+    ]  # fmt: skip
+    entries = [f"{mark} {text}" for mark, text in meanings if mark in verdicts | checks]
+    if SIGNIFICANT not in verdicts and UNDECIDED not in verdicts:
+        entries = [f"none significant at {alpha:g}", *entries]
+    methods = {describe_method(r) for r in results}
+    if len(methods) == 1:
+        [method] = methods
+        method_texts = {"exact": "p exact", "bounds": "p between bounds"}
+        entries.append(method_texts.get(method, method if method.startswith("stopped") else f"p of {method}"))
+    return "; ".join(entries)
+
+
+MOST_SHOWN = 40
+"""Verdicts that are shown unless all are asked for."""
+
+
+def format_families(results: ComparisonResults, width: int | None, *, everything: bool) -> list[str]:
+    """Return a table of the verdicts over all test sets or subsets as one part, or nothing if there are none."""
+    if not results.together:
+        return []
+    verdicts: Sequence[ResultAcrossSets] = results.together
+    if len(verdicts) > MOST_SHOWN and not everything:
+        verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:MOST_SHOWN]
+    adjusted = any(v.p_adjusted is not None for v in results.together)
+    alpha = results.alpha
+    p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
+    rows = [
+        [
+            v.a, v.b, v.metric, format_signed(v.difference), format_p_cell(v.p_value, alpha),
+            *([format_p_cell(v.p_adjusted, alpha)] if adjusted else []),
+            _format_replicated(v.greater_in, v.n_sets, v.p_greater), _format_replicated(v.less_in, v.n_sets, v.p_less),
+            "exact" if v.method == "exact" else format_count(v.n_trials, "trial"),
+        ]
+        for v in verdicts
+    ]  # fmt: skip
+    level = alpha / 2 if results[0].alternative == "two-sided" else alpha
+    title = (
+        f"over all sets: the mean difference, and in at least how many sets A scores above B, and below, each shown at "
+        f"{level:g} for the pair alone"
+    )
+    names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
+    parts = [f"{title}\n{format_table(names, rows, width)}"]
+    if len(verdicts) < len(results.together):
+        parts.append(
+            f"the {MOST_SHOWN} smallest p of {len(results.together):,} (--all shows all, --json FILE keeps them)"
+        )
+    return parts
+
+
+def _format_replicated(n: int, n_sets: int, p: float) -> str:
+    return f"{n} of {n_sets}" + (f" ({format_p_equals(p)})" if n else "")
+
+
+TESTS_HINT = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
+"""Said of those of many comparisons, unless all are asked for."""
+
+
+CONTRAST = "for contrast"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicalTestRow:
+    """One classical test of one comparison, formatted as cells.
+
+    Attributes
+    ----------
+    result : Result
+        The comparison.
+    name, statistic, p, n, remark : str
+        Cells; the remark of a test that assumes independence says so, and what that costs.
+    """
+
+    result: Result
+    name: str
+    statistic: str
+    p: str
+    n: str
+    remark: str
+
+    @property
+    def is_contrast(self) -> bool:
+        """Whether the test assumes that the two systems are independent."""
+        return self.remark.startswith(CONTRAST)
+
+
+def iter_rows(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTestRow]:
+    """Yield the classical tests that fit the scores of comparisons."""
+    for r in results:
+        for test in r.tests:
+            if test.p_value is not None:
+                yield ClassicalTestRow(
+                    r,
+                    test.name,
+                    _format_statistic(test.statistic),
+                    format_p(test.p_value, alpha),
+                    f"{test.n:,}",
+                    describe_test(r, test),
+                )
+
+
+def describe_test(r: Result, test: ClassicalTest) -> str:
+    """Return details of a test; if it assumes independence, also how much wider its interval is by that."""
+    if not test.assumes_independence:
+        return test.detail
+    _, reserve, aside = test.detail.partition("; ")
+    return f"{CONTRAST}, as if independent{_describe_cost(r)}{reserve}{aside}"
+
+
+def _format_statistic(statistic: float | None) -> str:
+    """Return a statistic as text; rank sums may be large and end in halves."""
+    if statistic is None:
+        return ""
+    return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
+
+
+def _describe_cost(r: Result) -> str:
+    """Return text on how many times wider an interval gets by assuming that the two systems are independent."""
+    if r.unit == "item":
+        if r.r12 is None:
+            return ""
+        factor = compute_inflation(round(r.r12, 3))
+        return f" (r12 = {r.r12:.3f}: {'no bound' if factor == float('inf') else f'{factor:.2f} times as wide'})"
+    t = {test.name: test.statistic for test in r.tests}
+    paired_t, unpaired_t = t.get("t"), t.get("two-sample-t")
+    return f" ({paired_t / unpaired_t:.2f} times as wide by {r.unit})" if paired_t and unpaired_t else ""
+
+
+def iter_misfits(results: Sequence[Result]) -> Iterator[str]:
+    """Yield lines that name tests that do not fit the scores of a metric, one for each reason."""
+    names_by_reason: dict[tuple[str, str], dict[str, None]] = {}
+    for r in results:
+        for test in r.tests:
+            if test.p_value is None:
+                names_by_reason.setdefault((r.metric, test.detail), {})[test.name] = None
+    for (metric, reason), names in names_by_reason.items():
+        yield f"{metric}: {', '.join(names)}: {reason}"
+
+
+def format_tests(results: Sequence[Result], alpha: float, width: int | None) -> list[str]:
+    """Return a table of classical tests as one part, or nothing without tests."""
+    tested = [r for r in results if r.tests]
+    if not tested:
+        return []
+    with_set, with_subset = len({r.test_set for r in tested}) > 1, any(r.subset for r in tested)
+    names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else []), "A", "B", "metric"]
+    rows = [
+        [
+            *([test_row.result.test_set] if with_set else []),
+            *([test_row.result.subset["value"] if test_row.result.subset else ""] if with_subset else []),
+            test_row.result.a,
+            test_row.result.b,
+            test_row.result.metric,
+            test_row.name,
+            test_row.statistic,
+            test_row.p,
+            test_row.n,
+            test_row.remark,
+        ]
+        for test_row in iter_rows(tested, alpha)
+    ]
+    table = [format_table([*names, "test", "statistic", "p", "n", ""], rows, width)] if rows else []
+    return ["\n".join([*table, *map(make_printable, iter_misfits(tested))])]
+
+
+def format_details(results: Sequence[Result], alpha: float) -> list[str]:
+    """Return the details of comparisons as one part, or nothing without comparisons."""
+    return ["\n".join(line for result in results for line in _iter_lines(result, alpha))] if results else []
+
+
+def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
+    subset_text = f" ({r.subset['column']} {r.subset['value']})" if r.subset else ""
+    yield make_printable(f"{r.metric}{subset_text}: {describe_standing(r, alpha)}")
+    if r.interval is not None:
+        yield make_printable(f"    {describe_size(r)}")
+    for check in r.checks:
+        if check.verdict != "not applicable":
+            yield make_printable(f"    {check.name} {check.verdict}: {check.detail}")
+    if r.r12 is not None:
+        cost = compute_inflation(round(r.r12, 3))
+        times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
+        yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
+    for d in r.dependence:
+        yield make_printable(
+            f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
+            f"(F test {format_p_equals(d.p_value)})"
+        )
+    for b in r.beside:
+        yield make_printable(
+            f"    by {b.unit} ({format_count(b.n_units, 'unit')}) instead of {r.unit}: "
+            f"{describe_alternative_unit(b, alpha)}"
+        )
+    for doubt in r.assumptions:
+        yield make_printable(f"    {doubt.severity}: {doubt.detail}")
+    for note in r.warnings:
+        yield make_printable(f"    note: {note}")
+    if r.test_signature is not None:
+        yield f"    signature: {r.test_signature}"
+
+
+MOST_SYSTEMS = 40
+"""Systems of each ranking that are shown unless all are asked for."""
+
+MOST_RANKINGS = 6
+"""Rankings that are shown unless all are asked for."""
+
+
+def format_rankings(
+    results: ComparisonResults, summary: Verdict, width: int | None, *, everything: bool, verbose: bool
+) -> list[str]:
+    """Return the rankings of results, one part for each.
+
+    Parameters
+    ----------
+    results : ComparisonResults
+        What was found.
+    summary : Verdict
+        On these.
+    width : int or None
+        Columns of the terminal; unlimited when None (a pipe).
+    everything, verbose : bool
+        Whether all are shown, and with what is told of all pairs.
+    """
+    rankings = results.rankings()
+    shown = rankings if everything else rankings[:MOST_RANKINGS]
+    n_systems = None if everything else MOST_SYSTEMS
+    best = {(group.test_set, str(group.subset), group.metric): {*group.names} for group in summary.best}
+    parts = []
+    for ranking in shown:
+        best_systems = best.get((ranking.test_set, str(ranking.subset), ranking.metric), set())
+        parts.append("\n".join(_format_ranking(ranking, best_systems, width, n_systems)))
+        if verbose or everything:
+            power = f"{ranking.discriminative_power:.1%}"
+            parts[-1] += f"\ndiscriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
+    n_more = len(rankings) - len(shown)
+    return [*parts, f"and {n_more:,} more rankings (--all shows all, --json FILE keeps them)"] if n_more else parts
+
+
+def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n_systems: int | None) -> list[str]:
+    subset_text = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
+    name = f"{ranking.test_set}: " if ranking.test_set else ""
+    header, meaning, cells = _build_group_column(ranking, best)
+    shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
+    rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
+    lines = [
+        make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}"),
+        format_table(["rank", "system", "score", header], rows, width),
+    ]
+    n_more = len(ranking.systems) - len(rows)
+    return [*lines, f"and {n_more:,} more (--all shows all)"] if n_more else lines
+
+
+def _build_group_column(ranking: SystemRanking, best: set[str]) -> tuple[str, str, list[str]]:
+    """Return header, meaning and cells of the column of letters, or of "=" if there are too many letters."""
+    letters = [s.letters for s in ranking.systems]
+    if all(letters) and (not best or max(map(len, letters)) <= MOST_LETTERS):
+        meaning = "systems that share a letter are not significantly different"
+        return "groups", meaning, [*map(format_letters, letters)]
+    cells = ["=" if s.system in best else "" for s in ranking.systems]
+    return "", "= not significantly different from the best (groups are too many for letters)", cells

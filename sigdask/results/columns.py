@@ -1,0 +1,455 @@
+"""Columns of result tables, and groups of them: intervals, adjusted p-values, doubts, digests of inputs.
+
+A `ColumnGroup` declares its columns as annotated fields. Taking rows, joining, filling and storing work on what is
+declared, so a new column needs no further code there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = TypeVar("Value", bound=Hashable)
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Rows = slice | Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedColumn(Generic[Value]):
+    """A column with few distinct values, such as names, units or metrics.
+
+    Attributes
+    ----------
+    codes : int32 array, shape (n,)
+        The place of each row's value.
+    values : tuple
+        The distinct values.
+    """
+
+    codes: NDArray[np.int32]
+    values: tuple[Value, ...]
+
+    @staticmethod
+    def from_values(values: Iterable[Value]) -> CodedColumn[Value]:
+        """Build a column from each row's value, with distinct values in order of appearance."""
+        codes_by_value: dict[Value, int] = {}
+        codes = np.array([codes_by_value.setdefault(value, len(codes_by_value)) for value in values], np.int32)
+        return CodedColumn(codes, tuple(codes_by_value))
+
+    @staticmethod
+    def from_constant(value: Value, n: int) -> CodedColumn[Value]:
+        """Build a column with one value in all rows."""
+        return CodedColumn(np.zeros(n, np.int32), (value,))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> Value:
+        return self.values[int(self.codes[row])]
+
+    def to_list(self) -> list[Value]:
+        """Return the value of each row."""
+        return [self.values[code] for code in self.codes.tolist()]
+
+    def map(self, convert: Callable[[Value], Any]) -> CodedColumn[Any]:
+        """Return the column with each distinct value converted."""
+        return CodedColumn(self.codes, tuple(map(convert, self.values)))
+
+    def find(self, condition: Callable[[Value], bool]) -> NDArray[np.bool_]:
+        """Return whether a condition holds for the value of each row."""
+        return np.array([condition(value) for value in self.values], np.bool_)[self.codes]
+
+
+Column = NDArray[Any] | CodedColumn[Any]
+Name = TypeVar("Name", bound=Hashable)
+
+
+def take_column(column: Column, rows: Rows) -> Column:
+    """Return some rows of a column."""
+    return CodedColumn(column.codes[rows], column.values) if isinstance(column, CodedColumn) else column[rows]
+
+
+def take_rows(columns: Mapping[Name, Column], rows: Rows) -> dict[Name, Column]:
+    """Return some rows of all columns."""
+    return {name: take_column(column, rows) for name, column in columns.items()}
+
+
+def join_column(columns: Sequence[Any]) -> Column:
+    """Return the values of several columns one after the other."""
+    if not isinstance(columns[0], CodedColumn):
+        return np.asarray(np.concatenate(columns))
+    codes_by_value: dict[Any, int] = {}
+    codes = [recode(column, codes_by_value) for column in columns]
+    return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
+
+
+def recode(column: CodedColumn[Any], codes_by_value: dict[Any, int]) -> NDArray[np.int32]:
+    """Return a column's codes in a mapping shared with other columns; new values are added to it."""
+    codes = [codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values]
+    return np.array(codes, np.int32)[column.codes] if codes else column.codes
+
+
+def get_filling(dtype: Any) -> Any:
+    """Return the number that stands for "none" in columns of a type."""
+    return {"f": np.nan, "b": False, "i": -1 if dtype == np.int8 else 0}[np.dtype(dtype).kind]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnGroup:
+    """Base of groups of columns that have a row for each comparison.
+
+    Arrays and coded columns are columns. A mapping holds values of a few rows, by row. Fields named in `KEYS` tell
+    groups of one class apart.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns by name."""
+        return {name: getattr(self, name) for name in _list_fields(type(self), np.ndarray, CodedColumn)}  # type: ignore[arg-type]
+
+    def to_columns(self, n: int) -> dict[str, Column]:
+        """Return all that `n` rows have as columns of this length."""
+        sparse = _list_fields(type(self), Mapping)  # type: ignore[arg-type]
+        return self.columns | {name: build_sparse_column(getattr(self, name), n) for name in sparse}
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Column], **keys: Any) -> Self:
+        """Return the group that `to_columns` made columns of."""
+        sparse = {name: sparse_to_dict(columns[name]) for name in _list_fields(cls, Mapping)}  # type: ignore[arg-type]
+        return cls(**{**keys, **columns, **sparse})
+
+    def take(self, rows: Rows) -> Self:
+        """Return some rows of all columns."""
+        return replace(self, **take_rows(self.columns, rows))
+
+    @staticmethod
+    def join(groups: Sequence[Group]) -> Group:
+        """Return the rows of several groups one after the other."""
+        names = groups[0].columns
+        return replace(groups[0], **{name: join_column([group.columns[name] for group in groups]) for name in names})
+
+    @classmethod
+    def build_empty(cls, n: int, **values: Any) -> Self:
+        """Return columns for `n` rows that have none of this, with the given values of other fields."""
+        for name, hint in _find_hints(cls).items():  # type: ignore[arg-type]
+            if name not in values and get_origin(hint) is np.ndarray:
+                dtype = get_args(get_args(hint)[-1])[0]
+                values[name] = np.full(n, get_filling(dtype), dtype)
+            elif name not in values and get_origin(hint) is CodedColumn:
+                filling = None if type(None) in get_args(get_args(hint)[0]) else ""
+                values[name] = CodedColumn(np.zeros(n, np.int32), (filling,)[:n])
+        return cls(**values)
+
+
+Group = TypeVar("Group", bound=ColumnGroup)
+
+
+@cache
+def _find_hints(group: type[ColumnGroup]) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(group).items() if name != "KEYS"}
+
+
+@cache
+def _list_fields(group: type[ColumnGroup], *origins: type) -> tuple[str, ...]:
+    """Return the fields of a group that are annotated with one of some classes."""
+    return tuple(name for name, hint in _find_hints(group).items() if get_origin(hint) in origins)  # type: ignore[arg-type]
+
+
+def build_sparse_column(values: Mapping[int, Any], n: int) -> CodedColumn[Any]:
+    """Return a column of n rows with the given values by row, and None elsewhere."""
+    codes, distinct = np.zeros(n, np.int32), [None, *values.values()]
+    codes[list(values)] = np.arange(1, len(distinct))
+    return CodedColumn(codes, tuple(distinct))
+
+
+def sparse_to_dict(column: Any) -> dict[int, Any]:
+    """Return the values of a column by row, without those that are None."""
+    rows = np.flatnonzero(column.find(lambda value: value is not None))
+    return {row: column[row] for row in rows.tolist()}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredMetric:
+    """The metric of results: its name, whether higher is better, and its scorer's signature.
+
+    Attributes
+    ----------
+    name : str
+        As it was asked for.
+    higher_is_better : bool
+        Whether more is better.
+    signature : str or None
+        How the scorer library counted, in its own words.
+    """
+
+    name: str
+    higher_is_better: bool
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """A subset of the items: those with a given value in a grouping column."""
+
+    column: str
+    value: str
+
+
+UNADJUSTED = "unadjusted"
+"""What the p of a comparison alone is called beside that of a family."""
+
+SIMULTANEOUS = "simultaneous "
+"""What stands before intervals that hold together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjustmentDetails(ColumnGroup):
+    """Details of adjusted p-values: arrays of shape (n,), NaN where a row has none.
+
+    Attributes
+    ----------
+    first, second : CodedColumn of str
+        The two methods whose larger p is the adjusted p; empty where there is one method alone.
+    p_first, p_second : float64
+        Their p-values.
+    low, high : float64
+        Ends of the simultaneous interval of the difference at confidence 1 - alpha; infinite on the side that a
+        one-sided test leaves open.
+    """
+
+    first: CodedColumn[str]
+    second: CodedColumn[str]
+    p_first: Floats
+    p_second: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def has_two_methods(self) -> NDArray[np.bool_]:
+        """Whether each row has the p-values of two methods."""
+        return ~np.isnan(self.p_first)
+
+    @property
+    def has_interval(self) -> NDArray[np.bool_]:
+        """Whether each row has a simultaneous interval."""
+        return ~np.isnan(self.low)
+
+
+AssumptionKind = Literal["skewed-differences", "few-units-decide", "one-sign"]
+Severity = Literal["warning", "note"]
+
+CONFIDENCE = 0.95
+"""Of the bound on the rate of units that were not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A doubt about the test's assumptions, based on the units of one comparison.
+
+    Attributes
+    ----------
+    kind : {"skewed-differences", "few-units-decide", "one-sign"}
+        What was found.
+    severity : {"warning", "note"}
+        Whether the verdict should not be read without it.
+    detail : str
+        The finding as a sentence.
+    skewness : float or None
+        Of the units' differences.
+    n_deciding : int or None
+        The fewest units without which the sign or the verdict changes.
+    changes : {"sign", "verdict"} or None
+        What changes without them.
+    unseen_rate : float or None
+        Where no unit favours the other system, the 95 % upper bound of the rate of such units.
+    cancelling_size : float or None
+        How much each of them would have to lose, at that rate, to cancel the difference.
+    """
+
+    kind: AssumptionKind
+    severity: Severity
+    detail: str
+    skewness: float | None = None
+    n_deciding: int | None = None
+    changes: Literal["sign", "verdict"] | None = None
+    unseen_rate: float | None = None
+    cancelling_size: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assumptions(ColumnGroup):
+    """Doubts about the assumptions of comparisons, as columns: arrays of shape (n,).
+
+    Attributes
+    ----------
+    skewness : float64
+        Of the units' differences, where it is larger than chance makes it; else NaN.
+    is_skewed : bool
+        Where it is.
+    n_deciding : int64
+        The fewest units without which the sign or the verdict changes; 0 where these are not few.
+    reverses : bool
+        Whether the sign changes without them; else the verdict does.
+    unseen_rate : float64
+        Where all units that differ favour one system, the 95 % upper bound of the rate of others; else NaN.
+    cancelling_size : float64
+        How much each of them would have to lose to cancel the difference; NaN where scores are no means.
+    """
+
+    skewness: Floats
+    is_skewed: NDArray[np.bool_]
+    n_deciding: NDArray[np.int64]
+    reverses: NDArray[np.bool_]
+    unseen_rate: Floats
+    cancelling_size: Floats
+
+
+def compute_unseen_rate(n_units: int) -> float:
+    """Return the 95 % upper bound on the rate of a kind of unit, if none occurs among `n_units`.
+
+    Examples
+    --------
+    >>> round(compute_unseen_rate(20), 3)
+    0.139
+    """
+    return float(1 - (1 - CONFIDENCE) ** (1 / max(n_units, 1)))
+
+
+def format_kinds(kinds: Iterable[str]) -> str:
+    """Join kinds of doubts for one table cell, empty if there is none."""
+    return ", ".join(kinds)
+
+
+def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
+    """Return a phrase on how few units decide.
+
+    Examples
+    --------
+    >>> format_deciding(2, 20, "item"), format_deciding(1, 1200, "topic")
+    ('2 of 20 items decide', '1 of 1,200 topics decides')
+    """
+    return f"{n_deciding:,} of {n_units:,} {pluralize(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
+
+
+def format_short_doubt(doubts: Iterable[Assumption], n_units: int, unit: str) -> str:
+    """Return a short phrase for the most important doubt to show with a verdict, empty if there is no warning."""
+    kinds = {doubt.kind: doubt for doubt in doubts if doubt.severity == "warning"}
+    if (few_units := kinds.get("few-units-decide")) is not None and few_units.n_deciding:
+        return f"{format_deciding(few_units.n_deciding, n_units, unit)} it"
+    return "skewed differences" if kinds else ""
+
+
+def pluralize(unit: str, n: int = 2) -> str:
+    """Return a unit's name, plural unless `n` is 1; names that are no words become "unit" or "units"."""
+    name = unit if unit.isalpha() and not unit.endswith("s") else "unit"
+    return name if n == 1 else f"{name}s"
+
+
+def build_assumptions(doubts: Sequence[Iterable[Assumption]]) -> Assumptions | None:
+    """Return columns with the doubts of each row, or None if no row has any."""
+    doubts_by_kind = [{doubt.kind: doubt for doubt in row_doubts} for row_doubts in doubts]
+    if not any(doubts_by_kind):
+        return None
+    columns = Assumptions.build_empty(len(doubts_by_kind))
+    for row, row_doubts in enumerate(doubts_by_kind):
+        if (skewed := row_doubts.get("skewed-differences")) is not None:
+            columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
+        if (few_units := row_doubts.get("few-units-decide")) is not None:
+            columns.n_deciding[row], columns.reverses[row] = few_units.n_deciding or 0, few_units.changes == "sign"
+        if (one_sign := row_doubts.get("one-sign")) is not None:
+            columns.unseen_rate[row] = one_sign.unseen_rate
+            columns.cancelling_size[row] = np.nan if one_sign.cancelling_size is None else one_sign.cancelling_size
+    return columns
+
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InputDigests(ColumnGroup):
+    """Columns of a table with what p depends on and no other column has: seed, method, digests of data and code.
+
+    Attributes
+    ----------
+    seed : int64
+        Of the stream.
+    method : CodedColumn of str
+        As it was asked for, behind a colon the limit in seconds that was given for exact p-values (`auto` and `both`).
+    units : CodedColumn of str
+        The ids of the test set's units, by content.
+    data_a, data_b : CodedColumn of str
+        What both systems contribute under the metric on the items compared, gold included, by content.
+    code : CodedColumn of str
+        The user's own code that the metric is made of, by content.
+    adjust, members, family : CodedColumn of str
+        How p was adjusted, over how many comparisons, and which these are, by content.
+    version : CodedColumn of str
+        Of the program that found the result.
+    """
+
+    seed: NDArray[np.int64]
+    method: CodedColumn[str]
+    units: CodedColumn[str]
+    data_a: CodedColumn[str]
+    data_b: CodedColumn[str]
+    code: CodedColumn[str]
+    adjust: CodedColumn[str]
+    members: CodedColumn[str]
+    family: CodedColumn[str]
+    version: CodedColumn[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals(ColumnGroup):
+    """Intervals of differences and scores, and effect sizes: shape (n,), NaN where a row has none.
+
+    Attributes
+    ----------
+    method : CodedColumn of str
+        "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal" or "conditional-exact"; empty where
+        there is no interval.
+    why : CodedColumn of str
+        What is to be known of it, or why there is none; empty as a rule.
+    confidence : float64
+    low, high : float64
+        Of the difference; infinite where no shift is rejected.
+    plain_low, plain_high : float64
+        Of the same resamples, by their percentiles alone.
+    a_low, a_high, b_low, b_high : float64
+        Of both scores.
+    n_resamples : int64
+        Resamples, or trials of the inverted test; 0 where none were drawn.
+    paired_d : float64
+        The difference over the standard deviation of what units contribute to it.
+    skewness : float64
+        Of what they contribute.
+    """
+
+    method: CodedColumn[str]
+    why: CodedColumn[str]
+    confidence: Floats
+    low: Floats
+    high: Floats
+    plain_low: Floats
+    plain_high: Floats
+    a_low: Floats
+    a_high: Floats
+    b_low: Floats
+    b_high: Floats
+    n_resamples: NDArray[np.int64]
+    paired_d: Floats
+    skewness: Floats
+
+
+BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
+CONDITIONAL = "conditional-exact"
+METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)
+"""What intervals are called, by the codes of columns that are made here."""

@@ -1,0 +1,388 @@
+"""Texts made from the columns of a table: notes, details of checks and tests, remarks on intervals, and doubts.
+
+Notes on intervals say why one is missing, that it disagrees with p, or that its coverage may be too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.results.columns import (
+    BCA,
+    CONFIDENCE,
+    INVERSION,
+    NORMAL,
+    PERCENTILE,
+    TANGO,
+    AdjustmentDetails,
+    Assumption,
+    Assumptions,
+    Intervals,
+    format_deciding,
+    pluralize,
+)
+from sigdask.results.notes import Note
+from sigdask.results.table import CheckResults, ClassicalColumn, Table, get_details
+from sigdask.statistics.bounds import (
+    KNOWN_DIGITS,
+    compute_level,
+    describe_arrangements,
+    describe_runs,
+    describe_trials,
+    estimate_trials_to_decide,
+)
+from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
+from sigdask.text import format_count
+
+RowNotes = Iterator[tuple[int, Note]]
+Rows = NDArray[np.bool_]
+
+FEW_UNITS = 30
+"""Units below which resampling them tells too little of others: 0.92 of intervals hold the truth at 25, 0.90 at 10."""
+
+FEW_DISCORDANT = 10
+"""Units that differ below which resampling them does."""
+
+SKEWNESS_LIMIT = 0.1
+"""Skewness of units' contributions, over the root of their number, from which resampling them does: of BCa intervals
+0.947 hold the truth below it, 0.91 from 0.1 to 0.2 and 0.89 from there to 0.4."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A condition under which measured coverage is below the nominal level (docs/statistics.md).
+
+    Attributes
+    ----------
+    name : str
+        What it is, for programs.
+    text : str
+        What it is, for people.
+    """
+
+    name: str
+    text: str
+
+
+FEW = Shortfall("few-units", "units are few")
+SPARSE = Shortfall("few-discordant", "few units differ")
+SKEW = Shortfall("skewed", "what units contribute is skewed")
+
+
+def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
+    """Yield each kind of coverage shortfall with a mask of the rows to which it applies."""
+    resampled = intervals.method.find(lambda method: method in {BCA, PERCENTILE, NORMAL}) & (table.n_discordant > 0)
+    skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
+    yield FEW, resampled & (table.n_units < FEW_UNITS)
+    yield SPARSE, resampled & (table.n_discordant < FEW_DISCORDANT)
+    yield SKEW, resampled & (skewness >= SKEWNESS_LIMIT)
+
+
+def iter_interval_notes(table: Table) -> RowNotes:
+    """Yield (row, note) for all notes on the intervals of single rows."""
+    intervals = table.intervals
+    if intervals is None:
+        return
+    yield from _note_reasons(intervals)
+    yield from _note_differing(table, intervals)
+    yield from _note_shortfalls(table, intervals)
+
+
+def _note_reasons(intervals: Intervals) -> RowNotes:
+    for row in np.flatnonzero(intervals.why.find(bool)).tolist():
+        method = intervals.method[row]
+        head = "interval" if method else "no interval"
+        yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
+
+
+def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
+    """Yield a note for each row whose interval and p disagree on whether the difference is 0, with the reason."""
+    level = np.array(
+        [np.nan if np.isnan(confidence) else compute_level(confidence) for confidence in intervals.confidence.tolist()]
+    )
+    contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
+    is_small = table.p_value <= level
+    is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
+    for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
+        relation = "contains 0 though" if contains_zero[row] else "leaves 0 out though"
+        p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]
+        percent = f"{100 * intervals.confidence[row]:.4g} %"
+        text = f"the {percent} interval {relation} {p}: {_explain_difference(table.alternative[row], method)}"
+        numbers = {"confidence": float(intervals.confidence[row]), "p_value": float(table.p_value[row])}
+        yield row, Note("interval-differs", text, numbers)
+
+
+def _explain_difference(alternative: str, method: str) -> str:
+    if alternative != "two-sided":
+        return "p is one-sided, the interval leaves out as much on either side"
+    return {
+        INVERSION: "both are of one test, by other trials or arrangements; more of them would bring the two together",
+        NORMAL: "the interval takes the difference of so many units for normal",
+        TANGO: "the test counts arrangements of the items that differ, the interval takes their difference for normal",
+    }.get(
+        method,
+        "the test exchanges systems on these units and needs no approximation, the bootstrap asks what other units "
+        "would give; whether there is a difference is the test's to say, the interval tells how large it may be",
+    )
+
+
+def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
+    shortfalls_by_row: dict[int, list[Shortfall]] = {}
+    for shortfall, rows in iter_shortfalls(table, intervals):
+        for row in np.flatnonzero(rows).tolist():
+            shortfalls_by_row.setdefault(row, []).append(shortfall)
+    for row, row_shortfalls in shortfalls_by_row.items():
+        reasons = " and ".join(item.text for item in row_shortfalls)
+        text = (
+            f"{reasons}: intervals of such data were measured to hold the true difference less often than "
+            f"{100 * intervals.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
+        )
+        numbers = {
+            "shortfalls": ", ".join(item.name for item in row_shortfalls),
+            "skewness": None if np.isnan(intervals.skewness[row]) else float(intervals.skewness[row]),
+        }
+        yield row, Note("interval-coverage", text, numbers)
+
+
+def note_adjusted(table: Table) -> list[Note]:
+    """Return notes on how many intervals seem to contradict the adjusted p-values."""
+    intervals, details = table.intervals, get_details(table)
+    if intervals is None:
+        return []
+    if details.has_interval.any():
+        return _note_simultaneous(table, details)
+    is_contrary = (
+        ~np.isnan(intervals.low) & ((intervals.low > 0) | (intervals.high < 0)) & (table.p_adjusted > table.alpha)
+    )
+    if not (n := int(np.count_nonzero(is_contrary))):
+        return []
+    text = (
+        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
+        f"where the adjusted p is above {table.alpha:g}"
+    )
+    return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
+
+
+def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
+    """Return a note in a list if some simultaneous intervals contradict the verdicts, else an empty list."""
+    rejected = table.p_adjusted <= table.alpha
+    is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
+    if not (rows := np.flatnonzero(is_contrary)).size:
+        return []
+    pairs = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MAX_NAMED].tolist()]
+    remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
+    text = (
+        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} part: the interval takes one "
+        "step "
+        "and resamples units, the p that decides may step down, exchange outputs, or be the larger of two"
+    )
+    return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
+
+
+MAX_NAMED = 3
+"""Comparisons that a note names."""
+
+
+SECOND_RUN = "second run"
+
+DROPPED_PLACEHOLDER = "{dropped}"
+"""Stands in what a test says for the number of observations that it drops."""
+
+NOT_REACHED = Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p")
+STOP_UNKNOWN = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
+
+
+def describe_checks(table: Table, name: str) -> list[str]:
+    """Return the sentence on the outcome of one check for each row, empty where the row has no such check.
+
+    Parameters
+    ----------
+    table : Table
+        The rows, a few thousand at a time.
+    name : str
+        Of the check.
+    """
+    checked = table.checks[name]
+    messages = checked.why.to_list()
+    rows = np.flatnonzero(checked.verdict > 0)
+    check_texts = _describe_second_runs(table, rows) if name == SECOND_RUN else _describe_known_p(table, checked, rows)
+    for row, text in zip(rows.tolist(), check_texts, strict=True):
+        messages[row] = text
+    for row, text in checked.kept.items():
+        messages[row] = text
+    return messages
+
+
+def _describe_second_runs(table: Table, rows: NDArray[np.intp]) -> Sequence[str]:
+    _, extreme = table.total_counts
+    agreement = format_p_values(table.agreement_p[rows])
+    columns = (extreme[rows], table.second_extreme[rows], table.second_trials[rows])
+    return [*map(describe_runs, *(column.tolist() for column in columns), agreement)]
+
+
+def _describe_known_p(table: Table, checked: CheckResults, rows: NDArray[np.intp]) -> Sequence[str]:
+    trials, extreme = (column[rows].tolist() for column in table.total_counts)
+    known_p = format_p_values(checked.p_value[rows], KNOWN_DIGITS)
+    fits = format_p_values(checked.fit[rows])
+    return [
+        describe_arrangements(p, k, n) if exact else describe_trials(p, k, n, fit)
+        for p, k, n, fit, exact in zip(known_p, extreme, trials, fits, table.is_enumerated[rows].tolist(), strict=True)
+    ]
+
+
+def describe_test(test: ClassicalColumn) -> list[str]:
+    """Return the sentence on a classical test for each row, empty where the test was not requested."""
+    messages = test.detail.to_list()
+    has_placeholder = test.detail.find(lambda text: DROPPED_PLACEHOLDER in text)
+    for row, n in zip(np.flatnonzero(has_placeholder).tolist(), test.n_dropped[has_placeholder].tolist(), strict=True):
+        messages[row] = messages[row].replace(DROPPED_PLACEHOLDER, f"{n:,}")
+    return messages
+
+
+def format_p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
+    """Return a text such as "p = 0.03" for each number, formatting equal rounded numbers only once."""
+    distinct, positions = np.unique(round_up(values, digits), return_inverse=True)
+    p_texts = [format_p_equals(value, digits=digits) for value in distinct.tolist()]
+    return [p_texts[position] for position in positions.tolist()]
+
+
+def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
+    """Return the notes of each row that has any, in the order in which they are shown."""
+    notes_by_row: dict[int, list[Note]] = {}
+    for iter_notes in (
+        _note_identical,
+        _note_upper_bound,
+        _note_undefined,
+        _note_not_reached,
+        _note_undecided,
+        _note_stop_unknown,
+        _note_second_look,
+        iter_interval_notes,
+    ):
+        for row, note in iter_notes(table):
+            notes_by_row.setdefault(row, []).append(note)
+    new_notes = {row: tuple(row_notes) for row, row_notes in notes_by_row.items() if row not in table.notes}
+    return new_notes | {row: row_notes for row, row_notes in table.notes.items() if row_notes}
+
+
+def _note_identical(table: Table) -> RowNotes:
+    for row in np.flatnonzero(table.n_discordant == 0).tolist():
+        step = table.step[row]
+        finely = f" by {step:.2g} or more, as finely as such large scores can be distinguished" if step else ""
+        yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely}")
+
+
+def _note_upper_bound(table: Table) -> RowNotes:
+    """Yield notes on rows whose p from trials is an upper bound, as scores of very unequal size may tie by rounding."""
+    for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.is_enumerated).tolist():
+        text = (
+            f"p by trials is an upper bound: some differences are smaller than {-table.step[row]:.2g}, to which sums "
+            "with such large scores can be distinguished, and trials count what may tie as a tie"
+        )
+        yield row, Note("upper-bound", text, {"step": -float(table.step[row])})
+
+
+def _note_undefined(table: Table) -> RowNotes:
+    for names, scores in ((table.a, table.undefined_a), (table.b, table.undefined_b)):
+        for row in np.flatnonzero(~np.isnan(scores)).tolist():
+            name, score = names[row], float(scores[row])
+            yield row, Note("zero-division", f"{name}: 0/0 scored {score:g}", {"system": name, "score": score})
+
+
+def _note_not_reached(table: Table) -> RowNotes:
+    yield from (
+        (row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & np.isnan(table.exact_high)).tolist()
+    )
+
+
+def _note_undecided(table: Table) -> RowNotes:
+    """Yield a note for each row whose Monte Carlo interval of the unadjusted p contains alpha."""
+    rows = np.flatnonzero(table.is_open & (table.n_trials > 0))
+    columns = (table.p_low, table.p_high, table.n_extreme, table.n_trials, ~np.isnan(table.p_adjusted))
+    for row, low, high, extreme, trials, is_adjusted in zip(
+        rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
+    ):
+        note = build_undecided_note(low, high, extreme / trials, table.alpha)
+        yield row, Note("unadjusted-undecided", f"unadjusted p {note.text}", note.numbers) if is_adjusted else note
+
+
+@lru_cache(maxsize=4096)
+def build_undecided_note(low: float, high: float, rate: float, alpha: float) -> Note:
+    """Return the note that the Monte Carlo interval of p contains alpha, with the number of trials to decide."""
+    needed = estimate_trials_to_decide(rate, alpha)
+    remedy = (
+        f"about {format_count(needed, 'trial')} would decide" if needed else "no number of trials is likely to decide"
+    )
+    text = f"undecided at {alpha:g}: the 99 % interval of p is {format_limits(low, high, alpha)}; {remedy}"
+    return Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed})
+
+
+def _note_stop_unknown(table: Table) -> RowNotes:
+    for stops in table.stops:
+        yield from ((row, STOP_UNKNOWN) for row in np.flatnonzero(stops.is_unknown).tolist())
+
+
+def _note_second_look(table: Table) -> RowNotes:
+    for row in np.flatnonzero(table.seen_with).tolist():
+        n_seen = int(table.seen_with[row])
+        yield (
+            row,
+            Note(
+                "second-look",
+                f"second look: p was first had with {format_count(n_seen, 'trial')}",
+                {"n_trials": n_seen},
+            ),
+        )
+
+
+def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
+    """Return the doubts about the test's assumptions for each row that has any."""
+    columns = table.assumptions
+    if columns is None:
+        return {}
+    doubts: dict[int, tuple[Assumption, ...]] = {}
+    for row in np.flatnonzero(columns.is_skewed | ~np.isnan(columns.unseen_rate)).tolist():
+        n_units = int(table.n_units[row])
+        doubts[row] = (
+            *([_describe_skewed(columns, row)] if columns.is_skewed[row] else ()),
+            *([_describe_few(columns, row, n_units, table.unit[row])] if columns.n_deciding[row] else ()),
+            *(
+                []
+                if np.isnan(columns.unseen_rate[row])
+                else [_describe_one_sign(columns, row, n_units, table.unit[row])]
+            ),
+        )
+    return doubts
+
+
+def _describe_skewed(columns: Assumptions, row: int) -> Assumption:
+    skewness = float(columns.skewness[row])
+    detail = (
+        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume symmetric "
+        "differences if the systems are equal, and err where rare large ones were not drawn"
+    )
+    return Assumption("skewed-differences", "warning", detail, skewness=skewness)
+
+
+def _describe_few(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
+    n, reverses = int(columns.n_deciding[row]), bool(columns.reverses[row])
+    consequence = "the other system would be ahead" if reverses else "the verdict would change"
+    detail = f"{format_deciding(n, n_units, unit)} the result: without {'it' if n == 1 else 'them'} {consequence}"
+    skewness, changes = float(columns.skewness[row]), "sign" if reverses else "verdict"
+    return Assumption("few-units-decide", "warning", detail, skewness, n, changes)  # type: ignore[arg-type]
+
+
+def _describe_one_sign(columns: Assumptions, row: int, n_units: int, unit: str) -> Assumption:
+    rate, size = float(columns.unseen_rate[row]), float(columns.cancelling_size[row])
+    size_text = "" if np.isnan(size) else f", and {size:.3g} lost on each of them would cancel the difference"
+    detail = (
+        f"none of {n_units:,} {pluralize(unit, n_units)} favours the other system; up to {100 * rate:.3g} % of all may "
+        f"({100 * CONFIDENCE:g} % bound){size_text}"
+    )
+    known_size = None if np.isnan(size) else size
+    return Assumption("one-sign", "note", detail, unseen_rate=rate, cancelling_size=known_size)

@@ -1,1 +1,0 @@
-"""Texts about results: notes, checks and remarks on intervals."""

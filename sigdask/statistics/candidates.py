@@ -1,0 +1,625 @@
+"""Statistics of ranked lists: n best, average precision, pairs of lists, and samples of them.
+
+Evert 2004, "Significance tests for the evaluation of ranking methods"; Evert & Krenn 2005, "Using small random
+samples for the manual evaluation of statistical association measures".
+
+One ranked list of candidates: how many of its n best are true, for any order of ties, and average precision.
+
+What tied candidates leave open is told as a mean over all their orders, with the least and the most of any.
+
+Repeated samples compared with the binomial model: spread of their precision and coverage of intervals.
+
+Evert 2004, section 4: one acceptance set from each of 80 parts of a corpus, T true of N accepted in each.
+
+Exact tests of many two-by-two tables at once, and limits of a list's true candidates from a random sample.
+"""
+# ruff: noqa: ANN001
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedList:
+    """A ranked list of candidates, best first, with tied candidates next to each other.
+
+    Attributes
+    ----------
+    order : int64 array, shape (n_candidates,)
+        The candidate at each rank.
+    above : int64 array, shape (n_candidates + 1,)
+        True candidates among so many best, in this order.
+    start, stop : int64 array, shape (n_candidates,)
+        First rank that is tied with each, from 0, and the one after the last.
+    """
+
+    order: Integers
+    above: Integers
+    start: Integers
+    stop: Integers
+
+    @staticmethod
+    def from_scores(scores: Floats, gold: NDArray[np.bool_], tie_order: Integers) -> RankedList:
+        """Rank candidates by their scores, larger ones first.
+
+        Parameters
+        ----------
+        scores : float64 array, shape (n_candidates,)
+        gold : bool array, shape (n_candidates,)
+            Which are true.
+        tie_order : int64 array, shape (n_candidates,)
+            Which of two tied candidates comes first: that of the smaller number.
+        """
+        order = np.lexsort((tie_order, -scores))
+        sorted_scores = scores[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = sorted_scores[1:] != sorted_scores[:-1]
+        starts = np.flatnonzero(is_first)
+        group = np.cumsum(is_first) - 1
+        stops = np.append(starts[1:], len(order))
+        return RankedList(order, np.concatenate([[0], np.cumsum(gold[order])]), starts[group], stops[group])
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of different scores."""
+        return len(np.unique(self.start))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NBest:
+    """The number of true candidates among the n best: arrays of shape (n_cutoffs,).
+
+    Attributes
+    ----------
+    mean : float64
+        Over all orders of the candidates that are tied at n.
+    lowest, highest : int64
+        In the worst and the best of these orders.
+    found : int64
+        In the order of the list itself.
+    n_tied : int64
+        Candidates with the score of the n-th; 1 where no other has it.
+    """
+
+    mean: Floats
+    lowest: Integers
+    highest: Integers
+    found: Integers
+    n_tied: Integers
+
+
+def count_n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
+    """Count the true candidates among the n best.
+
+    Parameters
+    ----------
+    ranked : RankedList
+        The list.
+    cutoffs : int64 array, shape (n_cutoffs,)
+        Each n, from 1 to the number of candidates.
+
+    Examples
+    --------
+    >>> gold, scores = np.array([1, 0, 1, 0], bool), np.array([9.0, 5.0, 5.0, 1.0])
+    >>> found = count_n_best(RankedList.from_scores(scores, gold, np.arange(4)), np.array([1, 2, 3]))
+    >>> found.mean.tolist(), found.lowest.tolist(), found.highest.tolist()
+    ([1.0, 1.5, 2.0], [1, 1, 2], [1, 2, 2])
+    """
+    start, stop = ranked.start[cutoffs - 1], ranked.stop[cutoffs - 1]
+    size, n_taken = stop - start, cutoffs - start
+    certain = ranked.above[start]
+    true = ranked.above[stop] - certain
+    return NBest(
+        mean=certain + n_taken * true / size,
+        lowest=certain + np.maximum(0, n_taken - (size - true)),
+        highest=certain + np.minimum(n_taken, true),
+        found=ranked.above[cutoffs],
+        n_tied=size,
+    )
+
+
+def compute_outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Floats, Floats]:
+    """Return Clopper-Pearson limits of count / n, with counts that are no integers rounded outwards.
+
+    Examples
+    --------
+    >>> low, high = compute_outward_interval(np.array([30.0, 29.5]), np.array([100, 100]), 0.95)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.2124, 0.2036], [0.3998, 0.3998])
+    """
+    low, _ = clopper_pearson(np.floor(count).astype(np.int64), n, confidence)
+    _, high = clopper_pearson(np.ceil(count).astype(np.int64), n, confidence)
+    return low, high
+
+
+def average_precision(ranked: RankedList) -> float:
+    """Return the average precision of a list: the mean precision at its true candidates, over all orders of ties.
+
+    References
+    ----------
+    McSherry & Najork 2008, "Computing information retrieval performance measures efficiently in the presence of
+    tied scores", section 2.
+
+    Examples
+    --------
+    >>> gold = np.array([1, 0, 1], bool)
+    >>> average_precision(RankedList.from_scores(np.array([3.0, 2.0, 1.0]), gold, np.arange(3)))
+    0.8333333333333333
+    >>> ranked = RankedList.from_scores(np.zeros(2), np.array([1, 0], bool), np.arange(2))
+    >>> average_precision(ranked)  # the mean of 1 and 1/2
+    0.75
+    """
+    index = np.arange(len(ranked.order))
+    size = ranked.stop - ranked.start
+    certain = ranked.above[ranked.start]
+    true = ranked.above[ranked.stop] - certain
+    others_before = np.where(size > 1, (index - ranked.start) * (true - 1) / np.maximum(size - 1, 1), 0.0)
+    terms = true / size * (certain + 1 + others_before) / (index + 1)
+    return float(terms.sum() / ranked.above[-1])
+
+
+def count_difference_sets(
+    orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDArray[Any], pairs: Integers
+) -> Integers:
+    """Count the true and false candidates that only one of two lists contains.
+
+    Parameters
+    ----------
+    orders : int array, shape (n_lists, n_candidates)
+        The candidate at each rank of each list.
+    sizes : int64 array, shape (n_lists, n_cutoffs)
+        How many of its best each list takes, ascending.
+    gold : array, shape (n_candidates,)
+        Not 0 where a candidate is true.
+    pairs : int64 array, shape (n_pairs, 2)
+        Lists A and B.
+
+    Returns
+    -------
+    int64 array, shape (n_pairs, n_cutoffs, 4)
+        True and false of A without B, true and false of B without A.
+
+    Examples
+    --------
+    >>> orders = np.array([[0, 1, 2, 3], [3, 1, 0, 2]])
+    >>> sizes, gold = np.array([[1, 2], [1, 2]]), np.array([1, 0, 0, 1])
+    >>> count_difference_sets(orders, sizes, gold, np.array([[0, 1]])).tolist()
+    [[[1, 0, 1, 0], [1, 0, 1, 0]]]
+    """
+    kinds = (gold != 0, gold == 0)
+    first_cutoffs = [
+        np.searchsorted(list_sizes, np.argsort(order), side="right")
+        for list_sizes, order in zip(sizes, orders, strict=True)
+    ]
+    counts = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
+    list_counts = [[_count_taken(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first_cutoffs]
+    for row, (a, b) in enumerate(pairs.tolist()):
+        later_cutoffs = np.maximum(first_cutoffs[a], first_cutoffs[b])
+        shared = [_count_taken(later_cutoffs[kind], sizes.shape[1]) for kind in kinds]
+        for side, m in enumerate((a, b)):
+            for kind in range(2):
+                counts[row, :, side, kind] = list_counts[m][kind] - shared[kind]
+    return counts.reshape(len(pairs), -1, 4)
+
+
+def _count_taken(entered: Integers, n_cutoffs: int) -> Integers:
+    """Return how many candidates each cutoff includes, given the first cutoff that includes each candidate."""
+    return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))
+
+
+FEWEST_EXPECTED = 5.0
+"""Samples that a bar of the histogram must expect, so that chi-squared holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """How much the precisions of repeated samples vary, compared with the binomial model.
+
+    Attributes
+    ----------
+    n_samples : int
+        Samples that accept a candidate.
+    accepted : float
+        Mean number of candidates they accept.
+    precision : float
+        True candidates of all samples by all accepted ones, or the one that is known.
+    deviation, predicted : float
+        Standard deviation of the samples' precisions, and what the model says it is.
+    ratio : float
+        The first by the second.
+    chi2 : float
+        Sum of squares of (T - N p) by what the model says they are.
+    df : int
+        Its degrees of freedom.
+    p_value : float
+        Of a sum at least as large under the model.
+    factor : float
+        chi2 / df, at least 1: by how much the model's variances are too small (quasi-binomial).
+    """
+
+    n_samples: int
+    accepted: float
+    precision: float
+    deviation: float
+    predicted: float
+    ratio: float
+    chi2: float
+    df: int
+    p_value: float
+    factor: float
+
+
+def estimate_dispersion(
+    true: Integers, accepted: Integers, *, known: float | None = None, n_population: int | None = None
+) -> Dispersion:
+    """Return how much the precisions of samples vary, compared with the model that all samples have the same precision.
+
+    Parameters
+    ----------
+    true, accepted : int64 array, shape (n_samples,)
+        True candidates, and all, that each sample accepts; none of `accepted` is 0.
+    known : float, optional
+        The precision, where it is known; by default that of all samples together.
+    n_population : int, optional
+        Candidates of the one list that all samples were drawn from without replacement: hypergeometric, not binomial.
+
+    Examples
+    --------
+    >>> found = estimate_dispersion(np.array([20, 30, 40]), np.array([100, 100, 100]))
+    >>> round(found.ratio, 4), round(found.chi2, 4), found.df
+    (2.1822, 9.5238, 2)
+    """
+    precision = float(true.sum() / accepted.sum()) if known is None else known
+    variance = precision * (1 - precision)
+    correction = np.ones(len(true)) if n_population is None else (n_population - accepted) / max(n_population - 1, 1)
+    predicted = math.sqrt(variance * float(np.mean(correction / accepted)))
+    deviation = _compute_deviation(true / accepted, known)
+    variances = accepted * variance * correction
+    squares = np.divide((true - accepted * precision) ** 2, variances, out=np.zeros(len(true)), where=variances > 0)
+    chi2, df = float(squares.sum()), int((variances > 0).sum()) - (known is None)
+    return Dispersion(
+        n_samples=len(true),
+        accepted=float(accepted.mean()),
+        precision=precision,
+        deviation=deviation,
+        predicted=predicted,
+        ratio=deviation / predicted if predicted > 0 else math.nan,
+        chi2=chi2,
+        df=df,
+        p_value=float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan,
+        factor=max(1.0, chi2 / df) if df > 0 else 1.0,
+    )
+
+
+def _compute_deviation(precisions: Floats, known: float | None) -> float:
+    """Return the standard deviation of precisions, about the known precision or else about their mean."""
+    if known is not None:
+        return float(np.sqrt(np.mean((precisions - known) ** 2)))
+    return float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
+
+
+def compute_widened_interval(
+    true: Integers, accepted: Integers, confidence: float, factor: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Return Clopper-Pearson limits for counts divided by an overdispersion factor.
+
+    Parameters
+    ----------
+    true, accepted : int64 array, shape (n_samples,)
+        Counts of each.
+    confidence : float
+        Between 0 and 1.
+    factor : float
+        At least 1; 1 leaves the interval as it is.
+
+    Examples
+    --------
+    >>> low, high = compute_widened_interval(np.array([30]), np.array([100]), 0.95)
+    >>> float(low[0].round(6)), float(high[0].round(6))
+    (0.212406, 0.399815)
+    >>> low, high = compute_widened_interval(np.array([30]), np.array([100]), 0.95, factor=2.0)
+    >>> float(low[0].round(3)), float(high[0].round(3))
+    (0.179, 0.446)
+    """
+    return compute_beta_limits(true / factor, accepted / factor, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalCoverage:
+    """The number of intervals that miss the true precision.
+
+    Attributes
+    ----------
+    n_samples : int
+        Intervals.
+    n_outside : int
+        Those that miss it.
+    expected : float
+        How many would under the model; the nominal share of all, or less where the interval is exact and so wide.
+    p_value : float
+        Exact binomial test of the number against the nominal share, two-sided.
+    """
+
+    n_samples: int
+    n_outside: int
+    expected: float
+    p_value: float
+
+
+def compute_coverage(
+    low: Floats, high: Floats, precision: float, confidence: float, *, expected: float = math.nan
+) -> IntervalCoverage:
+    """Return how many intervals miss the true precision, compared with the number expected.
+
+    Parameters
+    ----------
+    low, high : float64 array, shape (n_samples,)
+        Limits.
+    precision : float
+        What they are to hold.
+    confidence : float
+        Share of the intervals that are to.
+    expected : float
+        How many are expected to miss it, where that is known; by default the nominal share.
+    """
+    n_outside = int(((precision < low) | (precision > high)).sum())
+    nominal = 1 - confidence
+    return IntervalCoverage(
+        n_samples=len(low),
+        n_outside=n_outside,
+        expected=nominal * len(low) if math.isnan(expected) else expected,
+        p_value=binomial_test(n_outside, len(low), nominal),
+    )
+
+
+def compute_expected_misses(accepted: Integers, precision: float, confidence: float) -> float:
+    """Return how many Clopper-Pearson intervals are expected to miss the precision under the binomial model.
+
+    Examples
+    --------
+    >>> round(compute_expected_misses(np.full(80, 100), 0.3, 0.95), 2)
+    3.0
+    """
+    sizes, numbers = np.unique(accepted, return_counts=True)
+    total = 0.0
+    for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+        k = np.arange(n + 1)
+        low, high = compute_widened_interval(k, np.full(n + 1, n), confidence)
+        total += number * float(binomial_pmf(k, n, precision)[(precision < low) | (precision > high)].sum())
+    return total
+
+
+def binomial_test(k: int, n: int, p: float) -> float:
+    """Return the exact two-sided p-value of k successes in n: the probability of all outcomes no likelier, as in R.
+
+    Examples
+    --------
+    >>> round(binomial_test(12, 80, 0.05), 9), round(binomial_test(9, 80, 0.05), 7)
+    (0.000613622, 0.0184031)
+    """
+    if n == 0:
+        return math.nan
+    probabilities = binomial_pmf(np.arange(n + 1), n, p)
+    return min(1.0, float(probabilities[probabilities <= probabilities[k] * (1 + 1e-7)].sum()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrecisionHistogram:
+    """Histogram of the samples' precisions, with the number of samples that the model expects in each bar.
+
+    Attributes
+    ----------
+    edges : float64 array, shape (n_bars + 1,)
+        A bar holds precisions from its lower edge up to, but without, its upper one; the last both.
+    observed : int64 array, shape (n_bars,)
+        Samples in each.
+    expected : float64 array, shape (n_bars,)
+        Under the model.
+    chi2 : float
+        Of the bars, those that expect too few joined to their neighbours; NaN where fewer than three are left.
+    df : int
+        Bars that are left, less one, and one more where the precision was taken from the samples.
+    p_value : float
+        Of such a chi-squared.
+    """
+
+    edges: Floats
+    observed: Integers
+    expected: Floats
+    chi2: float
+    df: int
+    p_value: float
+
+
+def build_histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> PrecisionHistogram:
+    """Return a histogram of precisions with bars half a predicted standard deviation wide.
+
+    Parameters
+    ----------
+    true, accepted : int64 array, shape (n_samples,)
+        Counts of each sample.
+    precision : float
+        Of the model.
+    known : bool
+        Whether it was known beforehand.
+    """
+    share = true / accepted
+    width = _choose_width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)
+    first, last = math.floor(share.min() / width), math.floor(share.max() / width)
+    centre = round(precision / width)
+    edges = np.arange(min(first, centre - 6), max(last + 1, centre + 6) + 1) * width
+    edges = edges[(edges > -width) & (edges < 1 + width)]
+    bars = np.clip(np.searchsorted(edges, share + 1e-12, side="right") - 1, 0, len(edges) - 2)
+    observed = np.bincount(bars, minlength=len(edges) - 1)
+    expected = _compute_expected(accepted, precision, edges)
+    chi2, df = _compute_chi2(observed, expected, known=known)
+    p_value = float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
+    return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
+
+
+def _choose_width(target: float) -> float:
+    """Return a round bar width near a target: 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(max(target, 1e-6)))
+    return min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - target))
+
+
+def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Floats:
+    """Return how many samples the model expects in each bar; the outermost bars include everything beyond."""
+    expected = np.zeros(len(edges) - 1)
+    sizes, numbers = np.unique(accepted, return_counts=True)
+    for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+        k = np.arange(n + 1)
+        bars = np.clip(np.searchsorted(edges, k / n + 1e-12, side="right") - 1, 0, len(edges) - 2)
+        expected += number * np.bincount(bars, weights=binomial_pmf(k, n, precision), minlength=len(edges) - 1)
+    return expected
+
+
+def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple[float, int]:
+    """Return a histogram's chi-squared and degrees of freedom, with bars merged until each expects enough samples."""
+    n_observed, n_expected, bars = 0.0, 0.0, []
+    for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
+        n_observed, n_expected = n_observed + observed_count, n_expected + expected_count
+        if n_expected >= FEWEST_EXPECTED:
+            bars.append([n_observed, n_expected])
+            n_observed, n_expected = 0.0, 0.0
+    if not bars:
+        return math.nan, 0
+    bars[-1][0] += n_observed
+    bars[-1][1] += n_expected
+    df = len(bars) - (1 if known else 2)
+    return (
+        (sum((observed_count - expected_count) ** 2 / expected_count for observed_count, expected_count in bars), df)
+        if df > 0
+        else (math.nan, 0)
+    )
+
+
+EQUALLY_RARE = 1 + 1e-7
+"""Relative slack within which tables are as probable as the one seen: that of R's fisher.test."""
+
+
+def fisher_exact(true_a: Integers, false_a: Integers, true_b: Integers, false_b: Integers) -> Floats:
+    """Return Fisher's exact two-sided p of tables [[true_a, false_a], [true_b, false_b]].
+
+    The sum of the probabilities of all tables of the same margins that are no more probable.
+
+    Parameters
+    ----------
+    true_a, false_a, true_b, false_b : int64 array, shape (n_tables,)
+
+    Returns
+    -------
+    float64 array, shape (n_tables,)
+
+    Examples
+    --------
+    >>> one = [np.array([n]) for n in (30, 20, 18, 32)]
+    >>> round(float(fisher_exact(*one)[0]), 10)
+    0.0271840751
+    """
+    cells = [np.ascontiguousarray(cell, np.int64) for cell in (true_a, false_a, true_b, false_b)]
+    return np.asarray(_fisher_exact(*cells, _log_factorials(int(np.sum(cells, axis=0).max(initial=0)))))
+
+
+def compute_list_limits(true: Integers, sampled: Integers, n: Integers, confidence: float) -> tuple[Integers, Integers]:
+    """Return limits of how many of a list's n candidates are true, given a random sample of it.
+
+    Every number of true candidates that neither tail of the hypergeometric distribution rules out at
+    (1 - confidence) / 2; exact, whatever the size of the sample, and a single number where all are sampled.
+
+    Parameters
+    ----------
+    true, sampled, n : int64 array, shape (n_lists,)
+        True candidates of the sample in each list, its size there, and that of the list.
+    confidence : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    low, high : int64 array, shape (n_lists,)
+
+    Examples
+    --------
+    >>> low, high = compute_list_limits(np.array([3, 3]), np.array([10, 10]), np.array([10, 100]), 0.95)
+    >>> low.tolist(), high.tolist()
+    ([3, 8], [3, 63])
+    """
+    k, m, size = (np.ascontiguousarray(values, np.int64) for values in (true, sampled, n))
+    return _compute_list_limits(k, m, size, (1 - confidence) / 2, _log_factorials(int(size.max(initial=0))))  # type: ignore[no-any-return]
+
+
+def _log_factorials(n_max: int) -> Floats:
+    """Return log(k!) for k from 0 to n_max."""
+    return np.asarray(special.gammaln(np.arange(1.0, n_max + 2)))
+
+
+@cached_njit()
+def _log_choose(log, n, k):  # noqa: ANN202
+    return log[n] - log[k] - log[n - k]
+
+
+@cached_njit()
+def _fisher_exact(true_a, false_a, true_b, false_b, log):  # noqa: ANN202
+    out = np.ones(len(true_a))
+    for t in range(len(true_a)):
+        n_a, n_b = true_a[t] + false_a[t], true_b[t] + false_b[t]
+        true = true_a[t] + true_b[t]
+        if n_a == 0 or n_b == 0:
+            continue
+        log_total = _log_choose(log, n_a + n_b, true)
+        observed_probability = math.exp(_log_choose(log, n_a, true_a[t]) + _log_choose(log, n_b, true_b[t]) - log_total)
+        p_value = 0.0
+        for x in range(max(0, true - n_b), min(true, n_a) + 1):
+            probability = math.exp(_log_choose(log, n_a, x) + _log_choose(log, n_b, true - x) - log_total)
+            if probability <= observed_probability * EQUALLY_RARE:
+                p_value += probability
+        out[t] = min(1.0, p_value)
+    return out
+
+
+@cached_njit()
+def _hypergeometric_tail(log, k, m, n, true, upper):  # noqa: ANN202
+    """Return P(X >= k) or P(X <= k), where X is the number of true ones among m drawn from n with `true` true ones."""
+    lowest, highest = max(0, m - (n - true)), min(m, true)
+    log_total = _log_choose(log, n, m)
+    total = 0.0
+    for x in range(max(k, lowest), highest + 1) if upper else range(lowest, min(k, highest) + 1):
+        total += math.exp(_log_choose(log, true, x) + _log_choose(log, n - true, m - x) - log_total)
+    return total
+
+
+@cached_njit()
+def _compute_list_limits(k, m, n, half, log):  # noqa: ANN202
+    low, high = k.copy(), n - (m - k)
+    for t in range(len(k)):
+        below, above = k[t] - 1, n[t] - (m[t] - k[t])  # the upper tail rises with the number that are true
+        while above - below > 1:
+            middle = (below + above) // 2
+            if _hypergeometric_tail(log, k[t], m[t], n[t], middle, True) > half:
+                above = middle
+            else:
+                below = middle
+        low[t] = above
+        below, above = k[t], n[t] - (m[t] - k[t]) + 1
+        while above - below > 1:
+            middle = (below + above) // 2
+            if _hypergeometric_tail(log, k[t], m[t], n[t], middle, False) > half:
+                below = middle
+            else:
+                above = middle
+        high[t] = below
+    return low, high

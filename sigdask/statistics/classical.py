@@ -1,0 +1,587 @@
+"""The classical tests that Yeh 2000 discusses, vectorized over many comparisons.
+
+Correlation of two systems' item scores, and the cost of ignoring it (Yeh 2000, section 2.1).
+
+Names of the classical tests, their descriptions in papers, and which assume independent systems.
+
+Tests of two independent proportions: the z-test of their difference, and Pearson's chi-square.
+
+Yeh 2000, section 2.2, tests the precision of two systems by the chi-square of their right and spurious responses. Both
+tests are approximations, and one is the other's square: z**2 = chi-square.
+
+The sign test, which is McNemar's exact test on 0/1 scores of single items.
+
+What is the same for both systems is dropped. McNemar 1947; Conover 1999, section 3.4.
+
+Student's t-test for matched pairs and for two independent samples (Yeh 2000, section 2).
+
+Both ask whether the mean difference is zero and take it for normal. The matched one knows that the systems answered
+the same units; the other one adds their variances, which are too wide for systems that go together.
+
+Wilcoxon's signed-rank test: exact for the observed ranks, with ties and two rules for zeros.
+
+Sizes of differences are ranked, equal ones share their mean rank, and each rank has either sign with probability 1/2.
+Wilcoxon (1945) drops zeros and ranks the rest; Pratt (1959) ranks zeros as well and then drops them. What is summed are
+doubled ranks, which are integers: their distribution is that of all sums of subsets (Streitberg & Röhmel 1986).
+"""
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from sigdask.errors import InputError
+from sigdask.io.caches import cached_njit
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
+from sigdask.statistics.bounds import find_distinct_pairs
+
+Array = NDArray[np.float64]
+
+
+def compute_correlations(
+    values: Array | Callable[[], Iterable[Array]], pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+) -> Array:
+    """Return the Pearson correlation of the item scores of pairs of systems (r12 in Yeh 2000).
+
+    Parameters
+    ----------
+    values : float64 array, shape (n_items, n_systems), or callable
+        Item scores, or 0/1 for items a system got right; or what yields them, some items at a time,
+        as often as it is called.
+    pairs : (int64 array, int64 array), shape (n_pairs,), optional
+        The systems of some pairs, where these are few.
+
+    Returns
+    -------
+    float64 array, shape (n_systems, n_systems), or (n_pairs,) of some pairs
+        NaN where a system's scores are all the same.
+
+    References
+    ----------
+    Yeh 2000, section 2.1.
+    """
+    blocks = values if callable(values) else lambda: [values]
+    n, total, minimum, maximum = 0, 0.0, math.inf, -math.inf
+    for block in blocks():
+        n, total = n + len(block), total + block.sum(axis=0)
+        minimum = np.minimum(minimum, block.min(axis=0, initial=math.inf))
+        maximum = np.maximum(maximum, block.max(axis=0, initial=-math.inf))
+    mean = total / max(n, 1)
+    varies = minimum < maximum  # a mean of equals may be rounded
+    spread = np.where(varies, np.maximum(maximum - mean, mean - minimum), 1.0)  # squares stay within range
+    products: Any = 0.0
+    squares: Any = 0.0
+    for block in blocks():
+        centred = np.where(varies, block - mean, 0.0) / spread
+        squares = squares + (centred * centred).sum(axis=0)
+        block_products = (
+            centred.T @ centred if pairs is None else (centred[:, pairs[0]] * centred[:, pairs[1]]).sum(axis=0)
+        )
+        products = products + block_products
+    if pairs is None:
+        squares = np.diag(products)  # rounded as the products are, so that a system is one with its twin
+    lengths = np.where(varies, np.sqrt(squares), np.nan)
+    length_products = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
+    return np.asarray(products / length_products)
+
+
+def compute_inflation(r12: float) -> float:
+    """Return 1/sqrt(1 - r12), the factor by which assuming independent systems widens a test's standard error.
+
+    Examples
+    --------
+    >>> round(compute_inflation(0.5), 3)
+    1.414
+    """
+    return math.inf if r12 >= 1 else 1 / math.sqrt(1 - r12)
+
+
+DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
+
+NAMES = tuple(DESCRIPTIONS)
+
+ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
+"""Wilcoxon's own rule drops zeros before the rest is ranked, Pratt's after."""
+
+
+OTHER_TESTS = (
+    (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", "p is of this test, without --tests"),
+    (r"(paired[-_ ])?bootstrap.*|bca", "--interval bootstrap gives intervals by it"),
+    (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "--adjust names such adjustments"),
+    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "--adjust max-t or tukey judges all systems together"),
+    (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "t is that of matched pairs, two-sample-t of two samples"),
+    (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", "scores are of the same items; wilcoxon is for them"),
+    (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it needs other data than scores of items of two systems"),
+)  # fmt: skip
+"""Patterns of names of tests that are asked for elsewhere, or that need other data."""
+
+
+def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the requested tests in the order of `NAMES`.
+
+    Parameters
+    ----------
+    tests : str or sequence of str, optional
+        Names, several in a text with commas between them; "all" stands for all.
+
+    Raises
+    ------
+    InputError
+        There is no such test.
+
+    Examples
+    --------
+    >>> parse_tests("wilcoxon,t"), parse_tests(["sign"]), parse_tests(None)
+    (('t', 'wilcoxon'), ('sign',), ())
+    """
+    texts = (tests,) if isinstance(tests, str) else tests or ()
+    words = [word.strip() for text in texts for word in text.split(",")]
+    names = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
+    for word in names.difference(NAMES):
+        if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
+            raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
+        close = difflib.get_close_matches(word, NAMES, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
+        raise InputError(f"no classical test {word!r}; {hint}")
+    return sort_tests(names)
+
+
+def sort_tests(names: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct test names in the order of `NAMES`.
+
+    Examples
+    --------
+    >>> sort_tests(["sign", "t", "sign"])
+    ('t', 'sign')
+    """
+    distinct = {*names}
+    return tuple(name for name in NAMES if name in distinct)
+
+
+Floats = NDArray[np.float64]
+
+
+def two_proportion_z(
+    right_a: ArrayLike, n_a: ArrayLike, right_b: ArrayLike, n_b: ArrayLike, alternative: str = "two-sided"
+) -> tuple[Floats, Floats]:
+    """Return z of the difference of two proportions with pooled variance, and its normal p-value.
+
+    Parameters
+    ----------
+    right_a, n_a, right_b, n_b : int array, shape (...)
+        How many of how many, of each system.
+    alternative : {"two-sided", "greater", "less"}
+        Of share a - share b.
+
+    Returns
+    -------
+    tuple of float64 array, shape (...)
+        z is NaN where all or none are right, and p 1; both are NaN where there is nothing to have a share of.
+
+    Examples
+    --------
+    >>> z, p = two_proportion_z(47, 95, 25, 39)  # Yeh's precision
+    >>> round(float(z**2), 6), round(float(p), 6)
+    (2.380077, 0.122892)
+    """
+    a, n, b, m = (np.asarray(count, np.float64) for count in (right_a, n_a, right_b, n_b))
+    right, n_total, has = a + b, n + m, (n > 0) & (m > 0)
+    varies = has & (right > 0) & (right < n_total)
+    inside = np.where(varies, n * m * right * (n_total - right), 1.0)
+    z = np.where(varies, (a * m - b * n) * np.sqrt(n_total / inside), np.nan)
+    return z, np.where(has & ~varies, 1.0, compute_normal_p(z, alternative))
+
+
+def chi_square(
+    right_a: ArrayLike,
+    n_a: ArrayLike,
+    right_b: ArrayLike,
+    n_b: ArrayLike,
+    alternative: str = "two-sided",
+    *,
+    corrected: bool = False,
+) -> tuple[Floats, Floats]:
+    """Return Pearson's chi-square of a 2x2 table of right and wrong by system, and its p-value.
+
+    Parameters
+    ----------
+    right_a, n_a, right_b, n_b, alternative
+        As in `two_proportion_z`; one-sided p is that of the root with the difference's sign.
+    corrected : bool
+        With Yates' correction for continuity.
+
+    Returns
+    -------
+    tuple of float64 array, shape (...)
+        As in `two_proportion_z`.
+    """
+    z, p = two_proportion_z(right_a, n_a, right_b, n_b, alternative)
+    if not corrected:
+        return z**2, p
+    a, n, b, m = (np.asarray(count, np.float64) for count in (right_a, n_a, right_b, n_b))
+    distance = np.abs(a * m - b * n)
+    root = z * np.maximum(distance - (n + m) / 2, 0.0) / np.where(distance > 0, distance, 1.0)
+    return root**2, np.where(np.isnan(z), p, compute_normal_p(root, alternative))
+
+
+def compute_normal_p(z: Floats, alternative: str) -> Floats:
+    """Return the p-value of a statistic z that is standard normal under the null hypothesis."""
+    if alternative == "two-sided":
+        return np.asarray(2 * special.ndtr(-np.abs(z)))
+    return np.asarray(special.ndtr(-z if alternative == "greater" else z))
+
+
+EXACT_UP_TO = 1000
+"""Signs up to which the binomial is summed in integers."""
+
+
+def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided") -> NDArray[np.float64]:
+    """Return the exact p-value of the sign test; ties are dropped.
+
+    Parameters
+    ----------
+    wins, losses : int or int array, shape (...)
+        Items on which the first system is better, and worse.
+    alternative : {"two-sided", "greater", "less"}
+        Of the first system.
+
+    Returns
+    -------
+    float64 array, shape (...)
+
+    Examples
+    --------
+    >>> float(sign_test(12, 3))
+    0.03515625
+    """
+    up, down = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(wins, losses))
+    n = up + down
+    if alternative == "two-sided":
+        return np.minimum(1.0, 2.0 * _binomial_cdf(np.minimum(up, down), n))
+    return _binomial_cdf(down if alternative == "greater" else up, n)
+
+
+def _binomial_cdf(k: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return P(X <= k), X ~ Bin(n, 1/2): in integers for small n, else by the incomplete beta function."""
+    few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
+    chances = np.asarray(special.bdtr(few_k, few_n, 0.5))
+    sizes, starts, numbers = np.unique(few_n, return_index=True, return_counts=True)
+    for size, start, number in zip(sizes.tolist(), starts, numbers, strict=True):
+        if size <= EXACT_UP_TO:
+            chances[start : start + number] = _sum_binomials(few_k[start : start + number].tolist(), size)
+    return np.where(k >= n, 1.0, chances[inverse].reshape(k.shape))
+
+
+def _sum_binomials(ascending: list[int], n: int) -> list[float]:
+    """Return P(X <= k), X ~ Bin(n, 1/2), for each k of an ascending list."""
+    shares, below, term, x = [], 0, 1, 0  # `below` is the sum of the terms before x, `term` is n choose x
+    for k in ascending:
+        while x <= min(k, n):
+            below += term
+            term = term * (n - x) // (x + 1)
+            x += 1
+        shares.append(below / 2**n)
+    return shares
+
+
+ROUNDED = 8 * np.finfo(np.float64).eps
+"""Spread of equal numbers, relative to their size, that rounding alone may give."""
+
+
+def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
+    """Return t of matched pairs with n - 1 degrees of freedom, and its p-value.
+
+    Parameters
+    ----------
+    differences : float64 array, shape (..., n_units)
+        First system minus second, unit by unit.
+    alternative : {"two-sided", "greater", "less"}
+        Of the mean difference.
+
+    Returns
+    -------
+    tuple of float64 array, shape (...)
+        As `compute_t`.
+
+    Examples
+    --------
+    >>> t, p = matched_t([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])  # Student 1908
+    >>> round(float(t), 4), round(float(p), 6)
+    (4.0621, 0.002833)
+    """
+    d = np.asarray(differences, np.float64)
+    total = d.sum(axis=-1)
+    squares = ((d - (total / d.shape[-1])[..., None]) ** 2).sum(axis=-1)
+    return compute_t(total, squares, d.shape[-1], d.shape[-1] - 1, alternative)
+
+
+def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
+    """Return t of two independent samples of n units with 2n - 2 degrees of freedom, and its p-value.
+
+    The variance is pooled; of samples of one size, Welch's t is the same and has fewer degrees of freedom.
+
+    Parameters
+    ----------
+    a, b : float64 array, shape (..., n_units)
+        Scores of the units.
+    alternative : {"two-sided", "greater", "less"}
+        Of mean a - mean b.
+
+    Returns
+    -------
+    tuple of float64 array, shape (...)
+        As `compute_t`.
+    """
+    scores_a, scores_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (scores_a, scores_b))
+    n = scores_a.shape[-1]
+    return compute_t(
+        scores_a.sum(axis=-1) - scores_b.sum(axis=-1), np.asarray(squares), n, n - 1, alternative, samples=2
+    )
+
+
+def compute_t(
+    total: ArrayLike, squares: ArrayLike, n: ArrayLike, freedom: ArrayLike, alternative: str = "two-sided",
+    *, samples: int = 1, min_deviation: ArrayLike = 0.0,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Return Student's t and its p-value from the sum of differences and the sum of squared deviations.
+
+    Parameters
+    ----------
+    total : float array, shape (...)
+        Sum of the differences.
+    squares : float array, shape (...)
+        Sum of their squares about the mean; of two samples, of both.
+    n : int array, shape (...)
+        Units.
+    freedom : int array, shape (...)
+        What `squares` is divided by for a variance: n - 1.
+    alternative : {"two-sided", "greater", "less"}
+        Of the mean difference.
+    samples : int
+        Each has that many degrees of freedom.
+    min_deviation : float array, shape (...)
+        Standard deviation up to which differences are equal but for their rounding.
+
+    Returns
+    -------
+    tuple of float64 array, shape (...)
+        t is NaN where nothing varies, and p then 1 of a mean of 0; else both are NaN, as of fewer than 2 units.
+    """
+    total, squares, n, freedom = (np.asarray(value, np.float64) for value in (total, squares, n, freedom))
+    has = freedom > 0
+    mean, variance = total / np.maximum(n, 1), squares / np.where(has, freedom, 1.0)
+    varies = has & (np.sqrt(variance) > np.maximum(min_deviation, ROUNDED * np.abs(mean)))
+    t = np.where(varies, total / np.sqrt(np.where(varies, variance * n, 1.0)), np.nan)
+    p = np.where(has & ~varies & (np.abs(mean) <= min_deviation), 1.0, _compute_t_p(t, samples * freedom, alternative))
+    return t, p
+
+
+def _compute_t_p(t: Floats, freedom: Floats, alternative: str) -> Floats:
+    if alternative == "two-sided":
+        return np.asarray(2 * special.stdtr(freedom, -np.abs(t)))
+    return np.asarray(special.stdtr(freedom, -t if alternative == "greater" else t))
+
+
+Integers = NDArray[np.int64]
+
+WILCOXON_EXACT_UP_TO = 100
+"""Differences that are not zero up to which p is exact; of more it is that of a normal distribution."""
+
+DROPPED = -1
+"""Stands for the number of units where zeros are dropped before ranks are given."""
+
+MOST_NUMBERS = 2**19
+"""Differences that are sorted at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignedRanks:
+    """Results of Wilcoxon's signed-rank test for several comparisons: arrays of shape (n,).
+
+    Attributes
+    ----------
+    statistic : float64
+        Sum of the ranks of positive differences (V of R's wilcox.test).
+    p_value : float64
+    n : int64
+        Differences that are not zero.
+    """
+
+    statistic: Floats
+    p_value: Floats
+    n: Integers
+
+
+def wilcoxon(
+    differences: ArrayLike,
+    alternative: str = "two-sided",
+    *,
+    zeros: str = "wilcox",
+    n_units: ArrayLike | None = None,
+    tolerance: float = 0.0,
+) -> SignedRanks:
+    """Test by Wilcoxon's signed-rank test whether differences are symmetric about zero.
+
+    Up to 100 differences that are not zero, p is exact, also with ties and zeros; of more it is that of the normal
+    distribution with the variance that these ranks have, without correction for continuity.
+
+    Parameters
+    ----------
+    differences : float64 array, shape (n_comparisons, n_units)
+        First system minus second.
+    alternative : {"two-sided", "greater", "less"}
+        Of the differences.
+    zeros : {"wilcox", "pratt"}
+        Whether zeros are dropped before ranks are given, or after.
+    n_units : int array, shape (n_comparisons,), optional
+        How many there are, where those without a difference are not all listed.
+    tolerance : float
+        Sizes that are no further apart are equal, and no larger ones zero.
+
+    Examples
+    --------
+    >>> found = wilcoxon([[11, 1, 1, -2, 2, 47, 11, -1, 1, -7]])  # Tague 1981
+    >>> found.statistic.tolist(), found.p_value.tolist(), found.n.tolist()
+    ([40.0], [0.220703125], [10])
+    """
+    d = np.asarray(differences, np.float64)
+    step = max(1, MOST_NUMBERS // max(d.shape[1], 1))
+    sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units, np.int64), len(d))
+    slices = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
+    parts = [wilcoxon_sorted(np.sort(d[rows], axis=1), sizes[rows], alternative, zeros, tolerance) for rows in slices]
+    return SignedRanks(
+        np.concatenate([part.statistic for part in parts]),
+        np.concatenate([part.p_value for part in parts]),
+        np.concatenate([part.n for part in parts]),
+    )
+
+
+def wilcoxon_sorted(
+    ordered: Floats, n_units: Integers, alternative: str, zeros: str = "wilcox", tolerance: float = 0.0
+) -> SignedRanks:
+    """Test rows of differences that are sorted in ascending order, by Wilcoxon's signed-rank test.
+
+    All rows are tested together, so pass only some at a time.
+    """
+    sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
+    return _compute_p_values(*_sum_signed_ranks(ordered, tolerance, sizes).T, alternative=alternative)
+
+
+def _compute_p_values(
+    n: Floats, doubled: Floats, total: Floats, squares: Floats, p_at_most: Floats, p_equal: Floats, *, alternative: str
+) -> SignedRanks:
+    """Return test results from doubled rank sums and the probabilities of the smaller of the two signs' sums."""
+    is_exact = n <= WILCOXON_EXACT_UP_TO
+    spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
+    p = compute_normal_p((doubled - total / 2) / spread, alternative)
+    if alternative == "two-sided":
+        exact = np.minimum(1.0, 2 * p_at_most)
+    else:
+        is_smaller = (doubled <= total / 2) == (alternative == "less")
+        exact = np.where(is_smaller | (doubled == total / 2), p_at_most, 1.0 - p_at_most + p_equal)
+    return SignedRanks(doubled / 2, np.where(is_exact, exact, p), n.astype(np.int64))
+
+
+@cached_njit()
+def _sum_signed_ranks(ordered, tolerance, n_units):
+    """Return, for each comparison, sums of signed ranks and the probabilities of the smaller sum.
+
+    Parameters
+    ----------
+    ordered : float64 array, shape (n_comparisons, n_units)
+        Each row ascending.
+    tolerance : float
+        Of sizes that are equal.
+    n_units : int64 array, shape (n_comparisons,)
+        By Pratt's rule, zeros included; `DROPPED` by Wilcoxon's.
+
+    Returns
+    -------
+    float64 array, shape (n_comparisons, 6)
+        Differences that are not zero; the doubled ranks of positive ones summed, of all summed, and their squares; the
+        chances of a sum that is at most, and that is exactly, the smaller of the two signs' sums.
+    """
+    out = np.zeros((len(ordered), 6))
+    ranks = np.empty(WILCOXON_EXACT_UP_TO, np.int64)
+    for row in range(len(ordered)):
+        row_differences = ordered[row]
+        down, up = (
+            row_differences[: np.searchsorted(row_differences, -tolerance)],
+            row_differences[np.searchsorted(row_differences, tolerance, side="right") :],
+        )
+        n = len(down) + len(up)
+        shift = 0 if n_units[row] == DROPPED else n_units[row] - n
+        positive, squares = _sum_ranks(down, up, shift, tolerance, ranks)
+        total = float(n) * (n + 1) + 2.0 * shift * n
+        sums = out[row]
+        sums[0], sums[1], sums[2], sums[3] = n, positive, total, squares
+        if n <= WILCOXON_EXACT_UP_TO:
+            sums[4], sums[5] = _compute_chances(ranks[:n], int(min(positive, total - positive)))
+    return out
+
+
+@cached_njit()
+def _sum_ranks(down, up, shift, tolerance, ranks):
+    """Return the sum of positive differences' doubled ranks and the sum of all squared ranks; store ranks if few.
+
+    Negative and positive differences, each ascending, are gone through from zero outwards, all of one size together.
+    """
+    n, i, j, n_ranked, positive, squares = len(down) + len(up), len(down), 0, 0, 0.0, 0.0
+    while n_ranked < n:
+        size = min(-down[i - 1] if i else np.inf, up[j] if j < len(up) else np.inf)
+        n_down = n_up = 0
+        while True:  # sizes that are as large as the last one
+            if i > n_down and -down[i - 1 - n_down] <= size + tolerance:
+                size = max(size, -down[i - 1 - n_down])
+                n_down += 1
+            elif j + n_up < len(up) and up[j + n_up] <= size + tolerance:
+                size = max(size, up[j + n_up])
+                n_up += 1
+            else:
+                break
+        tied = n_down + n_up
+        rank = 2 * (n_ranked + shift) + tied + 1
+        positive += float(rank) * n_up
+        squares += float(rank) * rank * tied
+        if n <= WILCOXON_EXACT_UP_TO:
+            ranks[n_ranked : n_ranked + tied] = rank
+        n_ranked, i, j = n_ranked + tied, i - n_down, j + n_up
+    return positive, squares
+
+
+@cached_njit()
+def _compute_chances(ranks, limit):
+    """Return P(S <= limit) and P(S = limit), where S sums ranks that are each included with probability 1/2."""
+    common = 0
+    for rank in ranks:  # their greatest common divisor
+        a, b = common, rank
+        while b:
+            a, b = b, a % b
+        common = a
+    if common == 0:
+        return 1.0, 1.0
+    top, reached = limit // common, 0
+    ways, new_ways = np.zeros(top + 1), np.zeros(top + 1)
+    ways[0] = 1.0
+    for rank in ranks:
+        step = rank // common
+        reached = min(reached + step, top)
+        for s in range(min(step, reached + 1)):
+            new_ways[s] = ways[s]
+        with_rank, without = new_ways[step:], ways[step:]
+        for s in range(reached + 1 - step):
+            with_rank[s] = without[s] + ways[s]
+        ways, new_ways = new_ways, ways
+    chance = 0.5 ** len(ranks)
+    return ways.sum() * chance, (ways[top] if top * common == limit else 0.0) * chance

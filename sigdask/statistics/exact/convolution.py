@@ -1,0 +1,251 @@
+"""Tails of integer sums, by dynamic programming within a window that almost no arrangement leaves.
+
+All numbers are positive and each step rounds once, so the relative error of a sum is at most gamma_k
+of the k roundings behind it (Higham 2002, section 3.1). What leaves the window is bounded by Levy's and
+Hoeffding's inequalities and added above.
+
+Limits of tails of sums of many real numbers, from sums of sizes that are rounded to a coarse lattice.
+
+With sizes w = h k + r, the sum X of a random half of them is h K + sum(r) / 2 + E, where E is half of a sum of random
+signs of the small r: |E| is at most half of sum |r|, and larger than d with a probability of at most
+exp(-2 d**2 / sum r**2) on either side (Hoeffding 1963). The tails of K at two thresholds, widened by these
+probabilities, are therefore limits of p.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.exact import binomials
+from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.tilted import estimate_log_tail
+
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+
+ROUNDOFF = 2.0**-53
+LOST_SHARE = 1e-16
+"""Share of the smaller tail that may leave the window."""
+SLAB = 2 * 10**8
+"""Additions between two looks at the deadline."""
+TINY = 2.0**-1074
+CHUNK = 2**11
+"""Numbers that are made at a time, so that they stay in the cache."""
+
+
+def compute_window(steps: StepSizes) -> int:
+    """Return the half width c of the window of the signed sum, in which at most `LOST_SHARE` of p is lost.
+
+    P(max_k |S_k| > c) <= 4 exp(-c**2 / (2 squares)), S_k the partial sums of random signs.
+    """
+    log_p = _estimate_log_tail(steps)
+    return min(math.ceil(math.sqrt(2 * steps.squares * (math.log(4 / LOST_SHARE) - log_p))) + 1, steps.total)
+
+
+def estimate_cost(steps: StepSizes) -> tuple[int, int]:
+    """Return the number of additions that the dynamic programming takes, and bytes."""
+    c = compute_window(steps)
+    n_bytes = 16 * (c + int(steps.weights.max(initial=0)) + 64)
+    return int(sum(float(step.n_terms) * step.width for step in _iter_passes(steps, c))), n_bytes
+
+
+def compute_tails(steps: StepSizes, check: Check, thresholds: Sequence[int] | None = None) -> list[TailProbability]:
+    """Return limits of P(X >= x) for the problem's thresholds, or for other x near them."""
+    c = compute_window(steps)
+    passes = list(_iter_passes(steps, c))
+    distribution, error = _compute_distribution(passes, check)
+    outside = 0.0 if c >= steps.total else 4 * math.exp(-(c * c) / (2 * steps.squares)) * (1 + 1e-12)
+    outside += sum(step.outside for step in passes)
+    missed, k = outside + steps.n * len(distribution) * TINY, error + 2 * ROUNDOFF
+    limits = []
+    for x in steps.thresholds if thresholds is None else thresholds:
+        p = math.fsum(distribution[max(x - passes[-1].first, 0) :])
+        limits.append(TailProbability.from_rounded(p, p, k / (1 - k), missed) if x > 0 else TailProbability(1.0, 1.0))
+    return limits
+
+
+def _estimate_log_tail(steps: StepSizes) -> float:
+    """Return a low estimate of the log of the smaller tail probability, rounded so that platforms agree."""
+    x = min(max(steps.thresholds[0], 0), steps.total)
+    return math.floor(estimate_log_tail(*steps.groups, 2 * x - steps.total)) - 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionStep:
+    """One pass of the dynamic programming, which adds units of one size to the sum of smaller units.
+
+    Attributes
+    ----------
+    size, number : int
+        The size, and how many units have it.
+    first, last : int
+        The window of X after the pass.
+    low, high : int
+        Smallest and largest number of added units that are considered; other numbers are unlikely.
+    outside : float
+        A bound on the probability of other numbers.
+    """
+
+    size: int
+    number: int
+    first: int
+    last: int
+    low: int
+    high: int
+    outside: float
+
+    @property
+    def width(self) -> int:
+        """The number of values of X after the pass."""
+        return self.last - self.first + 1
+
+    @property
+    def n_terms(self) -> int:
+        """The number of terms that are added up for each value of X."""
+        return self.high - self.low + 1
+
+
+def _iter_passes(steps: StepSizes, c: int) -> Iterator[ConvolutionStep]:
+    """Yield the passes, smallest sizes first; units of equal size are added one by one if few, else all at once."""
+    log_p = _estimate_log_tail(steps)
+    total = 0
+    for size, number in zip(*(values.tolist() for values in steps.groups), strict=True):
+        reach = math.ceil(math.sqrt((math.log(len(steps.groups[0]) / LOST_SHARE) - log_p) * number / 2)) + 1
+        low, high = max(number // 2 - reach, 0), min((number + 1) // 2 + reach, number)
+        at_once = high - low + 1 < 2 * number
+        for n_added in [number] if at_once else [1] * number:
+            total += size * n_added
+            first, last = max((total - c + 1) // 2, 0), min((total + c) // 2, total)
+            if at_once:
+                yield ConvolutionStep(size, n_added, first, last, low, high, bound_outside(number, low, high))
+            else:
+                yield ConvolutionStep(size, 1, first, last, 0, 1, 0.0)
+
+
+def bound_outside(n: int, low: int, high: int) -> float:
+    """Return a bound on P(Y < low or Y > high), Y ~ Bin(n, 1/2) (Hoeffding)."""
+    if low == 0 and high == n:
+        return 0.0
+    return 2 * math.exp(-2 * (min(n / 2 - low, high - n / 2) + 1) ** 2 / n) * (1 + 1e-12)
+
+
+def _compute_distribution(passes: Sequence[ConvolutionStep], check: Check) -> tuple[NDArray[np.float64], float]:
+    """Return P(X = x) for x in the last window, without what left windows, and a bound on the relative error."""
+    buffers = np.empty((2, max((step.width for step in passes), default=1)))
+    old, first, error, done = np.ones(1), 0, 0.0, 0
+    for k, step in enumerate(passes):
+        new = buffers[k % 2, : step.width]
+        shares, step_error = HALVES, ROUNDOFF
+        if step.number > 1:
+            shares, error_of_shares = binomials.compute_probabilities(step.number, step.low, step.high)
+            step_error = error_of_shares + (step.n_terms + 1) * ROUNDOFF
+        chunk = max(SLAB // step.width, 1)
+        new[:] = 0.0
+        for start in range(0, step.n_terms, chunk):
+            chunk_shares = shares[start : start + chunk]
+            _add_shifted(old, first, new, step.first, step.size, step.low + start, chunk_shares)
+            done += len(chunk_shares) * step.width
+            if done > SLAB:
+                check()
+                done = 0
+        old, first = new, step.first
+        error += step_error
+    check()
+    return old, error * (1 + 1e-6)
+
+
+HALVES = np.array([0.5, 0.5])
+
+
+@cached_njit()
+def _add_shifted(old, first, new, new_first, size, low, shares):
+    """Add, for each j, `shares[j]` times the old distribution, shifted by `low + j` sizes, to the new one."""
+    for begin in range(0, new.shape[0], CHUNK):
+        end = min(begin + CHUNK, new.shape[0])
+        for j in range(shares.shape[0]):
+            share = shares[j]
+            move = first + size * (low + j) - new_first  # of old[0] in the new window
+            for i in range(max(begin, move), min(end, old.shape[0] + move)):
+                new[i] += share * old[i - move]
+
+
+TARGET = 4 * 10**8
+"""Additions that the lattice is made for: the finer, the nearer are the limits."""
+
+WIDENING_SHARE = 1e-10
+"""Share of p by which E may widen the limits."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseSizes:
+    """Sizes of differences, rounded to a coarse lattice, with bounds on the rounding errors.
+
+    Attributes
+    ----------
+    steps : StepSizes
+        The rounded sizes, whose sums are computed.
+    step : int
+        The lattice's step.
+    rest : int
+        Sum of what rounding left.
+    reach : int
+        Twice the d that E does not exceed, but for `outside`.
+    outside : float
+        A bound on the probability that E is larger than d, and on the probability that it is less than -d.
+    """
+
+    steps: StepSizes
+    step: int
+    rest: int
+    reach: int
+    outside: float
+
+    @staticmethod
+    def from_steps(steps: StepSizes) -> CoarseSizes:
+        """Return sizes rounded to a lattice on which computing the sums takes about `TARGET` additions."""
+        log_p = math.floor(estimate_log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
+        n_points = TARGET / max(steps.n, 1)  # places of the window
+        width = math.sqrt(2 * steps.squares * (math.log(4 / LOST_SHARE) - log_p))
+        step = max(math.ceil(width / n_points), 1)
+        coarse = (steps.weights + step // 2) // step
+        residuals = steps.weights - step * coarse
+        squares = float((residuals.astype(np.float64) ** 2).sum())
+        likely = math.sqrt(squares / 2 * (math.log(1 / WIDENING_SHARE) - log_p))
+        max_reach = int(np.abs(residuals).sum())  # twice the largest E
+        reach = min(2 * math.ceil(likely), max_reach)
+        outside = 0.0 if reach == max_reach else math.exp(-(reach**2) / (2 * squares)) * (1 + 1e-12)
+        weights = np.sort(coarse[coarse > 0])
+        middle = _divide_up(2 * steps.thresholds[0] - int(residuals.sum()), 2 * step)
+        rounded = replace(steps, weights=weights, reached=middle, slack=0, known=0)
+        return CoarseSizes(rounded, step, int(residuals.sum()), reach, outside)
+
+    def compute_thresholds(self, x: int) -> tuple[int, int]:
+        """Return the smallest lattice sum K that allows X >= x, and the smallest that ensures it.
+
+        Both hold if the rounding error E is within its reach.
+        """
+        doubled = 2 * x - self.rest
+        return _divide_up(doubled - self.reach, 2 * self.step), _divide_up(doubled + self.reach, 2 * self.step)
+
+
+def compute_lattice_tails(steps: StepSizes, check: Check) -> list[TailProbability]:
+    """Return limits of P(X >= threshold) for both thresholds, from sizes rounded to a coarse lattice."""
+    coarse = CoarseSizes.from_steps(steps)
+    needed = [k for x in steps.thresholds for k in coarse.compute_thresholds(x)]
+    limits = compute_tails(coarse.steps, check, needed)
+    return [
+        TailProbability(max(float(enough.low) - coarse.outside, 0.0), min(float(needed.high) + coarse.outside, 1.0))
+        for needed, enough in ((limits[0], limits[1]), (limits[2], limits[3]))
+    ]
+
+
+def _divide_up(a: int, b: int) -> int:
+    return -(-a // b)

@@ -1,0 +1,198 @@
+"""Count arrangements by their integer sum: coefficients of a polynomial, or meeting in the middle.
+
+The polynomial is the product of 1 + z**w over the sizes w. Up to 62 units its coefficients are numbers of 64 bits and
+the product is split into two of half as many factors, which never meet: tails are made of the one and of the sums of
+the other. Beyond that the whole product is one large integer whose slots of bits are the coefficients.
+
+Meeting in the middle counts pairs of sums from the sorted sums of two halves. Sums of a half are sorted as they are
+made, by merging those without a unit with those with it. The largest sizes are not in the halves: each choice of their
+signs is a part that is counted on its own, against the same halves, and parts add up. Where sums are not exact, X is
+held against the threshold minus and plus the slack.
+
+References
+----------
+Pagano & Tritchler 1983, JASA 78:435; Streitberg & Roehmel 1986, Statistical Software Newsletter 12:10.
+Horowitz & Sahni 1974, Journal of the ACM 21:277.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.result import Check
+
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+
+MOST_UNITS = 62
+"""So that 2**n is an integer of 64 bits."""
+
+WORD = 64
+
+
+def estimate_polynomial_cost(steps: StepSizes) -> tuple[int, int]:
+    """Return the number of additions of coefficients, and bytes."""
+    if steps.n <= MOST_UNITS:
+        halves = steps.weights[::2], steps.weights[1::2]
+        return sum(_count_additions(half) + int(half.sum()) for half in halves), 8 * (steps.total + 2)
+    return _count_additions(steps.weights) * (steps.n // WORD + 1), 3 * (steps.total + 1) * (steps.n + 1) // 8
+
+
+def count_coefficients(steps: StepSizes, check: Check) -> list[int]:
+    """Return how many arrangements reach each of the two thresholds."""
+    if steps.n <= MOST_UNITS:
+        first, second = (_compute_coefficients(half, check) for half in (steps.weights[::2], steps.weights[1::2]))
+        tails = np.cumsum(second[::-1])[::-1]
+        return [int(_sum_tail(first, tails, threshold)) for threshold in steps.thresholds]
+    bits, product = steps.n + 1, 1
+    for w in steps.weights.tolist():
+        product += product << (w * bits)
+        check()
+    return [_sum_slots(product >> (max(x, 0) * bits), bits) for x in steps.thresholds]
+
+
+def _count_additions(weights: NDArray[np.int64]) -> int:
+    return int(np.cumsum(weights.astype(np.float64)).sum())
+
+
+def _compute_coefficients(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
+    coefficients = np.zeros(int(weights.sum()) + 1, np.int64)
+    coefficients[0] = 1
+    reach = 0
+    for w in weights.tolist():
+        _multiply_factor(coefficients, reach, w)
+        reach += w
+        check()
+    return coefficients
+
+
+@cached_njit()
+def _multiply_factor(coefficients, reach, w):
+    """Multiply the polynomial of degree `reach` by 1 + z**w."""
+    for x in range(reach, -1, -1):
+        coefficients[x + w] += coefficients[x]
+
+
+@cached_njit()
+def _sum_tail(first, tails, threshold):
+    """Return the sum of a product's coefficients from the threshold on: the sum of first[x] tails[threshold - x]."""
+    total = 0
+    for x in range(first.shape[0]):
+        rest = max(threshold - x, 0)
+        if rest < tails.shape[0]:
+            total += first[x] * tails[rest]
+    return total
+
+
+def _sum_slots(number: int, bits: int) -> int:
+    """Return the sum of the slots of `bits` bits in a large integer, by repeated halving; the sum must fit a slot."""
+    while number.bit_length() > bits:
+        half = (number.bit_length() // bits + 2) // 2 * bits
+        number = (number & ((1 << half) - 1)) + (number >> half)
+    return number
+
+
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+
+"""So that counts are integers of 64 bits."""
+
+MAX_HALF = 24
+"""Units of a half, whose sums take 128 MiB."""
+
+NANOSECONDS = 3
+"""Of a step of merging or counting, about."""
+
+
+def compute_n_fixed(n: int) -> int:
+    """Return the number of units whose signs are fixed within a part."""
+    return max(n - 2 * MAX_HALF, 0)
+
+
+def estimate_pairing_cost(n: int) -> tuple[int, int, int]:
+    """Return the estimated nanoseconds of sorting and passing both halves for each part, bytes, and the parts.
+
+    Memory peaks while the second half is merged. Parts are independent of each other.
+    """
+    n_parts, larger = 1 << compute_n_fixed(n), (n - compute_n_fixed(n) + 1) // 2
+    return NANOSECONDS * (1 << (larger + 1)) * (2 + 2 * n_parts), 8 * (5 << max(larger - 1, 0)) + 2**20, n_parts
+
+
+def count_pairings(steps: StepSizes, first: int, n: int, check: Check) -> NDArray[np.int64]:
+    """Return how many arrangements of each part reach each of the two thresholds, shape (n, 2).
+
+    Parameters
+    ----------
+    steps : StepSizes
+        The problem.
+    first, n : int
+        The parts, of 0 to n_parts - 1. Bit i of a part says whether the i-th of the largest sizes is added.
+    check : callable
+        Called between parts.
+    """
+    h = compute_n_fixed(steps.n)
+    rest, fixed = steps.weights[: steps.n - h], steps.weights[steps.n - h :]
+    n_arrangements, rest_total = 1 << len(rest), int(rest.sum())
+    halves: list[NDArray[np.int64]] = []
+    counts = np.zeros((n, 2), np.int64)
+    for row, part in enumerate(range(first, first + n)):
+        added = sum(w for i, w in enumerate(fixed.tolist()) if part >> i & 1)
+        for k, threshold in enumerate(steps.thresholds):
+            needed = threshold - added
+            if needed <= 0:
+                counts[row, k] = n_arrangements
+            elif needed <= rest_total:
+                halves = halves or [_compute_sorted_sums(half, check) for half in (rest[::2], rest[1::2])]
+                counts[row, k] = _count_pairs(*halves, needed)
+                check()
+    return counts
+
+
+def _compute_sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
+    """Return the sums of all subsets of the weights, ascending."""
+    sums = np.zeros(1, np.int64)
+    for w in weights.tolist():
+        merged = np.empty(2 * len(sums), np.int64)
+        _merge(sums, w, merged)
+        sums = merged
+        check()
+    return sums
+
+
+@cached_njit()
+def _merge(sums, w, merged):
+    """Write the merger of ascending sums and the same sums plus w > 0 to `merged`, ascending."""
+    n = sums.shape[0]
+    i, j = np.int64(0), np.int64(0)  # sums[i] is never behind sums[j] + w, so that i runs out first
+    for k in range(2 * n):
+        if i == n:
+            for rest in range(k, 2 * n):
+                merged[rest] = sums[j] + w
+                j += 1
+            return
+        value, shifted = sums[i], sums[j] + w
+        without = value <= shifted
+        merged[k] = value if without else shifted
+        i += np.int64(without)
+        j += np.int64(not without)
+
+
+@cached_njit()
+def _count_pairs(first, second, needed):
+    """Count the pairs from two ascending arrays whose sum is at least `needed`."""
+    n = first.shape[0]
+    n_pairs = 0
+    i, j = np.int64(0), np.int64(second.shape[0])  # other[j] and those behind it reach it with one[i]
+    while i < n:
+        if j == 0:
+            return n_pairs + (n - i) * second.shape[0]
+        is_enough = first[i] + second[j - 1] >= needed
+        j -= np.int64(is_enough)
+        i += np.int64(not is_enough)
+        n_pairs += 0 if is_enough else second.shape[0] - j
+    return n_pairs

@@ -1,0 +1,464 @@
+"""P-values of quotients of two sums, on a grid of numerators and denominators: dynamic programming, or transforms.
+
+As in `convolution`, in two dimensions: the grid is the coarsest that holds what units move, sheared until both
+directions are as independent as they get, and what leaves a window around its middle is bounded and added above.
+
+Or by the Fourier transform of a tilted distribution: the tilt follows the slope of the score at the most likely sums
+that reach the observed difference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from sigdask.io.caches import cached_njit
+from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
+from sigdask.statistics.exact.problems import Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
+from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, log_cosh
+
+# ruff: noqa: ANN001, ANN202
+# mypy: disable-error-code="no-untyped-def"
+
+
+ACCEPTED_LOSS = 1e-13
+"""Share of p up to which what left the window is accepted; else it is done again in a wider one."""
+
+BLOCK = 2**18
+"""Cells that are held against the observed difference at a time."""
+
+NANOSECONDS_PER_CELL = 80
+"""Of which, each."""
+
+NANOSECONDS_PER_POINT = 3
+"""Nanoseconds of a unit at one place: memory is slower than additions."""
+
+SUM_ROUNDINGS = 80
+"""Roundings behind a sum of a block by pairs: at most 16 in a row, and one for each doubling (Higham 2002, 4.2)."""
+
+
+OVERHEAD = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class StepGrid:
+    """What units move in numerator and denominator, as steps on a two-dimensional grid.
+
+    Attributes
+    ----------
+    kinds : int64 array, shape (n_kinds, 2)
+        What units move, in steps; the smallest units first, the first direction never negative.
+    counts : int64 array, shape (n_kinds,)
+        Units of each kind.
+    basis : int64 array, shape (2, 2)
+        What a step of either direction is in numerator and denominator.
+    observed : int64 array, shape (2,)
+        The sum of all units' steps as observed.
+    """
+
+    kinds: Integers
+    counts: Integers
+    basis: Integers
+    observed: Integers
+
+    @staticmethod
+    def from_cells(cells: Cells) -> StepGrid:
+        """Return the coarsest lattice of steps that holds every change of the sums that a swapped unit can cause.
+
+        Examples
+        --------
+        >>> grid = StepGrid.from_cells(Cells.from_vectors(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])))
+        >>> (grid.steps @ grid.basis).tolist()
+        [[0, 1], [0, 1], [2, 1], [2, 1]]
+        """
+        basis = _reduce_basis(_compute_basis(cells.vectors), cells)
+        kinds = _compute_coordinates(cells.vectors, basis)
+        observed = (cells.counts - 2 * cells.moved) @ kinds
+        flip = (kinds[:, 0] < 0) | ((kinds[:, 0] == 0) & (kinds[:, 1] < 0))
+        kinds = np.where(flip[:, None], -kinds, kinds)
+        order = np.lexsort((kinds[:, 1], kinds[:, 0], (kinds**2).sum(axis=1)))
+        return StepGrid(kinds[order], cells.counts[order], basis, observed)
+
+    @property
+    def n(self) -> int:
+        """The number of units."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def steps(self) -> Integers:
+        """The steps of each unit, shape (n, 2)."""
+        return np.repeat(self.kinds, self.counts, axis=0)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Sums of the absolute steps of the units up to each unit, shape (n, 2)."""
+        return np.cumsum(np.abs(self.steps), axis=0)
+
+    @cached_property
+    def variances(self) -> NDArray[np.float64]:
+        """Variances of the randomly signed sums of the units up to each unit, shape (n, 2)."""
+        return np.cumsum(self.steps.astype(np.float64) ** 2, axis=0)
+
+    def compute_widths(self, log_p: float) -> Integers:
+        """Return half widths of the window of signed sums after each unit, (n, 2), if LOST_SHARE of p may be lost."""
+        reach = 2 * (math.log(4 * self.n / LOST_SHARE) - log_p)
+        return np.minimum(np.ceil(np.sqrt(reach * self.variances)).astype(np.int64) + 1, self.sizes)
+
+    def bound_lost(self, widths: Integers) -> float:
+        """Return a bound on the probability that signed sums leave the window after any unit (Hoeffding)."""
+        inside = widths < self.sizes
+        exponent = -(widths[inside].astype(np.float64) ** 2) / (2 * self.variances[inside])
+        return float(np.sum(2 * np.exp(exponent))) * (1 + 1e-12)
+
+    def compute_bounds(self, widths: Integers) -> tuple[Integers, Integers]:
+        """Return the first and the last grid point of the window after each unit, each of shape (n, 2)."""
+        return (self.sizes - widths + 1) // 2, (self.sizes + widths) // 2
+
+
+def _compute_basis(vectors: Integers) -> Integers:
+    """Return two vectors whose integer combinations are the same as those of the given vectors; either may be 0."""
+    p, q = 0, 0  # the generator with a first component
+    r = 0  # of those without
+    for x, y in vectors.tolist():
+        a, b = x, y
+        while a:
+            k = p // a
+            p, q, a, b = a, b, p - k * a, q - k * b
+        r = math.gcd(r, b)
+        if r:
+            q %= r
+    return np.array([[p, q], [0, r]], np.int64)
+
+
+def _compute_coordinates(vectors: Integers, basis: Integers) -> Integers:
+    (a, b), (c, d) = basis.tolist()
+    determinant = a * d - b * c
+    if determinant:
+        x, y = vectors.T
+        return np.column_stack([(x * d - y * c) // determinant, (y * a - x * b) // determinant])
+    direction = basis[int(basis[1].any())]  # one direction alone
+    k = int(direction.any() and np.abs(direction).argmax())
+    coordinates = np.zeros_like(vectors)
+    coordinates[:, int(basis[1].any())] = vectors[:, k] // direction[k] if direction[k] else 0
+    return coordinates
+
+
+def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
+    """Return a basis of the same grid in which steps are as uncorrelated as integers allow (Lagrange, Gauss)."""
+    while True:
+        steps = _compute_coordinates(cells.vectors, basis).astype(np.float64)
+        squares = (steps * cells.counts[:, None]).T @ steps
+        small = int(squares[1, 1] < squares[0, 0])
+        if squares[small, small] == 0:
+            return basis
+        k = round(float(squares[0, 1] / squares[small, small]))
+        if k == 0:
+            return basis
+        basis = basis.copy()
+        basis[small] += k * basis[1 - small]
+
+
+def estimate_log_p(problem: QuotientProblem, decision: TieRule) -> float:
+    """Estimate log P(T >= |t|), rather too low, to plan how the p-value is computed."""
+    cells = problem.cells
+    moved = cells.vectors @ decision.compute_slopes()
+    largest = float(np.abs(moved).max())
+    if largest == 0:
+        return -math.log(2)
+    is_moving = moved != 0
+    observed = abs(float((cells.counts - 2 * cells.moved) @ moved))
+    return (
+        math.floor(
+            estimate_log_tail(np.abs(moved[is_moving]) / largest, cells.counts[is_moving], 1.02 * observed / largest)
+        )
+        - 2.0
+    )
+
+
+def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
+    """Return the estimated nanoseconds, including the comparison of each grid point with |t|, and the bytes."""
+    grid = StepGrid.from_cells(problem.cells)
+    low, high = grid.compute_bounds(grid.compute_widths(estimate_log_p(problem, TieRule.from_problem(problem))))
+    spans = (high - low + 1).astype(np.float64)
+    cells = spans.prod(axis=1)
+    operations = int(NANOSECONDS_PER_POINT * cells.sum() + NANOSECONDS_PER_CELL * cells[-1]) + OVERHEAD
+    return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
+
+
+def compute_tails(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
+) -> tuple[TailProbability, TailProbability]:
+    """Return limits of P(T >= |t|) and P(T > |t|)."""
+    assert isinstance(problem, QuotientProblem)
+    grid = StepGrid.from_cells(problem.cells)
+    expected = estimate_log_p(problem, decision)
+    for _ in range(4):
+        widths = grid.compute_widths(expected)
+        missed = grid.bound_lost(widths)
+        distribution, low = _compute_distribution(grid, widths, check)
+        sums = sum_tails(grid, decision, distribution, low, check)
+        if missed <= ACCEPTED_LOSS * sums[0] or sums[0] == 0:
+            break
+        expected = min(math.log(sums[0]), expected) - 3.0
+    missed += grid.n * distribution.size * TINY
+    k = (grid.n + SUM_ROUNDINGS) * ROUNDOFF
+    error = k / (1 - k)
+    reached, passed = (TailProbability.from_rounded(p, p, error, missed) for p in sums)
+    return reached, passed
+
+
+def _compute_distribution(grid: StepGrid, widths: Integers, check: Check) -> tuple[NDArray[np.float64], Integers]:
+    """Return the probability of each grid point of the window, and the window's first point."""
+    low, high = grid.compute_bounds(widths)
+    shape = tuple((high - low + 1).max(axis=0).tolist())
+    old, new = np.zeros(shape), np.zeros(shape)
+    old[0, 0] = 1.0
+    window = np.zeros((2, 2), np.int64)  # first and last places of `old`
+    n_units = max(SLAB // (shape[0] * shape[1]), 1)
+    for start in range(0, grid.n, n_units):
+        units = slice(start, start + n_units)
+        old, new = _add_units(old, new, window, grid.steps[units], low[units], high[units])
+        check()
+    return old[: window[1, 0] - window[0, 0] + 1, : window[1, 1] - window[0, 1] + 1], window[0]
+
+
+@cached_njit()
+def _add_units(old, new, window, steps, low, high):
+    """Add units to the distribution one after the other; return the arrays of the new and of the last distribution."""
+    for k in range(steps.shape[0]):
+        a, b = steps[k, 0], steps[k, 1]
+        without, along = max(-b, 0), max(b, 0)  # a place of the second direction, without the unit and with it
+        first, last = low[k], high[k]
+        for i in range(first[0], last[0] + 1):
+            row = new[i - first[0]]
+            row[: last[1] - first[1] + 1] = 0.0
+            if window[0, 0] <= i <= window[1, 0]:
+                _add_half_row(
+                    row, old[i - window[0, 0]], window[0, 1] + without, window[1, 1] + without, first[1], last[1]
+                )
+            if window[0, 0] <= i - a <= window[1, 0]:
+                _add_half_row(
+                    row, old[i - a - window[0, 0]], window[0, 1] + along, window[1, 1] + along, first[1], last[1]
+                )
+        window[0, 0], window[0, 1], window[1, 0], window[1, 1] = first[0], first[1], last[0], last[1]
+        old, new = new, old
+    return old, new
+
+
+@cached_njit()
+def _add_half_row(row, source, start, stop, first, last):
+    """Add half of `source`, for grid points start to stop, to `row`, for grid points first to last."""
+    begin, end = max(start, first), min(stop, last)
+    target_offset, source_offset = begin - first, begin - start
+    for j in range(end - begin + 1):
+        row[target_offset + j] += 0.5 * source[source_offset + j]
+
+
+def sum_tails(
+    grid: StepGrid, decision: TieRule, distribution: NDArray[np.float64], low: Integers, check: Check
+) -> tuple[float, float]:
+    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one."""
+    parts: tuple[list[float], list[float]] = ([], [])
+    rows = max(BLOCK // distribution.shape[1], 1)
+    for start in range(0, len(distribution), rows):
+        block = distribution[start : start + rows]
+        i, j = np.nonzero(block)
+        positions = np.column_stack([i + start, j]) + low
+        signed = 2 * positions - grid.sizes[-1]
+        shifts = (grid.observed - signed) @ grid.basis // 2
+        probabilities = block[i, j]
+        reached, passed, _ = decision(shifts)
+        parts[0].append(float(probabilities[reached].sum()))
+        parts[1].append(float(probabilities[passed].sum()))
+        check()
+    return math.fsum(parts[0]), math.fsum(parts[1])
+
+
+Reals = NDArray[np.float64]
+
+FEWEST_UNITS, MOST_UNITS = 63, 200_000
+"""Fewer can be counted; of more the rounding of powers would be larger than what is claimed."""
+
+NEGLIGIBLE_SHARE = 1e-13
+"""Share of p that unlikely places may have together."""
+
+N_ITERATIONS = 8
+"""How often slope and place are found of each other."""
+
+
+def is_smooth(problem: QuotientProblem) -> bool:
+    """Return whether the method applies: the number of units is suitable and no score can be 0/0."""
+    reach = int(np.abs(problem.vectors[:, 1]).sum())
+    return FEWEST_UNITS <= len(problem.vectors) <= MOST_UNITS and int(problem.totals[:, 1].sum()) > reach
+
+
+def compute_lengths(grid: StepGrid) -> tuple[int, int]:
+    """Return the transform's length in both directions."""
+    widths, largest = grid.sizes[-1], np.abs(grid.kinds).max(axis=0)
+    needed = np.minimum(REACH * np.sqrt(grid.variances[-1]) + 2 * largest + 64, widths + 1)
+    first, second = (fft.next_fast_len(math.ceil(n)) for n in needed)
+    return first, second + second % 2
+
+
+def estimate_transform_cost(problem: QuotientProblem) -> tuple[int, int]:
+    """Return the estimated nanoseconds and bytes."""
+    grid = StepGrid.from_cells(problem.cells)
+    first, second = compute_lengths(grid)
+    products = sum(m.bit_length() + 2 for m in grid.counts.tolist())
+    return first * second * (5 * products + 2 * NANOSECONDS_PER_CELL), 60 * first * second + 200 * BLOCK
+
+
+def compute_transform_tails(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
+) -> tuple[TailProbability, TailProbability]:
+    """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
+    assert isinstance(problem, QuotientProblem)
+    grid = StepGrid.from_cells(problem.cells)
+    steps, counts = grid.kinds, grid.counts
+    theta = _find_tilt(problem, grid, decision)
+    n = compute_lengths(grid)
+    slopes = np.tanh(steps @ theta)
+    mean = np.rint((grid.sizes[-1] + (counts * slopes) @ steps) / 2).astype(np.int64)
+    probabilities = fft.irfft2(_compute_characteristic(grid, slopes, mean, n, check), n)
+    log_mass = float(counts @ log_cosh(steps @ theta))
+    expected = estimate_log_p(problem, decision)
+    window = (bound[-1] for bound in grid.compute_bounds(grid.compute_widths(expected)))
+    windows = [_list_window(*limits) for limits in zip(*window, mean, n, strict=True)]
+    sums = _sum_tails(
+        grid, decision, probabilities, mean, windows, theta, log_mass, expected + math.log(NEGLIGIBLE_SHARE), check
+    )
+    reached, passed = (TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
+    return reached, passed
+
+
+def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> Reals:
+    """Return the tilt theta under which the mean of the signed sums just gives the observed difference."""
+    size, steps = abs(decision.observed), grid.kinds
+    middle = problem.totals.sum(axis=0) / 2
+    signed_mean, theta = np.zeros(2), np.zeros(2)
+    for _ in range(N_ITERATIONS if size else 0):
+        slope = _compute_slope(middle, signed_mean, grid.basis)
+        if not slope.any():
+            break
+        low, high = 0.0, 1.0 / float(np.abs(steps @ slope).max())
+        while _compute_difference(middle, _compute_mean(grid, high * slope), grid.basis) < size and high < 1e300:
+            low, high = high, 2 * high
+            if np.abs(high * (steps @ slope)).min(initial=np.inf) > 20:
+                break
+        for _ in range(60):
+            between = 0.5 * (low + high)
+            short = _compute_difference(middle, _compute_mean(grid, between * slope), grid.basis) < size
+            low, high = (between, high) if short else (low, between)
+        theta = high * slope
+        signed_mean = _compute_mean(grid, theta)
+    return -theta if decision.is_negative else theta
+
+
+def _compute_mean(grid: StepGrid, theta: Reals) -> Reals:
+    return np.asarray((grid.counts * np.tanh(grid.kinds @ theta)) @ grid.kinds, np.float64)
+
+
+def _compute_difference(middle: Reals, signed: Reals, basis: Integers) -> float:
+    """Return the difference of two quotients whose sums lie signed @ basis / 2 above and below `middle`."""
+    (n, d), (up, down) = middle, signed @ basis / 2
+    if d - abs(down) <= 0:
+        return math.inf
+    return float((n + up) / (d + down) - (n - up) / (d - down))
+
+
+def _compute_slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
+    """Return the gradient of the difference of the two quotients with respect to the signed sums."""
+    (n, d), (up, down) = middle, signed @ basis / 2
+    if d - abs(down) <= 0:
+        return np.zeros(2)
+    across = 1 / (d + down) + 1 / (d - down)
+    along = -(n + up) / (d + down) ** 2 - (n - up) / (d - down) ** 2
+    return np.asarray(basis @ np.array([across, along]) / 2, np.float64)
+
+
+def _compute_characteristic(
+    grid: StepGrid, slopes: Reals, mean: Integers, n: tuple[int, int], check: Check
+) -> NDArray[np.complex128]:
+    """Return the Fourier transform of the tilted, centred distribution of sums, shape (n[0], n[1] // 2 + 1)."""
+    frequencies = np.arange(n[0]), np.arange(n[1] // 2 + 1)
+    off = grid.sizes[-1] - 2 * mean
+    transform = np.multiply.outer(
+        *(_compute_phase(k * int(m), length) for k, m, length in zip(frequencies, off, n, strict=True))
+    )
+    for step, m, slope in zip(grid.kinds, grid.counts.tolist(), slopes.tolist(), strict=True):
+        factor = np.multiply.outer(
+            *(_compute_phase(k * int(c), length) for k, c, length in zip(frequencies, step, n, strict=True))
+        )
+        factor.imag *= slope
+        _multiply_power(transform, factor, m)
+        check()
+    return transform
+
+
+def _compute_phase(number: Integers, n: int) -> NDArray[np.complex128]:
+    """Return the phases exp(-i pi number / n) of the Fourier transform that gives the distribution of sums."""
+    return np.asarray(np.exp(-1j * np.pi / n * (number % (2 * n))))
+
+
+def _multiply_power(transform: NDArray[np.complex128], factor: NDArray[np.complex128], m: int) -> None:
+    """Multiply `transform` in place by the m-th power of `factor`, which is squared repeatedly in place."""
+    while m:
+        if m & 1:
+            transform *= factor
+        m >>= 1
+        if m:
+            factor *= factor
+
+
+def _sum_tails(
+    grid: StepGrid,
+    decision: TieRule,
+    probabilities: Reals,
+    mean: Integers,
+    windows: list[Integers],
+    theta: Reals,
+    log_mass: float,
+    min_log_p: float,
+    check: Check,
+) -> tuple[float, float]:
+    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one.
+
+    Very unlikely grid points are left out: there the transform holds rounding errors alone, which undoing the tilt
+    could enlarge.
+    """
+    log_threshold = min_log_p - math.log(len(windows[0]) * len(windows[1]))
+    parts: tuple[list[float], list[float]] = ([], [])
+    rows = max(BLOCK // len(windows[1]), 1)
+    for start in range(0, len(windows[0]), rows):
+        chunk = windows[0][start : start + rows]
+        block = np.take(
+            np.take(probabilities, chunk - mean[0], axis=0, mode="wrap"), windows[1] - mean[1], axis=1, mode="wrap"
+        )
+        signed = 2 * np.stack(np.meshgrid(chunk, windows[1], indexing="ij"), axis=-1).reshape(-1, 2) - grid.sizes[-1]
+        signed, chances = signed[inside := _bound_log_p(grid, signed) > log_threshold], block.ravel()[inside]
+        shares = chances * np.exp(np.minimum(log_mass - signed @ theta, 700.0))
+        reached, passed, _ = decision((grid.observed - signed) @ grid.basis // 2)
+        parts[0].append(math.fsum(shares[reached]))
+        parts[1].append(math.fsum(shares[passed]))
+        check()
+    return math.fsum(parts[0]), math.fsum(parts[1])
+
+
+def _bound_log_p(grid: StepGrid, signed: Integers) -> Reals:
+    """Return an upper bound on the log probability of each of some signed sums, which are sub-Gaussian."""
+    kinds = grid.kinds.astype(np.float64)
+    inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
+    return np.asarray(-0.5 * ((signed @ inverse) * signed).sum(axis=1))
+
+
+def _list_window(first: int, last: int, mean: int, n: int) -> Integers:
+    """Return the grid points of a window that a transform of length n around the mean can tell apart."""
+    if n > last:
+        return np.arange(first, last + 1)
+    return np.arange(max(first, mean - n // 2), min(last, mean + (n - 1) // 2) + 1)

@@ -1,1 +1,0 @@
-"""Tail probabilities of sums of randomly signed numbers: one method per module."""
