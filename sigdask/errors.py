@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sigdask.text import redact
+
 
 class SigdaskError(Exception):
     """Root of every error that sigdask raises on purpose.
 
-    The command line prints the message and leaves with `exit_status`; a traceback is a bug.
+    The command line prints the message and leaves with `exit_status`; a traceback is a bug. Secrets in URLs of the
+    message are hidden, as it may repeat that of a library.
     """
 
     exit_status = 2
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact(str(message), by_name=True))
 
 
 class InputError(SigdaskError):
@@ -33,7 +39,7 @@ class SeveralError(InputError):
 
     def __init__(self, *parts: str) -> None:
         super().__init__("\n".join(parts))
-        self.parts = parts
+        self.parts = tuple(redact(part, by_name=True) for part in parts)
 
 
 class UnfinishedError(SigdaskError):

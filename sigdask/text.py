@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 
@@ -228,6 +230,150 @@ def _is_harmless(c: str) -> bool:
 def _escape_character(c: str) -> str:
     units = c.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
+
+
+HIDDEN = "***"
+
+VISIBLE_PARAMETERS = frozenset(
+    {"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"}
+    | {"host", "hostaddr", "port", "dbname", "service", "passfile", "sslmode", "connect_timeout", "application_name"}
+)
+"""Names in a URL's query whose values are shown; any other may be a signature or a token."""
+
+ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""Schemes of URLs that are written `container@account`, which is no secret."""
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
+_URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
+_WRITTEN = re.compile(rf"{_SCHEME}://(?:(?!::{_SCHEME}://)[^\"'<>\s])*")
+_USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
+_QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
+_PUNCTUATION = ":;,.)"
+"""What may follow a URL in a sentence."""
+
+SHORTEST_SECRET = 4
+"""Least length of a secret that is looked for outside URLs; shorter ones are parts of words."""
+
+_SECRET_NAME = re.compile(
+    r"pass|pwd|secret|token|signature|credential|auth|jwt"
+    r"|(?:^|[^a-z])(?:sig|pw)(?=$|[^a-z])|(?:^|[^a-z]|api|access|account|private|ssl)key(?=$|[^a-z])",
+    re.IGNORECASE,
+)
+_SECRET_WITHIN = re.compile(rf"(?:{_SECRET_NAME.pattern})[\w.-]*=|//[^/]*@", re.IGNORECASE)
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is a URL rather than a path.
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.tsv"), is_url("simplecache::s3://bucket/a.tsv"), is_url("a=s3://b"), is_url("C:/a.tsv")
+    (True, True, False, False)
+    """
+    return _URL.match(text) is not None
+
+
+def is_web(scheme: str) -> bool:
+    """Return whether URLs of a scheme are web addresses, in which `?` always begins a query."""
+    return scheme.lower() in {"http", "https"}
+
+
+def split_query(url: str) -> tuple[str, str]:
+    """Return a URL without its query and fragment, and the text of these, which is "" if it has none.
+
+    Where a kind of URL has no queries `?` stands for a character, unless a name and `=` follow it.
+
+    Examples
+    --------
+    >>> split_query("https://host/a.tsv?token=1"), split_query("s3://bucket/run?.tsv")
+    (('https://host/a.tsv', '?token=1'), ('s3://bucket/run?.tsv', ''))
+    """
+    web = is_web(url.partition("://")[0].rpartition("::")[2])
+    mark = re.search(r"[?#]", url) if web else _QUERY.search(url)
+    return (url, "") if mark is None else (url[: mark.start()], url[mark.start() :])
+
+
+def has_password(url: str) -> bool:
+    """Return whether a URL names a user and a password.
+
+    Examples
+    --------
+    >>> has_password("s3://key:word@bucket/a.tsv"), has_password("s3://bucket/a:b@c.tsv")
+    (True, False)
+    """
+    user = _USER.match(split_query(url)[0].partition("://")[2])
+    return user is not None and ":" in user["user"]
+
+
+def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> str:
+    """Return a text with every user, password, signature and token in its URLs hidden.
+
+    Parameters
+    ----------
+    text : str
+        Any text, with or without URLs.
+    by_name : bool
+        Hide in queries only the values whose names say that they are secrets (`password`, `token`, `sig`, ...), for
+        texts whose URLs may be ids of items. Otherwise only values that are known to be harmless are shown.
+    values : iterable of str
+        Further secrets to hide wherever the text repeats them; those of less than four characters are not looked for.
+
+    Examples
+    --------
+    >>> redact("https://ann:pw@host/a.tsv?X-Amz-Signature=90ab&versionId=3#t=1")
+    'https://***@host/a.tsv?X-Amz-Signature=***&versionId=3#***'
+    >>> redact("zip://a.tsv::https://host/a.zip?90ab"), redact("abfs://runs@lab.dfs.core.windows.net/a.tsv")
+    ('zip://a.tsv::https://host/a.zip?***', 'abfs://runs@lab.dfs.core.windows.net/a.tsv')
+    >>> redact("postgresql://ann:pw@host/night?sslmode=require&p%61ssword=pw")
+    'postgresql://ann:***@host/night?sslmode=require&p%61ssword=***'
+    >>> redact("no item 'https://host/?title=3&api_key=90ab'", by_name=True)
+    "no item 'https://host/?title=3&api_key=***'"
+    """
+    for value in sorted({value for value in values if len(value) >= SHORTEST_SECRET}, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return _WRITTEN.sub(lambda match: _redact_url(match[0], by_name=by_name), text) if "://" in text else text
+
+
+def _redact_url(url: str, *, by_name: bool) -> str:
+    address, query = split_query(url.rstrip(_PUNCTUATION))
+    query, hash_, fragment = query.partition("#")
+    if by_name:
+        query, fragment = (_redact_named(part) for part in (query, fragment))
+    else:
+        parameters = "&".join(map(_redact_parameter, re.split("[&;]", query[1:]))) if query else ""
+        query, fragment = query[:1] + parameters, HIDDEN if fragment else ""
+    return f"{_redact_user(address)}{query}{hash_}{fragment}{url[len(url.rstrip(_PUNCTUATION)) :]}"
+
+
+def _redact_user(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    user = _USER.match(rest)
+    if user is None:
+        return address
+    if scheme.lower().startswith("postgres"):  # the user's name is no secret, and a password may hold any character
+        account, _, host = rest.rpartition("@")
+        name, colon, _ = account.partition(":")
+        return f"{scheme}://{name}{f':{HIDDEN}' if colon else ''}@{host}"
+    is_account = scheme.lower() in ACCOUNT_SCHEMES and ":" not in user["user"]
+    return address if is_account else f"{scheme}://{HIDDEN}@{rest[user.end() :]}"
+
+
+def _redact_parameter(text: str) -> str:
+    name, equals, value = text.partition("=")
+    if not equals:
+        return HIDDEN if text else ""
+    is_shown = name.lower() in VISIBLE_PARAMETERS and not _SECRET_WITHIN.search(unquote(value))
+    return text if is_shown else f"{name}={HIDDEN}"
+
+
+def _redact_named(parameters: str) -> str:
+    """Return the parameters of a query with the values hidden whose names, or names within, are those of secrets."""
+    parts = []
+    for part in parameters.split("&"):
+        name, equals, value = part.partition("=")
+        is_secret = _SECRET_NAME.search(unquote(name)) or _SECRET_WITHIN.search(unquote(value))
+        parts.append(f"{name}={HIDDEN}" if equals and is_secret else part)
+    return "&".join(parts)
 
 
 def value_from_json(kind: Any, value: Any) -> Any:

@@ -31,7 +31,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
 from sigdask.execution.clusters import settings as monitoring
-from sigdask.io import as_path, is_url
+from sigdask.io import as_path
 from sigdask.metrics import check_name
 from sigdask.options import (
     ReadingOptions,
@@ -47,7 +47,7 @@ from sigdask.report.terminal import render, select_warnings
 from sigdask.results.export import iter_csv
 from sigdask.results.fields import read_schema
 from sigdask.statistics import classical
-from sigdask.text import format_count
+from sigdask.text import format_count, is_url
 
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails

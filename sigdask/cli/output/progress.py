@@ -16,9 +16,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from sigdask.cli.output.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
 from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
-from sigdask.io import is_present, is_url
+from sigdask.io import is_present
 from sigdask.metrics.extraction.parts import ExtractionLog
-from sigdask.text import format_count, format_duration
+from sigdask.text import format_count, format_duration, is_url
 
 if TYPE_CHECKING:
     from sigdask.execution.run import WorkEstimate

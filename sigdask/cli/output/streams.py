@@ -23,7 +23,7 @@ import click
 
 from sigdask.errors import SeveralError
 from sigdask.report.layout import COLUMN_GAP, wrap_lines
-from sigdask.text import as_json, escape_json, make_printable
+from sigdask.text import as_json, escape_json, make_printable, redact
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""
@@ -195,7 +195,7 @@ class LogLines(logging.Formatter):
         """Return a record as one line, or as a line for each of several errors; line breaks in names are escaped."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
         parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
-        text = "\n".join(map(make_printable, parts))
+        text = redact("\n".join(map(make_printable, parts)), by_name=True)
         return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
 
 
@@ -211,7 +211,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
-        return escape_json(as_json({**entry, **extra}, lines=False, default=str))
+        return redact(escape_json(as_json({**entry, **extra}, lines=False, default=str)), by_name=True)
 
 
 class Stderr(logging.Handler):

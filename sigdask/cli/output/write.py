@@ -17,7 +17,7 @@ import click
 from sigdask.cli.declared.options import FIGURE_FORMATS
 from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, build_extra_error
-from sigdask.io import describe_url_error, is_url, redact
+from sigdask.io import describe_url_error
 from sigdask.report import files
 from sigdask.report.files import write_parts, write_whole_text
 from sigdask.report.page import write_page
@@ -28,7 +28,7 @@ from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
 from sigdask.results.export import import_pyarrow
-from sigdask.text import escape_json, format_count, format_list, make_printable
+from sigdask.text import escape_json, format_count, format_list, is_url, make_printable, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
-from sigdask.io import as_path, is_present, is_url, redact
+from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
+from sigdask.text import is_url, redact
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, SeveralError
-from sigdask.io import redact
 from sigdask.nightly.plan.keys import PlanKeys
+from sigdask.text import redact
 
 PlanKey = tuple[str | int, ...]
 

@@ -12,8 +12,9 @@ from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
 from sigdask.formats.samples.files import are_one_system, list_logs
-from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, is_url, match_pattern, redact
+from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, match_pattern
 from sigdask.nightly.plan.errors import escape_text, format_value
+from sigdask.text import is_url, redact
 
 SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")

@@ -13,7 +13,7 @@ import sqlite3
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, build_extra_error
 from sigdask.nightly.store.migrations import check_version, migrate, read_version
+from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
@@ -72,7 +73,7 @@ class Database:
     Attributes
     ----------
     where : str
-        The file, or the URL without its password.
+        The file, or the URL without its secrets.
     location : str
         What opens it again: the file, or the whole URL; never shown.
     notes : tuple of str
@@ -84,6 +85,7 @@ class Database:
         self.where = _describe_url(engine.url)
         self.location = self.where if self.is_sqlite else engine.url.render_as_string(hide_password=False)
         self.notes = notes
+        self._secrets = _list_secrets(engine.url)
 
     @property
     def is_sqlite(self) -> bool:
@@ -93,7 +95,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Commit all statements, or none if one fails."""
-        with translate_errors(self.where), self.engine.begin() as connection:
+        with translate_errors(self.where, self._secrets), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -197,7 +199,8 @@ def parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
-        raise InputError(f"store {text!r}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
+        shown = f"{text.partition('://')[0]}://{HIDDEN}"  # where the password is nobody knows
+        raise InputError(f"store {shown}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() not in {"sqlite", "postgresql"}:
@@ -205,23 +208,25 @@ def parse_url(text: str) -> URL:
             f"store {_describe_url(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql"
         )
     if url.get_backend_name() == "sqlite" and not url.database:
-        raise InputError(f"store {text!r}: no file named; expected sqlite:///PATH")
+        raise InputError(f"store {redact(text)!r}: no file named; expected sqlite:///PATH")
+    if "@" in (url.host or ""):
+        raise InputError(f"store {_describe_url(url)}: the password holds @; write it as %40, or keep it in ~/.pgpass")
     return url
 
 
 @contextmanager
-def translate_errors(where: str) -> Iterator[None]:
-    """Turn database errors into errors that say what to do."""
+def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None]:
+    """Turn database errors into errors that say what to do, with the secrets hidden that they repeat."""
     try:
         yield
     except DamagedError as error:
         raise error.with_store(where) from None
     except exc.DBAPIError as error:
-        raise _convert_error(where, error) from None
+        raise _convert_error(where, error, secrets) from None
     except (exc.NoSuchColumnError, UnicodeDecodeError) as error:
         raise DamagedError([_get_first_line(error)], where) from None
     except exc.SQLAlchemyError as error:
-        raise StoreError(f"store {where}: {_get_first_line(error)}") from None
+        raise StoreError(f"store {where}: {_get_first_line(error, secrets)}") from None
 
 
 REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -258,8 +263,8 @@ DAMAGE_WORDS = (
 """Words of a database's error that only a store has which is not as it was made."""
 
 
-def _convert_error(where: str, error: exc.DBAPIError) -> SigdaskError:
-    words = _get_first_line(error.orig if error.orig is not None else error)
+def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
+    words = _get_first_line(error.orig if error.orig is not None else error, secrets)
     if (fault := _describe_damage(where, words)) is not None:
         return DamagedError([fault], where)
     if "not a database" in words:
@@ -314,17 +319,27 @@ def find_file_fault(path: Path) -> str | None:
     return None
 
 
-def _get_first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _get_first_line(error: BaseException, secrets: Collection[str] = ()) -> str:
+    return redact((str(error).strip().splitlines() or [type(error).__name__])[0], values=secrets)
 
 
 def describe_location(text: str) -> str:
-    """Return a store's file, or its URL without the password."""
+    """Return a store's file, or its URL without secrets."""
     return _describe_url(parse_url(text))
 
 
 def _describe_url(url: URL) -> str:
-    return url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return redact(url.render_as_string(hide_password=False).replace(" ", "%20"))
+
+
+def _list_secrets(url: URL) -> frozenset[str]:
+    """Return what a server's or driver's message must not repeat: the password, and values of the query."""
+    hidden = [(name, value) for name, value in url.normalized_query.items() if name.lower() not in VISIBLE_PARAMETERS]
+    values = [value for _, several in hidden for value in several]
+    settings = [word.rpartition("=")[2] for value in values for word in value.split()]  # options=-c name=value
+    return frozenset(filter(None, [str(url.password or ""), *values, *settings]))
 
 
 def _create_engine(url: URL, begin: str) -> Engine:

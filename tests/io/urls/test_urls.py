@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import logging
 import os
 import pickle
 import sys
@@ -10,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sigdask.cli.output.streams import JsonLines, LogLines
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, parse_source, read
-from sigdask.io import RemotePath, as_path, find_common_folder, redact
+from sigdask.io import RemotePath, as_path, find_common_folder
+from sigdask.text import redact
 
 HEAD = "id,a,b\n"
 ROWS = "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(30))
@@ -49,6 +52,10 @@ def check_same_counts(counts, expected):
         ("zip://a.tsv::https://u:p@host/a.zip?t=1", "zip://a.tsv::https://***@host/a.zip?t=***"),
         ("simplecache::sftp://u:p@host/a.tsv", "simplecache::sftp://***@host/a.tsv"),
         ("a = 'https://u:p@h/a?k=v' and \"ftp://u:p@h/b\"", "a = 'https://***@h/a?k=***' and \"ftp://***@h/b\""),
+        ("postgresql://ann:p@s/s?w:rd@host:5432/night?sslmode=require", "postgresql://ann:***@host:5432/night?sslmode=require"),
+        ("postgresql+psycopg://ann@host/night?P%61ssword=x&options=-c%20a%3Db", "postgresql+psycopg://ann@host/night?P%61ssword=***&options=***"),
+        ("https://h/a?file=https%3A%2F%2Fu%3Apw%40h%2Fb&path=b?token=x", "https://h/a?file=***&path=***"),
+        ("store https://h/a?v=x: no answer (see https://h/b?v=x).", "store https://h/a?v=***: no answer (see https://h/b?v=***)."),
         ("s3://bucket/run?.tsv", "s3://bucket/run?.tsv"),
         ("runs/a.tsv?x=1", "runs/a.tsv?x=1"),
     ],
@@ -56,6 +63,28 @@ def check_same_counts(counts, expected):
 def test_what_may_be_secret_in_a_url_is_hidden_and_nothing_else(url, written):
     assert redact(url) == written
     assert redact(written) == written
+
+
+@pytest.mark.parametrize(
+    ("message", "written"),
+    [
+        ("no item 'https://h/w?title=A;b&monkey=1&design=2#part'", "no item 'https://h/w?title=A;b&monkey=1&design=2#part'"),
+        ("no item 'https://u:pw@h/w?id=3'", "no item 'https://***@h/w?id=3'"),
+        *((f"at https://h/?id=3&{name}=x7;y: bad", f"at https://h/?id=3&{name}=***: bad")
+          for name in ("password", "PASSWD", "pwd", "access_token", "Key", "api_key", "sig", "X-Amz-Signature", "clientSecret",
+                       "p%61ss", "%74oken")),
+        ("at https://h/?options=-c%20password%3Dx7", "at https://h/?options=***"),
+        ("at https://h/?a=b;sig=x7#access_token=x7", "at https://h/?a=***#access_token=***"),
+    ],
+)  # fmt: skip
+def test_errors_and_log_lines_hide_what_is_named_a_secret_and_keep_urls_that_are_ids(message, written):
+    assert str(InputError(message)) == written
+    assert str(InputError(written)) == written
+    for formatter in (LogLines(), JsonLines()):
+        line = formatter.format(
+            logging.makeLogRecord({"msg": message, "levelno": 20, "levelname": "INFO", "created": 0})
+        )
+        assert written in line.replace("\n  ", " ")
 
 
 def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memory, tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from command import call_sigdask
 from nights import write_plan
-from servers import start_postgres
+from servers import PASSWORD, start_postgres
 from sqlalchemy import text
 
 from sigdask.api import compare
@@ -505,6 +505,12 @@ def test_a_store_of_a_newer_version_is_refused(where):
         ("nowhere/x.sqlite", "its folder does not exist"),
         ("postgresql+psycopg://u:secret@127.0.0.1:1/x", "cannot be reached"),
         ("://", "not a URL"),
+        ("postgresql://u:secret@[::1/x", "not a URL"),
+        ("postgresql://u@127.0.0.1:secret/x", "not a URL"),
+        ("postgresql://u:pass@secret@127.0.0.1:1/x", "the password holds @; write it as %40"),
+        ("postgresql://u:a secret'@127.0.0.1:1/x", "cannot be reached"),
+        ("postgresql://u@127.0.0.1:1/x?password=a secret&P%41SSFILE=secret", "invalid connection option"),
+        ("postgresql://u@127.0.0.1:1/x?sslpassword=secret", "cannot be reached"),
     ],
 )
 def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name, found):
@@ -597,6 +603,35 @@ def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server,
     output = "".join(run.stdout + run.stderr for run in results)
     assert "sec:ret" not in output
     assert quote("sec:ret/%@word", safe="") not in output
+
+
+def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path):
+    path = write_plan(tmp_path, sets=1, systems=2, trials=500, settings='[report]\njson = "r.json"\nhtml = "r.html"')
+    url = f"postgresql://sigdask@127.0.0.1:{server.port}/postgres?password={quote(PASSWORD, safe='')}"
+    runs = [call_sigdask("--log-json", "run", path, "--store", url, cwd=tmp_path),
+            call_sigdask("status", path, "--store", url, cwd=tmp_path),
+            call_sigdask("store", "check", url, cwd=tmp_path),
+            call_sigdask("run", path, "--store", f"{url}&options=-c%20a%3Dhush", cwd=tmp_path),
+            call_sigdask("run", path, "--store", f"{url}&options=hushhush", cwd=tmp_path),
+            call_sigdask("run", path, f"{url}&token=hush", cwd=tmp_path)]  # fmt: skip
+    assert [run.returncode for run in runs] == [0, 0, 0, 3, 3, 2], [run.stderr for run in runs]
+    assert "password=***" in runs[3].stderr
+    texts = [run.stdout + run.stderr for run in runs] + [file.read_text() for file in tmp_path.glob("r.*")]
+    assert len(texts) == 8
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), "hush"):
+        assert not any(secret in words for words in texts)
+
+
+def test_a_store_is_found_by_a_service_file_and_its_password_in_a_password_file(server, tmp_path, monkeypatch):
+    service, passwords = tmp_path / "service.conf", tmp_path / "pgpass"
+    service.write_text(f"[night]\nhost=127.0.0.1\nport={server.port}\ndbname=postgres\nuser=sigdask\n")
+    passwords.touch(0o600)
+    passwords.write_text(f"127.0.0.1:{server.port}:*:sigdask:{PASSWORD.replace(':', chr(92) + ':')}\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(service))
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    db = open_to_write("postgresql://?service=night")
+    assert db.where == "postgresql+psycopg://?service=night"
+    db.close()
 
 
 def test_a_wrong_password_is_said_to_be_one(server):
