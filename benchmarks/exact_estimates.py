@@ -1,4 +1,4 @@
-"""Compare estimated with measured CPU seconds of exact p-values: `python -m benchmarks.exact_estimates`.
+"""Compare estimated with measured CPU seconds of exact p-values and plans: `python -m benchmarks.exact_estimates`.
 
 A line a method and problem: the estimate, the time that the process took, and their ratio. The constants of
 `sigdask.statistics.exact.result.COSTS` come from these. Only ways of 0.02 to `MAX_SECONDS` estimated seconds are tried.
@@ -6,10 +6,13 @@ A line a method and problem: the estimate, the time that the process took, and t
 
 from __future__ import annotations
 
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
+YEH = Path(__file__).parents[1] / "sigdask" / "examples" / "yeh2000.tsv"
 MIN_SECONDS, MAX_SECONDS, MAX_BYTES = 0.02, 30.0, 2 * 10**9
 
 
@@ -35,8 +38,30 @@ def iter_problems():
         )
 
 
+def measure_plan(trials: int) -> tuple[float, float]:
+    """Return the estimated and the measured CPU seconds of a plan that compares the systems of Yeh's example."""
+    from sigdask.api import compare_all
+    from sigdask.nightly.plan.load import load_plan
+    from sigdask.nightly.run.estimate import estimate_costs
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.toml"
+        path.write_text(
+            f'cluster = "none"\nmethod = "randomization"\ntrials = {trials}\n'
+            f'[[test_set]]\nname = "yeh"\nsystems = "{YEH}"\n'
+        )
+        plan = load_plan(path)
+        estimated = estimate_costs(plan)[0].seconds
+        counts = plan.test_sets[0].read()
+    options = {"metrics": counts.suggested, "method": "randomization", "cluster": "none"}
+    compare_all(counts, trials=1000, **options)
+    start = time.process_time()
+    compare_all(counts, trials=trials, **options)
+    return estimated, time.process_time() - start
+
+
 def main() -> None:
-    """Print a line for each problem and method."""
+    """Print a line for each problem and method, and for each plan."""
     from sigdask.statistics.exact import iter_methods, solve
 
     compiled = set()
@@ -50,9 +75,14 @@ def main() -> None:
             start = time.process_time()
             solve(problem, method)
             seconds = time.process_time() - start
-            print(
-                f"{method.method:20} {name:32} {method.seconds:8.2f} s {seconds:8.2f} s  x {method.seconds / seconds:.2f}"
-            )
+            print_line(method.method, name, method.seconds, seconds)
+    for trials in (10**6, 10**7, 10**8):
+        print_line("plan", f"{trials:,} trials", *measure_plan(trials))
+
+
+def print_line(method: str, problem: str, estimated: float, measured: float) -> None:
+    """Print the estimated and the measured seconds and their ratio."""
+    print(f"{method:20} {problem:32} {estimated:8.2f} s {measured:8.2f} s  x {estimated / measured:.2f}")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,9 @@ TIMEOUT_MILLISECONDS = 60_000
 
 VIEWPORT_HEIGHT = 800
 
+WAIT_FOR_TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Tables draw their rows again in the first frame, so that a press before it may meet what then moves away."""
+
 
 @contextmanager
 def start_browser():
@@ -31,7 +34,9 @@ def start_browser():
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed (apt-get install chromium)")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-smooth-scrolling"]
+        )
         try:
             yield browser
         finally:
@@ -55,6 +60,8 @@ def open_page(browser, file: Path, *, width: int = 1280, dark: bool = False, scr
         page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
+        if script:
+            page.evaluate(WAIT_FOR_TWO_FRAMES)
         yield page
         assert messages == []
         assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
