@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from sigdask.counts import Counts
@@ -176,10 +176,12 @@ def _list_score_columns(counts: Counts) -> list[str]:
     return [field[6:-1] for field in counts.fields if field.startswith("score[")]
 
 
-def _match_case(name: str, known_names: Iterable[str]) -> str | None:
+def _match_case(name: str, known_names: Collection[str]) -> str | None:
     """Return the known name that equals a name; if none is identical, one that differs only in case."""
-    matches = [candidate for candidate in known_names if candidate.casefold() == name.casefold()]
-    return name if name in matches else matches[0] if matches else None
+    if name in known_names:
+        return name
+    folded_name = name.casefold()
+    return next((candidate for candidate in known_names if candidate.casefold() == folded_name), None)
 
 
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:

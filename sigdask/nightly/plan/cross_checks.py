@@ -13,7 +13,7 @@ from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.nightly.gate import NotWorse, Rule
-from sigdask.nightly.plan.errors import PlanKey, format_value, suggest_nearest
+from sigdask.nightly.plan.errors import MOST_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan, TestSet
 from sigdask.statistics.stopping import ConfidenceSequence
 
@@ -26,9 +26,11 @@ def check_comparisons(test_set: TestSet, own: Container[str], key: PlanKey, comp
     metrics_key: PlanKey = (*key, "metrics") if "metrics" in own else ("metrics",)
     for name in test_set.metrics:
         _check_metric(name, metrics_key, complain)
-    for k, name in enumerate(test_set.metrics):
-        if name.casefold() in map(str.casefold, test_set.metrics[:k]):
+    folded_names: set[str] = set()
+    for name in test_set.metrics:
+        if name.casefold() in folded_names:
             complain(metrics_key, f"{format_value(name)} stands twice")
+        folded_names.add(name.casefold())
     _check_pairs(test_set, (*key, "pairs") if "pairs" in own else ("pairs",), complain)
 
 
@@ -140,13 +142,12 @@ def _iter_outputs(plan: Plan) -> Iterator[tuple[PlanKey, Path]]:
 
 
 def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> None:
-    names = [test_set.name for test_set in plan.test_sets]
-    for name in rule.test_sets:
-        if name not in names:
-            complain(
-                (*key, "test_sets"), f"no test set {format_value(name)}; {suggest_nearest(name, names, 'test sets')}"
-            )
-    covered = [t for t in plan.test_sets if not rule.test_sets or t.name in rule.test_sets]
+    names = {test_set.name: None for test_set in plan.test_sets}
+    for number, name in enumerate(name for name in rule.test_sets if name not in names):
+        hint = suggest_nearest(name, [*names], "test sets") if number < MOST_SHOWN else "there are others"
+        complain((*key, "test_sets"), f"no test set {format_value(name)}; {hint}")
+    covered_names = {*rule.test_sets} or names
+    covered = [t for t in plan.test_sets if t.name in covered_names]
     counted_metrics = sorted({name for t in covered for name in t.metrics})
     for name in rule.metrics:
         if all(t.metrics for t in covered) and name.casefold() not in map(str.casefold, counted_metrics):

@@ -13,6 +13,7 @@ import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +331,7 @@ def _describe_unknown(key: PlanKey, data: Mapping[str, Any]) -> str:
     return f"unknown key; {suggest_nearest(name, known_keys, 'keys')}"
 
 
+@cache
 def _find_home(name: str) -> str | None:
     """Return text on the table that a misplaced key belongs to, or None unless exactly one table has such a key."""
     if name in _get_annotations(PlanKeys):
@@ -352,6 +354,7 @@ def _list_tables(key: PlanKey) -> list[type]:
     return tables
 
 
+@cache
 def _get_annotations(table: type) -> dict[str, Any]:
     return typing.get_type_hints(table, include_extras=True)
 

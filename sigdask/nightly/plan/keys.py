@@ -28,6 +28,8 @@ from sigdask.options import (
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 LARGEST_SEED = 2**63 - 1
+MOST_ENTRIES = 100_000
+"""Test sets, lists of candidates or tests of independence that a plan may have."""
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Seconds = Annotated[float, Field(strict=True)]
@@ -351,10 +353,16 @@ class GateKeys:
 class PlanKeys:
     """A sigdask plan: what a night evaluates."""
 
-    test_set: Annotated[tuple[TestSetKeys, ...], Field(min_length=1, description="The test sets.")] = ()
-    rankings: Annotated[tuple[RankingsKeys, ...], Field(description="Lists of candidates that measures rank.")] = ()
+    test_set: Annotated[
+        tuple[TestSetKeys, ...], Field(min_length=1, max_length=MOST_ENTRIES, description="The test sets.")
+    ] = ()
+    rankings: Annotated[
+        tuple[RankingsKeys, ...],
+        Field(max_length=MOST_ENTRIES, description="Lists of candidates that measures rank."),
+    ] = ()
     independence: Annotated[
-        tuple[IndependenceKeys, ...], Field(description="Labellings that are tested for independence of another.")
+        tuple[IndependenceKeys, ...],
+        Field(max_length=MOST_ENTRIES, description="Labellings that are tested for independence of another."),
     ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"

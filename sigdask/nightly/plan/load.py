@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation, find_key_lines
-from sigdask.nightly.plan.keys import PlanKeys
+from sigdask.nightly.plan.keys import MOST_ENTRIES, PlanKeys
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
 from sigdask.options import rename_error_options
@@ -46,6 +46,7 @@ def load_plan(path: Path | str) -> Plan:
     text = read_text(file, EXPECTED)
     _check_name(file.absolute())
     data = parse_toml(text, file)
+    _check_sizes(data, file)
     complaints: list[Complaint] = []
     validated = _validate_keys(data, complaints)
     plan = resolve_plan(validated[0], file.absolute(), complaints, validated[1]) if validated is not None else None
@@ -91,6 +92,15 @@ def _check_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise InputError(f"{str(path)!r}: the name of a plan or of its folder is not UTF-8; rename it") from None
+
+
+def _check_sizes(data: dict[str, Any], path: Path) -> None:
+    """Raise if a plan has more test sets than it may, before time is spent on each."""
+    for key in EVALUATED:
+        if isinstance(data.get(key), list) and len(data[key]) > MOST_ENTRIES:
+            raise InputError(
+                f"{path}: {len(data[key]):,} entries of [[{key}]], at most {MOST_ENTRIES:,}; split it into several plans"
+            )
 
 
 def _check_local(path: Path | str) -> Path:

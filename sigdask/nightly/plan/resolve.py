@@ -200,7 +200,7 @@ def _find_sources(
 
 def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation) -> Iterator[RankedCandidates]:
     """Yield the candidate lists of a plan; invalid ones are complained about and left out."""
-    names = [entry.name for entry in keys.test_set]
+    names = {entry.name for entry in keys.test_set}
     for number, entry in enumerate(keys.rankings):
         key: PlanKey = ("rankings", number)
         _check_name(entry.name, names, location, key)
@@ -216,18 +216,18 @@ def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanL
             yield RankedCandidates(entry.name, path, CandidateColumns(**columns), spec)
 
 
-def _check_name(name: str, names: list[str], location: _PlanLocation, key: PlanKey) -> None:
+def _check_name(name: str, names: set[str], location: _PlanLocation, key: PlanKey) -> None:
     """Complain about a name that is among others, to which it is added."""
     if name in names:
         location.complain((*key, "name"), f"found {format_value(name)} twice, expected a name of its own")
-    names.append(name)
+    names.add(name)
 
 
 def _iter_independence_tests(
     keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation
 ) -> Iterator[TestedLabels]:
     """Yield the tests of independence of a plan; invalid ones are complained about and left out."""
-    names = [*(entry.name for entry in keys.test_set), *(entry.name for entry in keys.rankings)]
+    names = {entry.name for entry in (*keys.test_set, *keys.rankings)}
     for number, entry in enumerate(keys.independence):
         key: PlanKey = ("independence", number)
         _check_name(entry.name, names, location, key)

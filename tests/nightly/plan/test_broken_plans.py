@@ -5,6 +5,7 @@ import datetime as dt
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -239,6 +240,49 @@ def test_the_program_ends_with_status_2_and_one_message(folder):
     assert result.returncode == 2
     assert result.stderr == 'sigdask: error: plan.toml, line 6: trials: found "many", expected a whole number\n'
     assert result.stdout == ""
+
+
+N_LARGE = 20_000
+LARGE_PLANS = {
+    "valid": (
+        '[gate]\nrules = [{ rule = "not-worse", test_sets = ["' + '", "'.join(map(str, range(N_LARGE))) + '"] }]\n',
+        '[[test_set]]\nname = "{}"\nsystems = "long.csv"\npairs = {{ baseline = "base" }}\n',
+        None,
+    ),
+    "empty": ("", "[[test_set]]\n", r": 40000 errors\n  line 1: test_set\[0\].name: missing"),
+}
+
+
+@pytest.mark.parametrize("kind", LARGE_PLANS)
+def test_a_plan_of_20_000_test_sets_is_validated_in_five_seconds(kind, folder):
+    start, test_set, problem = LARGE_PLANS[kind]
+    (folder / "plan.toml").write_text(start + "".join(map(test_set.format, range(N_LARGE))))
+    before = time.process_time()
+    if problem is None:
+        assert len(load_plan(folder / "plan.toml").test_sets) == N_LARGE
+    else:
+        with pytest.raises(InputError, match=problem):
+            load_plan(folder / "plan.toml")
+    assert time.process_time() - before < 5
+
+
+def test_a_rule_may_name_many_unknown_test_sets(folder):
+    names = ", ".join(f'"x{k}"' for k in range(N_LARGE))
+    (folder / "plan.toml").write_text(
+        f'[gate]\nrules = [{{ rule = "not-worse", test_sets = [{names}] }}]\n'
+        + "".join(f'[[test_set]]\nname = "{k}"\nsystems = "long.csv"\n' for k in range(1000))
+    )
+    before = time.process_time()
+    with pytest.raises(InputError, match=r': 20000 errors\n  line 2: gate.* no test set "x0"; test sets: 0, 1, 10, '):
+        load_plan(folder / "plan.toml")
+    assert time.process_time() - before < 5
+
+
+@pytest.mark.parametrize("table", ["test_set", "rankings", "independence"])
+def test_a_plan_of_more_than_100_000_entries_is_refused_at_once(table, folder):
+    (folder / "plan.toml").write_text(f"[[{table}]]\n" * 100_001)
+    with pytest.raises(InputError, match=rf"plan.toml: 100,001 entries of \[\[{table}\]\], at most 100,000; split it"):
+        load_plan(folder / "plan.toml")
 
 
 VALUES = st.recursive(
