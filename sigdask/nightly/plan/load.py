@@ -98,9 +98,8 @@ def _check_sizes(data: dict[str, Any], path: Path) -> None:
     """Raise if a plan has more test sets than it may, before time is spent on each."""
     for key in EVALUATED:
         if isinstance(data.get(key), list) and len(data[key]) > MOST_ENTRIES:
-            raise InputError(
-                f"{path}: {len(data[key]):,} entries of [[{key}]], at most {MOST_ENTRIES:,}; split it into several plans"
-            )
+            n_entries = f"{len(data[key]):,} entries of [[{key}]]"
+            raise InputError(f"{path}: {n_entries}, at most {MOST_ENTRIES:,}; split it into several plans")
 
 
 def _check_local(path: Path | str) -> Path:
