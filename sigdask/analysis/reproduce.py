@@ -1,4 +1,4 @@
-"""Reproduction of recorded results: find their data by digest, compute them again, and compare the numbers.
+"""Reproduction of recorded results: find their data by digest, compute them again, and compare every field.
 
 Recorded results are read from signatures or from the JSON and CSV files that `compare` and plans write. What compares
 is given (`sigdask.compare_all`, on any cluster). The data are looked at by comparing with a single trial, which counts
@@ -10,24 +10,41 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats.reading.files import open_text
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
+from sigdask.randomization.panels import outputs, sums
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import format_kinds
+from sigdask.results import fields
+from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
 from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.export import list_csv_rows
+from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
 from sigdask.results.record import Result
-from sigdask.results.signature import DECISION, EXACT, TRIALS, Signature
+from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
+from sigdask.results.table import Table
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 from sigdask.text import format_list
 
-INTEGERS = ("n_items", "n_units", "n_discordant", "n_trials", "n_extreme")
-REALS = ("score_a", "score_b", "difference", "p_value", "p_adjusted")
-"""Of a result, what is held against what is found again."""
+REQUIRED_FIELDS = (
+    "n_items", "n_units", "n_discordant", "n_trials", "n_extreme", "score_a", "score_b", "difference", "p_value",
+    "p_adjusted",
+)  # fmt: skip
+"""Fields that are compared even where a record lacks them: every version wrote them."""
+
+MAX_JSON_DEPTH = 50
+"""Lists and objects inside each other in a file of results, which has five at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +55,76 @@ class RecordedResult:
     ----------
     signature : Signature
         By what it is found again.
-    a, b : str
-        What its systems were called; empty where a signature is all there is.
-    values : mapping of str to number
-        What was found, by the names of JSON; None where there is none.
-    assumptions : str or None
-        Kinds of doubts that the units gave; None where an earlier version wrote none.
+    values : mapping of str to value
+        The recorded row, by keys of JSON or columns of CSV; empty where a signature is all there is.
     """
 
     signature: Signature
-    a: str = ""
-    b: str = ""
-    values: Mapping[str, float | None] = field(default_factory=dict)
-    assumptions: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two systems were called; empty without a recorded row."""
+        return str(self.values.get("a", "")), str(self.values.get("b", ""))
 
     @property
     def label(self) -> str:
         """Name of the result in messages: test set, subset, metric and systems."""
-        signature = self.signature
+        signature, (a, b) = self.signature, self.names
         parts = [signature.test_set] if signature.test_set else []
         parts += [f"{signature.subset[0]} {signature.subset[1]}"] if signature.subset else []
-        pair = f" of {self.a} and {self.b}" if self.a or self.b else ""
+        pair = f" of {a} and {b}" if a or b else ""
         return f"{', '.join([*parts, signature.metric])}{pair}"
 
 
-def read(path: Path) -> list[RecordedResult]:
+@dataclass(frozen=True, slots=True)
+class RecordedResults:
+    """The recorded results of a signature or of a file.
+
+    Attributes
+    ----------
+    results : tuple of RecordedResult
+        The results to reproduce.
+    document : mapping of str to value
+        What the JSON says beside the results; empty for CSV files and signatures.
+    other_sets : tuple of str
+        Test sets in the same file that are not to be reproduced.
+    """
+
+    results: tuple[RecordedResult, ...]
+    document: Mapping[str, Any] = field(default_factory=dict)
+    other_sets: tuple[str, ...] = ()
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether the results are rows of a CSV file."""
+        return not self.document and bool(self.results[0].values)
+
+    @property
+    def test_sets(self) -> list[str]:
+        """Names of the test sets."""
+        return [*dict.fromkeys(result.signature.test_set for result in self.results)]
+
+    def select_test_set(self, name: str) -> RecordedResults:
+        """Return the results of one test set alone."""
+        others = tuple(other for other in self.test_sets if other != name)
+        results = tuple(result for result in self.results if result.signature.test_set == name)
+        return RecordedResults(results, self.document, others)
+
+    def find_values(self, key: str) -> list[Any]:
+        """Return the values that results have of a field, without null and the empty cells of CSV."""
+        values = (result.values.get(key) for result in self.results)
+        return [value for value in values if value is not None and value != ""]
+
+    def find_members(self, key: str, member: str) -> list[Any]:
+        """Return the values of a member of a field that is an object or a list of objects."""
+        values = self.find_values(key)
+        objects = [item for value in values for item in (value if isinstance(value, list) else [value])]
+        members = (item.get(member) for item in objects if isinstance(item, dict))
+        return [value for value in members if isinstance(value, str | int | float)]
+
+
+def read(path: Path) -> RecordedResults:
     """Return the recorded results in a JSON or CSV file.
 
     Raises
@@ -71,10 +133,12 @@ def read(path: Path) -> list[RecordedResult]:
         It cannot be read, is neither, or holds results without signatures.
     """
     text = _read_text(path)
-    rows = _parse_json(path, text)["results"] if text.lstrip().startswith("{") else _parse_csv(path, text)
+    document = _parse_json(path, text) if text.lstrip().startswith("{") else {"results": _parse_csv(path, text)}
+    rows = document["results"]
     if not rows:
         raise InputError(f"{path}: holds no results")
-    return [_build_result(path, number, row) for number, row in enumerate(rows, 1)]
+    results = tuple(_build_result(path, number, row) for number, row in enumerate(rows, 1))
+    return RecordedResults(results, {key: value for key, value in document.items() if key != "results"})
 
 
 def read_json_results(path: Path) -> Mapping[str, Any]:
@@ -83,12 +147,8 @@ def read_json_results(path: Path) -> Mapping[str, Any]:
 
 
 def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error})") from None
+    with open_text(path) as file:
+        return file.read()
 
 
 def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
@@ -96,14 +156,39 @@ def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: is no JSON ({error.msg})") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"{path}: is no JSON of results ({error})") from None
+    except RecursionError:
+        raise _build_depth_error(path) from None
+    _check_depth(path, document)
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
     return {**document, "results": rows}
 
 
+def _check_depth(path: Path, document: Any) -> None:
+    """Raise if lists and objects are nested deeper than those of any file of results."""
+    level = [document]
+    for _ in range(MAX_JSON_DEPTH):
+        containers = (value for value in level if isinstance(value, list | dict))
+        level = [item for value in containers for item in (value.values() if isinstance(value, dict) else value)]
+    if any(isinstance(value, list | dict) for value in level):
+        raise _build_depth_error(path)
+
+
+def _build_depth_error(path: Path) -> InputError:
+    return InputError(
+        f"{path}: lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that "
+        "`sigdask compare --json` writes"
+    )
+
+
 def _parse_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
-    rows = [*csv.DictReader(text.splitlines())]
+    try:
+        rows = [*csv.DictReader(text.splitlines(), restkey="", restval="")]
+    except csv.Error as error:
+        raise InputError(f"{path}: is no CSV ({error})") from None
     if rows and "test_signature" not in rows[0]:
         raise InputError(
             f"{path}: has no column test_signature; expected what `sigdask compare --json` or --csv writes"
@@ -115,28 +200,15 @@ def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedRe
     if not row.get("test_signature"):
         raise InputError(f"{path}, result {number}: has no test_signature, which this version of sigdask writes")
     try:
-        signature = Signature.parse(row["test_signature"])
-        values = {**_parse_numbers(row, INTEGERS, int), **_parse_numbers(row, REALS, float)}
-    except (InputError, ValueError, TypeError) as error:
+        return RecordedResult(Signature.parse(str(row["test_signature"])), row)
+    except InputError as error:
         raise InputError(f"{path}, result {number}: {error}") from None
-    return RecordedResult(signature, str(row.get("a", "")), str(row.get("b", "")), values, _get_assumptions(row))
-
-
-def _get_assumptions(row: Mapping[str, Any]) -> str | None:
-    recorded = row.get("assumptions")
-    return (
-        recorded if recorded is None or isinstance(recorded, str) else format_kinds(doubt["kind"] for doubt in recorded)
-    )
-
-
-def _parse_numbers(row: Mapping[str, Any], names: Iterable[str], kind: type[int | float]) -> dict[str, float | None]:
-    return {name: None if row.get(name) in {None, ""} else kind(row[name]) for name in names}
 
 
 Compare = Callable[..., ComparisonResults]
 
 TOLERANCE = 1e-12
-"""By which fraction real numbers may differ that are the same: they were written and read."""
+"""Fraction by which real numbers may differ, as other machines round otherwise. All else must be equal."""
 
 PROBE_OPTIONS: dict[str, Any] = {
     "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none", "beside": False,
@@ -176,31 +248,37 @@ class ReproduceOutcome:
         ComparisonResults whose data are those of their signatures.
     changed : tuple of str
         Of each other result, which data are not the same.
+    differences : tuple of str
+        What differs beside the results in a JSON file, each with both values.
+    not_compared : mapping of str to tuple of str
+        Fields of the file that are not compared, by the reason.
     notes : tuple of str
         What else is to be known.
     """
 
     repeated: tuple[RepeatedResult, ...]
     changed: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    not_compared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def is_reproduced(self) -> bool:
         """Whether all data and all recorded values are the same."""
-        return not self.changed and not any(entry.differences for entry in self.repeated)
+        return not (self.changed or self.differences or any(entry.differences for entry in self.repeated))
 
 
-def reproduce_results(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> ReproduceOutcome:
+def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compare) -> ReproduceOutcome:
     """Compute recorded results again, and return how they compare with the record.
 
     Parameters
     ----------
-    recorded : sequence of RecordedResult
+    recorded : RecordedResults
         Of one test set, that of `counts`.
-    counts : Counts
-        The systems, as they are read now.
     compare : callable
         `sigdask.compare_all`, or what takes and returns the same.
+    counts : Counts
+        The systems, as they are read now.
 
     Raises
     ------
@@ -208,26 +286,71 @@ def reproduce_results(recorded: Sequence[RecordedResult], counts: Counts, compar
         A signature is of another layout of the stream, or what it asks for cannot be had from these data.
     """
     _check_recorded(recorded)
-    current = _CurrentData.from_counts(recorded, counts, compare)
-    matched, changed = [], []
-    for entry in recorded:
-        pair = current.find_pair(entry.signature)
+    matches, changed = _match_systems(recorded, counts, compare)
+    versions = {result.signature.version for result in recorded.results}
+    comparison = FieldComparison(has_same_words=versions == {get_version()})
+    counts, matches = _restore_names(matches, counts, comparison)
+    groups = _group_matches(matches)
+    reruns = [_rerun_group(settings, members, recorded, counts, compare) for settings, members in groups.items()]
+    repeated = [entry for rerun in reruns for entry in rerun.repeated]
+    for rerun in reruns:
+        comparison.merge(rerun.comparison)
+    if recorded.document and reruns and not changed:
+        _compare_document(recorded, [rerun.results for rerun in reruns], comparison)
+    notes = tuple(_iter_notes(recorded.results, repeated))
+    differences = (*_find_repeats(matches), *comparison.differences)
+    return ReproduceOutcome(tuple(repeated), tuple(changed), differences, comparison.list_reasons(), notes)
+
+
+def _check_recorded(recorded: RecordedResults) -> None:
+    schemes = (result.signature.scheme for result in recorded.results)
+    if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
+        raise InputError(f"signature: scheme {scheme}: this version of sigdask draws by scheme {SCHEME} alone")
+    if len(names := recorded.test_sets) > 1:
+        raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
+
+
+Match = tuple[RecordedResult, tuple[str, str]]
+"""A recorded result, and the names of its two systems in the current data."""
+
+
+def _match_systems(recorded: RecordedResults, counts: Counts, compare: Compare) -> tuple[list[Match], list[str]]:
+    """Return the results whose data are there, with the systems' names, and messages on data that changed."""
+    current = _CurrentData.from_counts(recorded.results, counts, compare)
+    matches: list[Match] = []
+    changed = []
+    for entry in recorded.results:
+        pair = current.find_pair(entry)
         if pair is None:
             changed.append(f"{entry.label}: {current.describe_change(entry)}")
         else:
-            matched.append((entry, pair))
-    groups: dict[Signature, list[tuple[RecordedResult, tuple[str, str]]]] = {}
-    for member in matched:
-        groups.setdefault(_extract_settings(member[0]), []).append(member)
-    repeated = [entry for group, members in groups.items() for entry in _rerun_group(group, members, counts, compare)]
-    return ReproduceOutcome(tuple(repeated), tuple(changed), tuple(_iter_notes(recorded, repeated)))
+            matches.append((entry, pair))
+    return matches, changed
 
 
-def _check_recorded(recorded: Sequence[RecordedResult]) -> None:
-    if scheme := next((entry.signature.scheme for entry in recorded if entry.signature.scheme != SCHEME), None):
-        raise InputError(f"signature: scheme {scheme}: this version of sigdask draws by scheme {SCHEME} alone")
-    if len(names := dict.fromkeys(entry.signature.test_set for entry in recorded)) > 1:
-        raise InputError(f"results of several test sets: {format_list([*names], 9)}; choose one with --name")
+def _restore_names(matches: Sequence[Match], counts: Counts, comparison: FieldComparison) -> tuple[Counts, list[Match]]:
+    """Give systems whose files were renamed the names that the record has throughout, and say so."""
+    pairs = {pair for entry, names in matches if entry.values for pair in zip(names, entry.names, strict=True)}
+    times = Counter(name for pair in pairs for name in set(pair))
+    renamed = {new: old for new, old in pairs if new != old and old and times[new] == times[old] == 1}
+    renamed = {new: old for new, old in renamed.items() if old not in counts.systems}
+    if not renamed:
+        return counts, list(matches)
+    for new, old in renamed.items():
+        comparison.skip(f"{old!r} is now called {new!r}", "system names: the data are the same")
+    systems = tuple(renamed.get(name, name) for name in counts.systems)
+    restored = [(entry, (renamed.get(a, a), renamed.get(b, b))) for entry, (a, b) in matches]
+    return replace(counts, systems=systems), restored
+
+
+def _find_repeats(matches: Sequence[Match]) -> Iterator[str]:
+    """Yield a message on each result that the file has twice."""
+    keys = Counter(
+        (entry.label, entry.signature.metric, entry.signature.subset, pair) for entry, pair in matches if entry.values
+    )
+    for (label, *_), n in keys.items():
+        if n > 1:
+            yield f"results: {label} is there {n} times, now once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,15 +359,15 @@ class _CurrentData:
 
     Attributes
     ----------
-    pairs : dict of (place, units, a, b) to (str, str)
-        Names of the systems, in this order.
+    pairs : dict of (place, units, a, b) to list of (str, str)
+        Names of the systems, in this order; of systems with equal data several.
     systems : dict of place to dict of str to str
         Digest of each system, by name; of systems without all items, that of one of its pairs.
     units : dict of str to (str, int)
         By what is exchanged: the digest of its ids, and how many units there are.
     """
 
-    pairs: dict[tuple[MetricKey, str, str, str], tuple[str, str]] = field(default_factory=dict)
+    pairs: dict[tuple[MetricKey, str, str, str], list[tuple[str, str]]] = field(default_factory=dict)
     systems: dict[MetricKey, dict[str, str]] = field(default_factory=dict)
     units: dict[str, tuple[str, int]] = field(default_factory=dict)
 
@@ -267,36 +390,35 @@ class _CurrentData:
         """Add the digests in the signature of one result."""
         signature = _parse_signature(result)
         key, data = (signature.unit, signature.metric, signature.subset), signature.data
-        self.pairs[key, data.units, data.a, data.b] = result.a, result.b
-        self.pairs[key, data.units, data.b, data.a] = result.b, result.a
+        self.pairs.setdefault((key, data.units, data.a, data.b), []).append((result.a, result.b))
+        self.pairs.setdefault((key, data.units, data.b, data.a), []).append((result.b, result.a))
         self.systems.setdefault(key, {}).update({result.a: data.a, result.b: data.b})
         self.units[signature.unit] = data.units, result.n_units
 
-    def find_pair(self, signature: Signature) -> tuple[str, str] | None:
-        """Return the names of the two systems of a signature, or None if the current data do not have them."""
-        return self.pairs.get(
-            (
-                (signature.unit, signature.metric, signature.subset),
-                signature.data.units,
-                signature.data.a,
-                signature.data.b,
-            )
-        )
+    def find_pair(self, entry: RecordedResult) -> tuple[str, str] | None:
+        """Return the names of the two systems of a result, or None if the current data do not have them.
+
+        Systems of equal data are told apart by their recorded names.
+        """
+        signature = entry.signature
+        data = signature.data
+        key = (signature.unit, signature.metric, signature.subset), data.units, data.a, data.b
+        pairs = self.pairs.get(key, [])
+        return entry.names if entry.names in pairs else next(iter(pairs), None)
 
     def describe_change(self, entry: RecordedResult) -> str:
         """Return a message on how the current data differ from those of a recorded result."""
         signature = entry.signature
         units, n_units = self.units[signature.unit]
         if units != signature.data.units:
-            recorded_units = entry.values.get("n_units")
-            comparison = (
-                f" instead of {recorded_units:,}" if recorded_units is not None and recorded_units != n_units else ""
-            )
-            return f"the ids of the {signature.unit}s are others than those of the signature ({n_units:,}{comparison})"
+            recorded_units = str(entry.values.get("n_units", n_units))
+            instead = f" instead of {recorded_units}" if recorded_units != str(n_units) else ""
+            return f"the ids of the {signature.unit}s are others than those of the signature ({n_units:,}{instead})"
         digests = self.systems.get((signature.unit, signature.metric, signature.subset))
         if digests is None:
             return "these files have no such subset"
-        sides = (("A", entry.a, signature.data.a), ("B", entry.b, signature.data.b))
+        a, b = entry.names
+        sides = (("A", a, signature.data.a), ("B", b, signature.data.b))
         changed = [_describe_side(*side, digests) for side in sides if side[-1] not in digests.values()]
         if len(changed) == len(sides):
             changed.append("as both are others, so may be what is right, or how the files are read")
@@ -320,42 +442,163 @@ def _extract_settings(entry: RecordedResult) -> Signature:
     return replace(
         signature, metric="", options=(), data=replace(signature.data, a="", b=""), version="",
         subset=signature.subset and (signature.subset[0], ""), p="" if entry.values else signature.p,
-        n_trials=None if entry.values and signature.adjust else signature.n_trials,
+        members=None, family=None,
     )  # fmt: skip
 
 
-GroupMembers = Sequence[tuple[RecordedResult, tuple[str, str]]]
+DEFAULT_TRIALS = {sums.DEFAULT_TRIALS, outputs.DEFAULT_TRIALS}
+"""Trials where none are asked for, of metrics of sums and of whole outputs."""
 
 
-def _rerun_group(group: Signature, members: GroupMembers, counts: Counts, compare: Compare) -> Iterator[RepeatedResult]:
-    """Compute the results of one group again, and compare each with its record."""
-    trials = {entry.signature.n_trials for entry, _ in members} - {None}
-    alpha = next((entry.signature.alpha for entry, _ in members if entry.signature.alpha is not None), 0.05)
-    results = compare(
-        counts,
-        metrics=[*dict.fromkeys(entry.signature.metric for entry, _ in members)],
-        pairs=[*dict.fromkeys(pair for _, pair in members)],
-        unit=group.unit,
-        by=group.subset and group.subset[0],
-        alternative=group.alternative,
-        method=(method := _choose_method(group, members)),
-        exact_limit=math.inf if method == "exact" or group.p else group.exact_limit,
-        trials=trials.pop() if len(trials) == 1 else None,
-        seed=group.seed,
-        alpha=alpha,
-        adjust=group.adjust if group.adjust and not group.p else "none",
-        stop=_build_rule(group),
-        second_run=False,
-        interval="none",
-        beside=False,
-    )
-    results_of = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): r for r in results}
-    for entry, pair in members:
-        result = results_of[entry.signature.metric, entry.signature.subset, *pair]
-        yield RepeatedResult(entry, result, tuple(_iter_differences(entry, result)))
+def _group_matches(matches: Sequence[Match]) -> dict[Signature, list[Match]]:
+    """Return the results by their settings: those that one call found are in one group where that can be told.
+
+    Results without random trials (all arrangements were counted) join the group of those that have some.
+    """
+    settings_of = [_extract_settings(entry) for entry, _ in matches]
+    sampled: dict[Signature, set[Signature]] = {}
+    for settings in settings_of:
+        if settings.n_trials is not None:
+            sampled.setdefault(_drop_trials(settings), set()).add(settings)
+    groups: dict[Signature, list[Match]] = {}
+    for match, settings in zip(matches, settings_of, strict=True):
+        others = sampled.get(_drop_trials(settings), set())
+        chosen = _choose_settings(settings, others) if match[0].values else settings
+        groups.setdefault(chosen, []).append(match)
+    return groups
 
 
-def _choose_method(group: Signature, members: GroupMembers) -> str:
+def _drop_trials(settings: Signature) -> Signature:
+    return replace(settings, n_trials=None, stop=None, h=None, epsilon=None, alpha=None)
+
+
+def _choose_settings(settings: Signature, sampled: set[Signature]) -> Signature:
+    """Return the settings by which a result is computed again, given those of all results with random trials."""
+    if len(sampled) == 1:
+        return next(iter(sampled))
+    has_defaults = {other.n_trials for other in sampled} <= DEFAULT_TRIALS
+    return replace(settings, n_trials=None) if settings.adjust or has_defaults else settings
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRerun:
+    """Results that were computed again together, and how they compare with their records."""
+
+    repeated: list[RepeatedResult]
+    comparison: FieldComparison
+    results: ComparisonResults
+
+
+def _rerun_group(
+    group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts, compare: Compare
+) -> GroupRerun:
+    """Compute the results of one group again, and compare each with its record.
+
+    A file does not say every option of its intervals. Of several that fit, the first under which nothing differs
+    counts, else the one under which least does.
+    """
+    reruns = []
+    for interval_options in _list_interval_options(recorded):
+        results = compare(counts, **_build_options(group, members, recorded, counts), **interval_options)
+        reruns.append(_compare_group(members, recorded, results))
+        if not any("interval" in text for entry in reruns[-1].repeated for text in entry.differences):
+            break
+    return min(reruns, key=lambda rerun: sum(len(entry.differences) for entry in rerun.repeated))
+
+
+def _build_options(
+    group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts
+) -> dict[str, Any]:
+    """Return the options of a call that computes the results of a group, but for those of intervals."""
+    has_by_default = any(note["kind"] == "exact-by-holm" for note in _list_notes(recorded.document))
+    return {
+        "metrics": [*dict.fromkeys(entry.signature.metric for entry, _ in members)],
+        "pairs": [*dict.fromkeys(pair for _, pair in members)],
+        "unit": [group.unit, *(unit for unit in list_finer_units(recorded) if unit in counts.groups)],
+        "by": group.subset and group.subset[0],
+        "alternative": group.alternative,
+        "method": (method := _choose_method(group, members)),
+        "exact_limit": math.inf if method == "exact" or group.p else group.exact_limit,
+        "trials": group.n_trials,
+        "seed": group.seed,
+        "alpha": _get_number(recorded.document, "alpha", group.alpha),
+        "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
+        "stop": _build_rule(group),
+        "second_run": any(recorded.find_values(key) for key in ("second_run", "second_run_p_value")),
+        "beside": any(recorded.find_values("beside")),
+        "tests": _list_tests(recorded) or None,
+        "together": bool(recorded.document.get("together")) and not recorded.other_sets and group.subset is not None,
+    }
+
+
+def list_finer_units(recorded: RecordedResults) -> list[str]:
+    """Return the units that results were tested by for contrast and that are finer than their own, but for items."""
+    coarser = {"item", *map(str, recorded.find_members("dependence", "column"))}
+    units = dict.fromkeys(map(str, recorded.find_members("beside", "unit")))
+    return [unit for unit in units if unit not in coarser]
+
+
+def _list_tests(recorded: RecordedResults) -> list[str]:
+    """Return the names of the classical tests that a file of results has."""
+    columns = [key.removesuffix("_statistic") for key in recorded.results[0].values if key.endswith("_statistic")]
+    names = columns if recorded.is_csv else map(str, recorded.find_members("tests", "name"))
+    return [name for name in dict.fromkeys(names) if name in MATCHED_TESTS | INDEPENDENT_TESTS]
+
+
+def _get_number(values: Mapping[str, Any], key: str, default: float | None) -> Any:
+    """Return a number that the document of a file states, checked as the option of the same name is."""
+    value = values.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        raise InputError(f"{key} = {value!r}: must be a number")
+    OPTIONS[key].check(key, value)
+    return OPTIONS[key].default if value is None else value
+
+
+def _list_notes(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    notes = document.get("notes")
+    return [note for note in notes if isinstance(note, dict) and "kind" in note] if isinstance(notes, list) else []
+
+
+INTERVAL_KEYS = ("interval", "score_a_interval", "score_b_interval", "paired_d", "interval_simultaneous")
+"""Fields that results have where intervals were asked for."""
+
+
+def _list_interval_options(recorded: RecordedResults) -> list[dict[str, Any]]:
+    """Return the options of intervals under which a file of results may have been found, the likeliest first."""
+    if recorded.is_csv or not any(recorded.find_values(key) for key in INTERVAL_KEYS):
+        return [{"interval": "none"}]
+    confidences = Counter(recorded.find_members("interval", "confidence"))
+    confidence = next((value for value, _ in confidences.most_common(1)), OPTIONS["confidence"].default)
+    _get_number({"confidence": confidence}, "confidence", None)
+    kinds = _list_interval_kinds(recorded)
+    return [
+        {"interval": kind, "confidence": confidence, "resamples": n}
+        for kind, n in product(kinds, _list_resamples(recorded))
+    ]
+
+
+def _list_interval_kinds(recorded: RecordedResults) -> list[str]:
+    """Return the kinds of intervals that may have been asked for, by the methods that were used."""
+    methods = set(recorded.find_members("interval", "method"))
+    if CONDITIONAL in methods:
+        return [CONDITIONAL]
+    if methods & {TANGO, NORMAL}:
+        return ["auto"]
+    if INVERSION in methods:
+        return ["auto"] if any(recorded.find_values("score_a_interval")) else ["inversion"]
+    return ["bootstrap"] if methods & {BCA, PERCENTILE} else ["auto", "inversion", CONDITIONAL]
+
+
+def _list_resamples(recorded: RecordedResults) -> list[int | None]:
+    """Return the numbers of resamples that may have been asked for; None stands for the default ones."""
+    family = recorded.document.get("family")
+    numbers = recorded.find_members("interval", "n_resamples")
+    numbers += [family.get("n_resamples")] if isinstance(family, dict) else []
+    counted = Counter(number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
+    return [None, *(number for number, _ in counted.most_common(2))]
+
+
+def _choose_method(group: Signature, members: Sequence[Match]) -> str:
     """Return the method for p: the requested one if the record has values, else the one by which p was obtained."""
     if group.p == "":
         return group.method
@@ -375,31 +618,282 @@ def _build_rule(signature: Signature) -> BesagClifford | ConfidenceSequence | No
     return ConfidenceSequence(signature.alpha, signature.epsilon)
 
 
-def _iter_differences(entry: RecordedResult, result: Result) -> Iterator[str]:
-    """Yield a description of each value in which the new result differs from the record."""
-    if not entry.values:
-        return
+@dataclass(frozen=True, slots=True)
+class FieldComparison:
+    """The outcome of comparing recorded values with current ones, field by field.
+
+    Attributes
+    ----------
+    differences : list of str
+        Fields that differ, each with both values.
+    not_compared : dict of str to str
+        Fields that are not compared, with the reason.
+    has_same_words : bool
+        Whether the version that recorded the values words its sentences as this one does.
+    """
+
+    differences: list[str] = field(default_factory=list)
+    not_compared: dict[str, str] = field(default_factory=dict)
+    has_same_words: bool = True
+
+    def compare(self, path: str, recorded: Any, current: Any) -> None:
+        """Compare a recorded value with the current one, and their members one by one."""
+        if isinstance(recorded, dict) and isinstance(current, dict):
+            self.compare_members(path, recorded, current)
+        elif isinstance(recorded, list) and isinstance(current, list) and len(recorded) == len(current):
+            for k, values in enumerate(zip(recorded, current, strict=True)):
+                self.compare(f"{path}[{k}]", *values)
+        elif not _are_equal(recorded, current):
+            self.differences.append(f"{path}: {_shorten(recorded)}, now {_shorten(current)}")
+
+    def compare_members(self, path: str, recorded: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+        """Compare the members of two objects; those that one of them lacks are not compared."""
+        for key in dict.fromkeys((*current, *recorded)):
+            name = f"{path}.{key}" if path else key
+            if key in SENTENCES and not self.has_same_words:
+                self.skip(name, OTHER_WORDS)
+            elif key in current and (key in recorded or name in REQUIRED_FIELDS):
+                self.compare(name, recorded.get(key), current[key])
+            else:
+                self.skip(name, FILE_LACKS if key in current else "unknown to this version of sigdask")
+
+    def skip(self, name: str, reason: str) -> None:
+        """Add a field that is not compared."""
+        self.not_compared.setdefault(re.sub(r"\[\d+\]", "", name), reason)
+
+    def merge(self, other: FieldComparison) -> None:
+        """Add the fields that another comparison did not compare."""
+        for name, reason in other.not_compared.items():
+            self.skip(name, reason)
+
+    def list_reasons(self) -> dict[str, tuple[str, ...]]:
+        """Return the fields that are not compared by reason."""
+        names: dict[str, tuple[str, ...]] = {}
+        for name, reason in self.not_compared.items():
+            names[reason] = (*names.get(reason, ()), name)
+        return names
+
+
+FILE_LACKS = "not in the file"
+OTHER_WORDS = "sentences of another version of sigdask"
+VERSIONS = "versions of sigdask"
+SENTENCES = ("detail", "text")
+"""Keys whose values are sentences."""
+
+MOST_CHARACTERS = 200
+"""Of a value in a message."""
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+
+
+def _are_equal(recorded: Any, current: Any) -> bool:
+    """Return whether two values are the same: real numbers within the tolerance, NaN and null alike."""
+    recorded, current = (
+        None if isinstance(value, float) and math.isnan(value) else value for value in (recorded, current)
+    )
+    if isinstance(recorded, bool) or isinstance(current, bool):
+        return recorded is current
+    if isinstance(current, float) and isinstance(recorded, int | float):
+        return recorded == current or math.isclose(recorded, current, rel_tol=TOLERANCE)
+    return bool(recorded == current)
+
+
+def _compare_group(members: Sequence[Match], recorded: RecordedResults, results: ComparisonResults) -> GroupRerun:
+    """Compare the records of a group with results that were computed again."""
+    rows = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): k for k, r in enumerate(results)}
+    numbers = [rows[entry.signature.metric, entry.signature.subset, *pair] for entry, pair in members]
+    if len(rows) > len(set(numbers)):
+        results = replace(results, table=(table := results.table.take(np.array(sorted(set(numbers))))))
+        order = {number: k for k, number in enumerate(sorted(set(numbers)))}
+        numbers = [order[number] for number in numbers]
+    else:
+        table = results.table
+    current_rows = _list_rows(table, recorded)
+    found = [*results]
+    skipped, repeated = FieldComparison(), []
+    for (entry, _), number in zip(members, numbers, strict=True):
+        row = current_rows[number]
+        entry_read = replace(entry, values=_parse_cells(entry.values, row)) if recorded.is_csv else entry
+        comparison = _compare_result(entry_read, found[number], row)
+        skipped.merge(comparison)
+        repeated.append(RepeatedResult(entry, found[number], tuple(comparison.differences)))
+    return GroupRerun(repeated, skipped, results)
+
+
+def _list_rows(table: Table, recorded: RecordedResults) -> list[dict[str, Any]]:
+    """Return the rows that a JSON or CSV file would have of a table."""
+    if recorded.is_csv:
+        return list_csv_rows(table, _list_tests(recorded))
+    rows: list[dict[str, Any]] = json.loads(f"[{','.join(iter_json_lines(table))}]")
+    return rows
+
+
+def _parse_cells(cells: Mapping[str, str], current: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a CSV row as values of the types that the current row has."""
+    return {name: _parse_cell(text, current.get(name)) for name, text in cells.items()}
+
+
+def _parse_cell(text: str, current: Any) -> Any:
+    if text == "":
+        return "" if isinstance(current, str) else None
+    if isinstance(current, bool):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+        return float(text) if isinstance(current, float) else int(text) if isinstance(current, int) else text
+    except ValueError:
+        return text
+
+
+FAMILY_FIELDS = (
+    "p_adjusted", "p_adjusted_interval", "p_adjusted_by", "interval_simultaneous", "assumptions", "notes", "warnings",
+    "p_adjusted_low", "p_adjusted_high", "p_max_t", "p_bootstrap_t", "p_tukey",
+)  # fmt: skip
+"""Fields of a result that depend on the other comparisons of its family."""
+
+
+def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str, Any]) -> FieldComparison:
+    """Compare the recorded fields of a result with the current ones."""
     old, new = entry.signature, _parse_signature(result)
+    comparison = FieldComparison(has_same_words=old.version == get_version())
+    recorded = entry.values
+    if not recorded:
+        return comparison
+    _compare_signatures(old, new, comparison)
+    has_other_family = old.adjust is not None and old.family != new.family
+    apart = {"test_signature", "signature", "notes", "warnings", *(FAMILY_FIELDS if has_other_family else ())}
+    for name, reason in _find_undetermined(recorded).items():
+        comparison.skip(name, reason)
+        apart.add(name)
+    members = [{key: value for key, value in row.items() if key not in apart} for row in (recorded, current)]
+    comparison.compare_members("", *members)
+    old_scorer, new_scorer = recorded.get("signature"), current["signature"]
+    if isinstance(old_scorer, str) and new_scorer:
+        old_options, new_options = map(split_scorer_signature, (old_scorer, new_scorer))
+        _compare_scorers("signature", old_options, new_options, comparison)
+    elif "signature" in recorded:
+        comparison.compare("signature", old_scorer or None, new_scorer or None)
+    if not has_other_family:
+        _compare_notes(recorded, current, comparison)
+    return comparison
+
+
+def _find_undetermined(recorded: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a recorded row that a run does not determine, with the reasons."""
+    reasons = {entry.name: entry.undetermined for entry in fields.FIELDS if entry.undetermined}
+    reasons |= CSV_UNDETERMINED if "interval_method" in recorded else {}
+    return {name: reason for name, reason in reasons.items() if name in recorded}
+
+
+def _compare_signatures(old: Signature, new: Signature, comparison: FieldComparison) -> None:
+    """Compare what two signatures say; the version of the program is not compared."""
     if old.adjust is not None and old.family != new.family:
-        yield (
+        comparison.differences.append(
             f"p_adjusted: its family of {old.members or 0:,} comparisons is not the one that is found here "
             f"({new.members or 0:,}): {old.family}, now {new.family}"
         )
-    for name in (*INTEGERS, *REALS):
-        recorded, current = entry.values[name], getattr(result, name)
-        if name == "p_adjusted" and old.family != new.family:
-            continue
-        if not _are_equal(recorded, current):
-            yield f"{name}: {recorded!r}, now {current!r}"
-    doubts = format_kinds(doubt.kind for doubt in result.assumptions)
-    if entry.assumptions not in {None, doubts} and old.family == new.family:
-        yield f"assumptions: {entry.assumptions or 'none'}, now {doubts or 'none'}"
+    else:
+        comparison.compare("test_signature.m", old.members, new.members)
+    for key, attribute in ATTRIBUTES.items():
+        if key not in {"v", "m", "family"}:
+            comparison.compare(f"test_signature.{key}", *(getattr(signature, attribute) for signature in (old, new)))
+    comparison.compare("test_signature.value", old.subset, new.subset)
+    comparison.skip("test_signature.v", VERSIONS)
+    _compare_scorers("test_signature.metric", old.options, new.options, comparison)
 
 
-def _are_equal(before: float | None, after: float | None) -> bool:
-    if before is None or after is None or math.isnan(after) or math.isnan(before):
-        return (before is None or math.isnan(before)) and (after is None or math.isnan(after))
-    return before == after or math.isclose(before, after, rel_tol=TOLERANCE)
+SCORER_VERSIONS = ("version", "code")
+"""Keys of a scorer's options that change with its code."""
+
+
+def _compare_scorers(
+    path: str, old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]], comparison: FieldComparison
+) -> None:
+    """Compare the options of two scorers, unless they are of different versions."""
+    recorded, current = dict(old), dict(new)
+    if any(key in recorded and key in current and recorded[key] != current[key] for key in SCORER_VERSIONS):
+        comparison.skip(path, "options of another version of the scorer")
+    else:
+        comparison.compare(path, recorded, current)
+        for key in recorded.keys() ^ current.keys():
+            comparison.compare(f"{path}.{key}", recorded.get(key), current.get(key))
+
+
+def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
+    """Compare notes, and warnings with the texts of the notes beside them."""
+    notes, warnings = recorded.get("notes"), recorded.get("warnings")
+    if notes is None or not comparison.has_same_words:
+        reason = FILE_LACKS if notes is None else OTHER_WORDS
+        for name in ("notes", "warnings"):
+            if name in current:
+                comparison.skip(name, reason)
+        return
+    listed = _list_notes(recorded)
+    if len(listed) != len(notes):
+        comparison.compare("notes", notes, current["notes"])
+    is_fixed = [
+        [note for note in side if note["kind"] not in UNDETERMINED_NOTES] for side in (listed, _list_notes(current))
+    ]
+    comparison.compare("notes", *is_fixed)
+    for kind in dict.fromkeys(note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
+        comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
+    if "warnings" in recorded:
+        comparison.compare("warnings", warnings, [note.get("text") for note in listed])
+    else:
+        comparison.skip("warnings", FILE_LACKS)
+
+
+def _compare_document(
+    recorded: RecordedResults, reruns: Sequence[ComparisonResults], comparison: FieldComparison
+) -> None:
+    """Compare what a JSON file says beside the results."""
+    skipped = _find_skipped_keys(recorded, len(reruns))
+    for name in recorded.document:
+        if name in skipped:
+            comparison.skip(name, skipped[name])
+    document, current = _select_rankings(recorded), reruns[0].around()
+    if isinstance(families := document.get("families"), dict):
+        current |= _build_families(families, recorded.test_sets[0], current["family"])
+    apart = {*skipped, "results", "notes", "warnings"}
+    members = [{key: value for key, value in side.items() if key not in apart} for side in (document, current)]
+    comparison.compare_members("", *members)
+    if "notes" not in skipped:
+        _compare_notes(document, current, comparison)
+    signatures = [result.signature for result in recorded.results]
+    if all(signature.alpha is None for signature in signatures):
+        comparison.skip("alpha", "a setting, taken from the file")
+    if not document.get("together") and any(signature.subset for signature in signatures):
+        comparison.skip("together", "empty, as it is without --together")
+
+
+def _find_skipped_keys(recorded: RecordedResults, n_groups: int) -> dict[str, str]:
+    """Return the keys of a document that are not compared, with the reasons."""
+    skipped = dict(DOCUMENT_UNDETERMINED)
+    if recorded.other_sets or "plan" in recorded.document:
+        skipped |= dict.fromkeys(("notes", "warnings", "together"), "of all test sets of the plan together")
+    if n_groups > 1:
+        reason = "of results with different settings together"
+        skipped |= dict.fromkeys(("notes", "warnings", "family", "families", "rankings", "together"), reason)
+    return skipped
+
+
+def _select_rankings(recorded: RecordedResults) -> dict[str, Any]:
+    """Return the document without the rankings of test sets that are not reproduced."""
+    document = dict(recorded.document)
+    if isinstance(rankings := document.get("rankings"), list):
+        document["rankings"] = [
+            row for row in rankings if not (isinstance(row, dict) and row.get("test_set") in recorded.other_sets)
+        ]
+    return document
+
+
+def _build_families(recorded: Mapping[str, Any], name: str, family: Any) -> dict[str, Any]:
+    """Return how the p-values of each test set were adjusted: of one as it is now, of the others as recorded."""
+    families = dict(recorded) | {name: family}
+    is_same = all(value == family for value in families.values())
+    return {"families": families, "family": family if is_same else None}
 
 
 def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:

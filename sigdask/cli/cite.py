@@ -35,7 +35,7 @@ def _read_facts(what: str) -> Any:
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
     if Path(what).suffix == ".csv":
-        return Facts.from_signatures([result.signature for result in reproduction.read(Path(what))])
+        return Facts.from_signatures([result.signature for result in reproduction.read(Path(what)).results])
     if Path(what).suffix == ".json":
         return Facts.from_results(_read_json_results(Path(what)))
     return Facts.from_results(_read_plan_results(what))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.analysis import reproduce as reproduction
-from sigdask.analysis.reproduce import reproduce_results
+from sigdask.analysis.reproduce import RecordedResult, RecordedResults, list_finer_units, read, reproduce_results
 from sigdask.api import compare_all
 from sigdask.cli.compare import read_systems
 from sigdask.cli.output.progress import show_analysis
@@ -19,10 +18,10 @@ from sigdask.options import RunOptions, select_options
 from sigdask.report.summary.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
 from sigdask.statistics.rounding import format_score
-from sigdask.text import make_printable
+from sigdask.text import format_count, make_printable
 
 if TYPE_CHECKING:
-    from sigdask.analysis.reproduce import RecordedResult, RepeatedResult, ReproduceOutcome
+    from sigdask.analysis.reproduce import RepeatedResult, ReproduceOutcome
 
 MOST_SHOWN = 20
 """Results that are otherwise which are named."""
@@ -48,25 +47,24 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     return 0 if outcome.is_reproduced and is_expected else 1
 
 
-def _read_recorded(what: str, name: str | None) -> list[RecordedResult]:
+def _read_recorded(what: str, name: str | None) -> RecordedResults:
     """Return the recorded results to reproduce, from a signature or a file; `name` selects a test set."""
     if is_signature(what):
-        return [reproduction.RecordedResult(Signature.parse(what))]
-    results = reproduction.read(Path(what))
-    names = dict.fromkeys(result.signature.test_set for result in results)
-    if name is None and len(names) > 1:
-        raise InputError(f"{what}: results of several test sets: {', '.join(names)}; choose one with --name")
-    selected = [result for result in results if name is None or result.signature.test_set == name]
-    if not selected:
-        raise InputError(f"--name {name}: {what} has the test sets {', '.join(names)}")
-    return selected
+        return RecordedResults((RecordedResult(Signature.parse(what)),))
+    recorded = read(Path(what))
+    names = ", ".join(recorded.test_sets)
+    if name is None and len(recorded.test_sets) > 1:
+        raise InputError(f"{what}: results of several test sets: {names}; choose one with --name")
+    if name is not None and name not in recorded.test_sets:
+        raise InputError(f"--name {name}: {what} has the test sets {names}")
+    return recorded if name is None else recorded.select_test_set(name)
 
 
-def _parse_expected_p(text: str | None, recorded: Sequence[RecordedResult]) -> Decimal | None:
+def _parse_expected_p(text: str | None, recorded: RecordedResults) -> Decimal | None:
     if text is None:
         return None
-    if len(recorded) > 1:
-        raise InputError(f"--expect {text}: is of one result, and there are {len(recorded)}")
+    if (n := len(recorded.results)) > 1:
+        raise InputError(f"--expect {text}: is of one result, and there are {n}")
     try:
         p = Decimal(text)
     except InvalidOperation:
@@ -76,10 +74,11 @@ def _parse_expected_p(text: str | None, recorded: Sequence[RecordedResult]) -> D
     return p
 
 
-def _reading_options(recorded: Sequence[RecordedResult]) -> dict[str, Any]:
-    """Return the options for reading files that follow from the signatures of recorded results."""
-    signatures = [signature.signature for signature in recorded]
+def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
+    """Return the options for reading files that follow from recorded results and their signatures."""
+    signatures = [result.signature for result in recorded.results]
     columns = [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
+    columns += list_finer_units(recorded)
     return {
         "name": signatures[0].test_set,
         "metrics": tuple(dict.fromkeys(signature.metric for signature in signatures)),
@@ -99,6 +98,7 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
     n = len(outcome.repeated) + len(outcome.changed)
     differing = [repeated for repeated in outcome.repeated if repeated.differences]
     messages = [f"other data: {text}" for text in outcome.changed]
+    messages += [f"not the same: {text}" for text in outcome.differences]
     messages += [
         f"not the same: {repeated.recorded.label}: {'; '.join(repeated.differences)}" for repeated in differing
     ]
@@ -110,10 +110,17 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
         yield f"not reproduced: p is not {unexpected}"
     elif outcome.is_reproduced:
         is_held = bool(outcome.repeated[0].recorded.values)
-        agreement = "every count and p is the same" if is_held else "data and settings are those of the signature"
+        agreement = (
+            "every count and p is the same, and all else that is compared"
+            if is_held
+            else "data and settings are those of the signature"
+        )
         yield f"reproduced: {agreement} ({_count_results(n)})"
+        yield from (f"not compared ({reason}): {', '.join(names)}" for reason, names in outcome.not_compared.items())
     else:
-        yield f"not reproduced: {len(messages):,} of {_count_results(n)}"
+        n_results = len(differing) + len(outcome.changed)
+        beside = f", and {format_count(len(outcome.differences), 'value')} beside them" if outcome.differences else ""
+        yield f"not reproduced: {n_results:,} of {_count_results(n)}{beside}"
     yield from (f"note: {text}" for text in outcome.notes)
 
 

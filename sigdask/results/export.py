@@ -79,6 +79,12 @@ def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
         yield out.getvalue()
 
 
+def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file by column, with their values before they are written as text."""
+    columns = build_columns(table, tests)
+    return [dict(zip(columns, cells, strict=True)) for cells in zip(*map(_list_cells, columns.values()), strict=True)]
+
+
 def _list_cells(values: Values) -> list[Any]:
     """Return the values of a column as a list, with None for NaN."""
     is_float = isinstance(values, np.ndarray) and values.dtype == np.float64

@@ -66,6 +66,9 @@ class ResultField:
         Its JSON type, of a field that `schema.json` does not know. Any may be null.
     unit, help : str
         What it is measured in, and what it is.
+    undetermined : str
+        Why data, settings and seed do not determine it, so that `sigdask reproduce` does not compare it: "a measured
+        time". Empty for a field that they determine.
     """
 
     name: str
@@ -73,6 +76,7 @@ class ResultField:
     kind: str = "number"
     unit: str = ""
     help: str = ""
+    undetermined: str = ""
 
     def get_values(self, table: Table) -> Values:
         """Return the values of a table's rows."""
@@ -244,6 +248,20 @@ FIELDS = (
 """The keys of each result, in their order; they stay."""
 
 
+DOCUMENT_UNDETERMINED = {
+    **dict.fromkeys(("sigdask", "schema_version"), "versions of sigdask"),
+    **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
+    **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
+}
+"""Keys of the JSON beside the results that these do not determine: `sigdask reproduce` does not compare them."""
+
+UNDETERMINED_NOTES = {
+    **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
+    **dict.fromkeys(("second-look", "earlier"), "earlier runs of a plan"),
+}
+"""Kinds of notes that data, settings and seed do not determine, with the reason."""
+
+
 def list_added_fields() -> list[ResultField]:
     """Return the fields that are no attributes of `Result`."""
     return [field for field in FIELDS if not hasattr(Result, field.name)]
@@ -370,6 +388,12 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
 
 `tests` stands for the statistic and p-value of each classical test. Added fields are last.
 """
+
+CSV_UNDETERMINED = dict.fromkeys(
+    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
+    "intervals in CSV, which does not say their number of resamples and level",
+)
+"""Columns that a CSV file alone does not determine: `sigdask reproduce` does not compare them, with the reason."""
 
 
 def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Values]:

@@ -356,7 +356,7 @@ def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature
         version=digests.version[row],
         n_trials=None if table.is_enumerated[row] or not n_trials else n_trials,
         options=(
-            *_split_scorer_signature(score.signature),
+            *split_scorer_signature(score.signature),
             *((("code", digests.code[row]),) if digests.code[row] else ()),
         ),
         stop=None if rule_stops is None else rule_stops.rule,
@@ -379,12 +379,12 @@ def _get_p_kind(table: Table, row: int) -> str:
     return TRIALS if table.n_trials[row] else LIMITS
 
 
-def _split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
+def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
     """Return the (key, value) pairs of a scorer's signature; a text of another form is one value.
 
     Examples
     --------
-    >>> _split_scorer_signature("nrefs:1|tok:13a"), _split_scorer_signature("by hand")
+    >>> split_scorer_signature("nrefs:1|tok:13a"), split_scorer_signature("by hand")
     ((('nrefs', '1'), ('tok', '13a')), (('signature', 'by hand'),))
     """
     if not text:

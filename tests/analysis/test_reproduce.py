@@ -1,13 +1,21 @@
 """Tests of `sigdask reproduce`: the same data give the recorded results, other data are named."""
 
+import csv
 import json
+import re
 
 import numpy as np
 import pytest
 from command import call_sigdask
 from nights import write_plan, write_scores
 
+from sigdask.analysis.reproduce import read, reproduce_results
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
 from sigdask.examples import yeh2000
+from sigdask.results import fields
+from sigdask.results.fields import DOCUMENT_UNDETERMINED, read_schema
 
 
 @pytest.fixture
@@ -133,6 +141,57 @@ def test_counts_that_are_not_those_are_told_with_both_values(folder):
     assert "note: found by sigdask 0.0." in result.stdout
 
 
+def test_systems_may_be_renamed_but_not_exchanged(folder):
+    document = record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization")
+    header, *rows = (folder / "scores.csv").read_text().splitlines()
+    (folder / "renamed.csv").write_text("\n".join([header.replace("s3", "best"), *rows]) + "\n")
+    result = call_sigdask("reproduce", "r.json", "renamed.csv", "-q", cwd=folder)
+    assert result.returncode == 0
+    assert "not compared (system names: the data are the same): 's3' is now called 'best'" in result.stdout
+    for row in document["results"]:
+        row["a"], row["b"] = row["b"], row["a"]
+    (folder / "r.json").write_text(json.dumps(document))
+    result = call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
+    assert result.returncode == 1
+    assert "not the same: mean of s1 and s0: a: 's1', now 's0'; b: 's0', now 's1'" in result.stdout
+
+
+def test_systems_with_equal_data_keep_their_names(folder):
+    rows = [f"{x},{x},{y}" for x, y in np.random.default_rng(8).integers(0, 9, (20, 2)).tolist()]
+    (folder / "twins.csv").write_text("\n".join(["one,two,other", *rows]) + "\n")
+    record_results(folder, "twins.csv", "--trials", "500")
+    assert call_sigdask("reproduce", "r.json", "twins.csv", "-q", cwd=folder).returncode == 0
+
+
+def test_a_file_of_an_earlier_version_lacks_fields_and_has_other_sentences(folder):
+    document = record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization")
+    del document["rankings"]
+    for row in document["results"]:
+        del row["p_adjusted_by"], row["interval"]["percentile"]
+        row["notes"], row["checks"][0]["detail"] = [], "they agree"
+        row["test_signature"] = row["test_signature"].replace("|v:", "|v:0.0.")
+    (folder / "r.json").write_text(json.dumps(document))
+    result = call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
+    assert result.returncode == 0, result.stdout
+    assert "not compared (not in the file): interval.percentile, p_adjusted_by, rankings" in result.stdout
+    assert "not compared (sentences of another version of sigdask): checks.detail, notes, warnings" in result.stdout
+    for row in document["results"]:
+        del row["n_extreme"]
+    (folder / "r.json").write_text(json.dumps(document))
+    assert "n_extreme: None, now " in call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).stdout
+
+
+def test_cells_of_csv_are_compared(folder):
+    record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization", "--tests", "t")
+    header, first, *rows = list(csv.reader((folder / "r.csv").read_text().splitlines()))
+    for column in ("alternative", "p_low", "second_run_p_value", "t_statistic", "higher_is_better"):
+        cells = ["x" if name == column else cell for name, cell in zip(header, first, strict=True)]
+        with (folder / "altered.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([header, cells, *rows])
+        result = call_sigdask("reproduce", "altered.csv", "scores.csv", "-q", cwd=folder)
+        assert (result.returncode, f" {column}: 'x', now " in result.stdout) == (1, True)
+
+
 def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
     recorded_json = record_results(folder, "scores.csv", "--trials", "1000", "--method", "randomization")
     recorded_json["results"] = recorded_json["results"][:2]
@@ -149,6 +208,13 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     assert (result.returncode, "choose one with --name" in result.stderr) == (2, True)
     assert call_sigdask("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
     assert call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
+    document = json.loads((tmp_path / "night.json").read_text())
+    document["families"]["set1"]["n_comparisons"] += 1
+    del document["rankings"][1]
+    (tmp_path / "altered.json").write_text(json.dumps(document))
+    result = call_sigdask("reproduce", "altered.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path)
+    assert "not the same: rankings: [], now " in result.stdout
+    assert "not the same: families.set1.n_comparisons: 4, now 3" in result.stdout
     assert (
         "set2: night.json has"
         in call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
@@ -165,6 +231,9 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
         ("a,b\n1,2\n", "has no column test_signature"),
         ("test_signature\ntest:ar|x\n", "result 1: signature: 'x': expected KEY:VALUE"),
         (None, "no such file"),
+        ('{"a":' * 100_000, "nested more than 50 deep"),
+        ('{"results": [' + "[" * 60 + "]" * 60 + "]}", "nested more than 50 deep"),
+        ('{"alpha": ' + "9" * 5000 + ', "results": []}', "is no JSON of results"),
     ],
 )
 def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):
@@ -174,3 +243,107 @@ def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):
     assert result.returncode == 2
     assert said in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def list_paths(value, path=()):
+    """Return the paths to a JSON value and to all in it; of lists of objects, the first object stands for all."""
+    members = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    return [path, *(deeper for key, member in members for deeper in list_paths(member, (*path, key)))]
+
+
+def alter_value(value):
+    """Return another value of the same type, or of another type in place of null."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int | float):
+        return value * 0.75 if 0 < value < 1 else value + 1
+    return f"{value}x" if isinstance(value, str) else [] if value else ["x"]
+
+
+def alter_document(document, path):
+    altered = json.loads(json.dumps(document))
+    place = altered
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = alter_value(place[path[-1]])
+    return altered
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    rng = np.random.default_rng(4)
+    effects = rng.normal(0, 1, (8, 3)).repeat(5, axis=0)  # of documents, so that differences depend on them
+    scores = (effects + rng.normal([0, 0.4, 0.5], 0.3, (40, 3))).round(2)
+    groups = {"doc": [f"d{k // 5}" for k in range(40)]}
+    return Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups=groups)
+
+
+RUNS = {
+    "all that stands beside p": {"tests": "all", "resamples": 300},
+    "bootstrap": {"interval": "bootstrap", "adjust": "holm", "unit": "doc", "resamples": 200},
+    "early stopping": {"stop": "besag-clifford:h=3", "second_run": False, "interval": "none"},
+    "one-sided": {"pairs": [("c", "a")], "alternative": "less", "alpha": 0.2, "confidence": 0.9, "beside": False},
+    "exact": {"method": "both", "unit": "doc", "interval": "inversion"},
+    "subsets": {"by": "doc", "together": True, "adjust": "none", "interval": "none"},
+}
+
+
+@pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
+def test_each_altered_field_is_refused_with_both_values_or_listed(grouped, options, tmp_path):
+    kept = {}
+
+    def compare_once(counts, **asked):
+        key = repr((counts.systems, sorted(asked.items())))
+        if key not in kept:
+            kept[key] = compare_all(counts, **asked, cluster="none")
+        return kept[key]
+
+    def reproduce(content):
+        (tmp_path / "r.json").write_text(json.dumps(content))
+        return reproduce_results(read(tmp_path / "r.json"), grouped, compare_once)
+
+    settings = {"trials": 300, "seed": 3, "method": "randomization"} | options
+    document = compare_all(grouped, **settings, cluster="none").to_dict()
+    whole = reproduce(document)
+    assert whole.is_reproduced, (whole.differences, [r.differences for r in whole.repeated])
+    assert not list_names(whole) & set(document["results"][0])
+    for path in list_paths(document)[1:]:
+        if path not in {("results",), ("results", 0)}:
+            field = path[2] if path[0] == "results" else path[0]
+            assert_refused_or_listed(lambda path=path: reproduce(alter_document(document, path)), field)
+
+
+def list_names(outcome):
+    return {name for names in outcome.not_compared.values() for name in names}
+
+
+def assert_refused_or_listed(reproduce, field):
+    try:
+        outcome = reproduce()
+    except InputError as error:  # it cannot have this value
+        message = str(error)
+        assert re.search(rf"\b{field}\b|signature", message), (field, message)
+        return
+    of_results = [f"{entry.recorded.label}: {text}" for entry in outcome.repeated for text in entry.differences]
+    messages = [*outcome.changed, *outcome.differences, *of_results]
+    is_refused = any(re.search(rf"\b{field}\b.*, now ", text) for text in messages) or bool(outcome.changed)
+    is_listed = any(re.search(rf"(^|'){field}\b|is now called", name) for name in list_names(outcome))
+    assert (is_refused and not outcome.is_reproduced) or is_listed, (field, messages)
+
+
+def test_every_key_of_the_schema_is_compared_or_known_not_to_be(grouped):
+    schema = json.loads(read_schema())
+    written = compare_all(grouped, trials=10, interval="none", cluster="none").to_dict()
+    assert schema["properties"].keys() == written.keys() | DOCUMENT_UNDETERMINED.keys() | {"families"}
+    assert schema["$defs"]["result"]["properties"].keys() == written["results"][0].keys()
+
+
+def test_an_added_field_is_compared_unless_a_run_does_not_determine_it(grouped, monkeypatch, tmp_path):
+    added = (fields.ResultField("bias"), fields.ResultField("seconds", undetermined="a measured time"))
+    monkeypatch.setattr(fields, "FIELDS", (*fields.FIELDS, *added))
+    document = compare_all(grouped, trials=10, interval="none", cluster="none").to_dict()
+    document["results"][0] |= {"bias": 0.5, "seconds": 7.0}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    outcome = reproduce_results(read(tmp_path / "r.json"), grouped, compare_all)
+    assert outcome.repeated[0].differences == ("bias: 0.5, now None",)
+    assert outcome.not_compared["a measured time"] == ("seconds",)
