@@ -1,4 +1,4 @@
-"""A PostgreSQL server on loopback, for tests, from Debian's binaries, thrown away afterwards."""
+"""Servers on loopback for tests: PostgreSQL from Debian's binaries, a proxy that can be cut, one that answers badly."""
 
 import os
 import shutil
@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -88,3 +90,40 @@ def find_free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@contextmanager
+def serve_connections(handle):
+    """Call a function with each connection, in a thread of its own; yield the port."""
+
+    def run(connection):
+        with connection, suppress(OSError):
+            handle(connection)
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=run, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def answer_requests(answer):
+    """Answer each HTTP request with the parts of bytes that a function of its path yields; yield port and requests."""
+    requests = []
+
+    def handle(connection):
+        with connection.makefile("rb") as file:
+            lines = [line.decode("latin-1").rstrip() for line in iter(file.readline, b"\r\n")]
+            headers = dict(line.split(": ", 1) for line in lines[1:])
+            body = file.read(int(headers.get("Content-Length", 0)))
+        requests.append((lines[0], headers, body))
+        for part in answer(lines[0].split()[1]):
+            connection.sendall(part)
+
+    with serve_connections(handle) as port:
+        yield port, requests

@@ -184,6 +184,17 @@ webhook_body = "body.j2"
         ('{"text": {{ textt | tojson }}}', "the template takes textt; there are "),
         ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
         ("{{ 1 / 0 }}", "division by zero"),
+        ('{{ "x" * 10**10 }}', "takes more than 5 s or 1 GiB of memory"),
+        ("{{ 2 ** (2 ** 36) }}", "takes more than 5 s or 1 GiB of memory"),
+        ('{{ "%1999999999d" | format(1) }}', "takes more than 5 s or 1 GiB of memory"),
+        ("{% for i in range(10**12) %}1{% endfor %}", "Range too big"),
+        ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "recursion"),
+        ('{{ "[" * 100000 }}', "makes no JSON"),
+        pytest.param(
+            "{% for i in range(99999) %}{% for j in range(99999) %}1{% endfor %}{% endfor %}",
+            "takes more than 5 s",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, template, said):

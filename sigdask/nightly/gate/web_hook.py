@@ -2,17 +2,21 @@
 
 A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `is_new` (a failure for outputs that had not
 failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It makes one JSON value:
-`{"text": {{ text | truncate(3000) | tojson }}}`.
+`{"text": {{ text | truncate(3000) | tojson }}}`. It runs in a process of its own (`template_process`), because a short
+template can ask for any amount of memory and time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.text import as_json
+from sigdask.nightly.gate import template_process
+from sigdask.text import as_json, to_plain
 
 EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
     {"plan": "nightly", "passed": passed, "text": f'nightly: gate: {word}\n  "{word}" <rule>',
@@ -26,42 +30,69 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
 """Verdicts that a template must be able to write."""
 
 
+MOST_BYTES = 1 << 30
+MOST_SECONDS = 5
+"""Memory and CPU time that a template may take."""
+
+PATIENCE_SECONDS = 60
+"""Seconds to wait for a template on a machine that is busy."""
+
+
 def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
     r"""Return the JSON body that a template produces from the fields of a verdict.
 
     Raises
     ------
     InputError
-        The template cannot be read, or takes what there is not, or makes no JSON.
+        The template cannot be read, takes what there is not, makes no JSON, or takes too much memory or time.
 
     Examples
     --------
     >>> render_json('{"text": {{ text | tojson }}}', {"text": 'new is "worse"'})
     b'{"text": "new is \\"worse\\""}'
     """
-    from jinja2 import StrictUndefined, TemplateError
-    from jinja2.meta import find_undeclared_variables
-    from jinja2.sandbox import SandboxedEnvironment
-
-    environment = SandboxedEnvironment(undefined=StrictUndefined)
-    try:
-        undeclared = find_undeclared_variables(environment.parse(template)) - set(fields) - set(environment.globals)
-        if undeclared:
-            raise InputError(f"the template takes {', '.join(sorted(undeclared))}; there are {', '.join(fields)}")
-        rendered = environment.from_string(template).render(**fields)
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        line_number = getattr(error, "lineno", None)
-        raise InputError(f"the template{f', line {line_number},' if line_number else ''} is wrong: {error}") from None
-    try:
-        return as_json(json.loads(rendered), lines=False).encode()
-    except ValueError as error:
-        raise InputError(
-            f"the template makes no JSON ({error}) but {rendered.strip()[:80]!r}; write texts as {{{{ text | tojson "
-            "}}}}"
-        ) from None
+    [text] = _render(template, [fields])
+    return _check_json(text)
 
 
 def check_template(template: str) -> None:
     """Raise if a template cannot be rendered as JSON for the example verdicts."""
-    for fields in EXAMPLES:
-        render_json(template, fields)
+    for text in _render(template, EXAMPLES):
+        _check_json(text)
+
+
+def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a template makes of each verdict, in a process whose memory and time are limited."""
+    request = {"template": template, "verdicts": verdicts, "bytes": MOST_BYTES, "seconds": MOST_SECONDS}
+    try:
+        process = subprocess.run(  # noqa: S603  # this program's own file
+            [sys.executable, "-P", template_process.__file__],
+            input=json.dumps(to_plain(request)).encode(),
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+            start_new_session=True,
+        )
+        answer: dict[str, Any] = json.loads(process.stdout) if process.returncode == 0 else {"error": None}
+    except subprocess.TimeoutExpired:
+        answer = {"error": None}
+    if "texts" in answer:
+        texts: list[str] = answer["texts"]
+        return texts
+    if "unknown" in answer:
+        raise InputError(f"the template takes {', '.join(answer['unknown'])}; there are {', '.join(verdicts[0])}")
+    if answer["error"] is None:
+        raise InputError(
+            f"the template takes more than {MOST_SECONDS} s or {MOST_BYTES >> 30} GiB of memory; make its loops shorter"
+        )
+    line = f", line {answer['line']}," if answer["line"] else ""
+    raise InputError(f"the template{line} is wrong: {answer['error']}")
+
+
+def _check_json(text: str) -> bytes:
+    try:
+        return as_json(json.loads(text), lines=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"the template makes no JSON ({error}) but {text.strip()[:80]!r}; write texts as {{{{ text | tojson }}}}"
+        ) from None

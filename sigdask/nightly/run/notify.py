@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import http.client
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -12,12 +15,14 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, web_hook
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
-from sigdask.text import as_json, escape_json
+from sigdask.text import as_json, escape_json, redact
 
 MOST_CHARACTERS = 300
 """Characters kept of what a command or server answered."""
@@ -92,19 +97,125 @@ def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Pat
 def _post_in_thread(url: str, body: bytes, timeout: float) -> str | None:
     """Post to a URL; return why that failed, or None. A thread enforces the time limit on the whole exchange."""
     answers: list[str | None] = []
-    thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout)), daemon=True)
+    sockets: list[socket.socket] = []
+    thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout, sockets)), daemon=True)
     thread.start()
     thread.join(timeout)
-    return answers[0] if answers else f"no answer within {timeout:g} s"
+    if answers:
+        return answers[0]
+    for opened in sockets:  # which ends the thread
+        with suppress(OSError):
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+    return f"no answer within {timeout:g} s"
 
 
-def _send_request(url: str, body: bytes, timeout: float) -> str | None:
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")  # noqa: S310  # checked with the plan
+def _send_request(url: str, body: bytes, timeout: float, sockets: list[socket.socket]) -> str | None:
+    """Post to a URL; return why that failed, or None. Sockets are appended to a list. No body of an answer is read."""
+    secrets: list[str] = []
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
-            answer.read(MOST_CHARACTERS)
-    except urllib.error.HTTPError as error:
-        return f"answered with status {error.code}"
-    except (OSError, ValueError) as error:  # URLError and timeouts are OSErrors
-        return f"no answer ({getattr(error, 'reason', None) or error})"
-    return None
+        parts = urlsplit(url)
+        secrets += filter(None, (parts.path, parts.query, parts.username, unquote(parts.password or "")))
+        opener = urllib.request.build_opener(WithoutRedirects, *_build_handlers(sockets))
+        refusal = _follow_redirects(opener, _build_request(parts, body), timeout)
+    except (OSError, ValueError) as error:  # URLError, timeouts and a closed connection are OSErrors
+        trouble = f"no answer ({getattr(error, 'reason', None) or error})"
+    except http.client.HTTPException as error:
+        trouble = f"the answer is no HTTP ({type(error).__name__})"
+    else:
+        return None if refusal is None else f"answered with status {refusal.code}{_describe_redirect(refusal)}"
+    return redact(trouble, values=secrets)
+
+
+def _build_request(parts: SplitResult, body: bytes) -> urllib.request.Request:
+    """Return the request that posts to a URL, with the URL's user and password as Basic authorization."""
+    if parts.scheme not in DEFAULT_PORTS:
+        raise ValueError("expected a URL of http or https")
+    account, _, host = parts.netloc.rpartition("@")
+    path, query = (quote(text, URL_CHARACTERS) for text in (parts.path, parts.query))
+    headers = {"Content-Type": "application/json"}
+    if account:
+        headers["Authorization"] = f"Basic {base64.b64encode(unquote(account).encode()).decode()}"
+    url = urlunsplit((parts.scheme, host, path, query, ""))
+    return urllib.request.Request(url, body, headers, method="POST")  # noqa: S310  # http or https
+
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+URL_CHARACTERS = "".join(map(chr, range(33, 127)))
+"""Characters of paths and queries that are sent as they are; others are percent-encoded."""
+
+MOST_REDIRECTS = 5
+
+
+class WithoutRedirects(urllib.request.HTTPRedirectHandler):
+    """Make redirects errors. urllib would follow them to other hosts, and read their bodies whatever their size."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow no redirect."""
+
+
+def _follow_redirects(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float
+) -> urllib.error.HTTPError | None:
+    """Send a request, and again where the same host redirects it; return the error that ended it, or None."""
+    refusal = None
+    for _ in range(MOST_REDIRECTS):
+        try:
+            opener.open(request, timeout=timeout).close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            refusal = error
+        else:
+            return None
+        target = urljoin(request.full_url, refusal.headers.get("Location", ""))
+        if not (300 <= refusal.code < 400 and _is_same_host(request.full_url, target)):
+            break
+        # a page that tells more (302, 303) is fetched; any other address is the one to post to
+        is_page = refusal.code in {302, 303} and urlsplit(target).scheme == urlsplit(request.full_url).scheme
+        data, method = (None, "GET") if is_page else (request.data, request.get_method())
+        request = urllib.request.Request(target, data, request.headers, method=method)  # noqa: S310  # the same host
+    return refusal
+
+
+def _is_same_host(old_url: str, new_url: str) -> bool:
+    """Return whether a redirect stays at a host and port, or goes from http to https on their usual ports."""
+    old, new = _split_origin(old_url), _split_origin(new_url)
+    return new in {old, ("https", old[1], 443)} if old[::2] == ("http", 80) else new == old
+
+
+def _split_origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
+
+
+def _describe_redirect(error: urllib.error.HTTPError) -> str:
+    """Return where a redirect leads that is not followed; empty for other errors."""
+    with suppress(ValueError):
+        target = urlsplit(error.headers.get("Location", "") if 300 <= error.code < 400 else "")
+        if target.hostname:
+            return f", a redirect to {target.scheme}://{target.hostname}, which is not followed; name the final URL"
+    return ""
+
+
+def _build_handlers(sockets: list[socket.socket]) -> Iterator[urllib.request.AbstractHTTPHandler]:
+    """Yield handlers of http and https whose connections append their sockets to a list."""
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+
+    class TlsConnection(http.client.HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+
+    class Handler(urllib.request.HTTPHandler):
+        def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Connection, req)
+
+    class TlsHandler(urllib.request.HTTPSHandler):
+        def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(TlsConnection, req)
+
+    yield from (Handler(), TlsHandler())

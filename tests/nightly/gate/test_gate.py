@@ -1,5 +1,6 @@
 """The gate: what passes, what fails, what is reported with it, and who is notified."""
 
+import base64
 import http.server
 import json
 import math
@@ -9,11 +10,13 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, repeat
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from gate_helpers import gather, judge
+from servers import answer_requests
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -31,6 +34,7 @@ from sigdask.nightly.gate import (
 )
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
+from sigdask.nightly.run import notify
 from sigdask.nightly.run.notify import send_notifications
 from sigdask.statistics.multiplicity import compute_levels
 
@@ -386,6 +390,101 @@ def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_pa
         settings = NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
         assert list(send_notifications(settings, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
     assert time.monotonic() - start < 5
+
+
+def redirect(status, location):
+    return [f"HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 99999999\r\n\r\n".encode()]
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+NOT_FOLLOWED = ", which is not followed; name the final URL"
+HOSTILE_ANSWERS = {
+    "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], ["the answer is no HTTP (BadStatusLine)"]),
+    "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), ["the answer is no HTTP (HTTPException)"]),
+    "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), ["the answer is no HTTP (LineTooLong)"]),
+    "no end of waiting": (lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), ["no answer within 1 s"]),
+    "no end of body": (lambda _: chain([OK + b"\r\n"], repeat(b"x" * 999)), []),
+    "less body than promised": (lambda _: [OK + b"Content-Length: 9\r\n\r\n"], []),
+    "no chunk": (lambda _: [OK + b"Transfer-Encoding: chunked\r\n\r\nzz"], []),
+    "nothing": (lambda _: [], ["no answer (Remote end closed connection without response)"]),
+    "another host": (
+        lambda _: redirect(307, "http://elsewhere.example/x"),
+        [f"answered with status 307, a redirect to http://elsewhere.example{NOT_FOLLOWED}"],
+    ),
+    "another port": (
+        lambda _: redirect(302, "http://127.0.0.1:9/x"),
+        [f"answered with status 302, a redirect to http://127.0.0.1{NOT_FOLLOWED}"],
+    ),
+    "a file": (lambda _: redirect(302, "file:///etc/passwd"), ["answered with status 302"]),
+    "no address": (lambda _: redirect(301, "http://["), ["no answer (Invalid IPv6 URL)"]),
+    "round and round": (lambda _: chain(redirect(308, "/hook"), repeat(b"x" * 999)), ["answered with status 308"]),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", HOSTILE_ANSWERS)
+def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
+    answer, said = HOSTILE_ANSWERS[name]
+    threads, start = set(threading.enumerate()), time.monotonic()
+    with answer_requests(answer) as (port, requests):
+        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/hook", timeout=1.0)
+        words = list(send_notifications(settings, failed, "night", tmp_path))
+        assert words == [f"gate.webhook: {word}" for word in said]
+        assert time.monotonic() - start < 3
+        assert "significantly worse" in json.loads(requests[0][2])["text"]
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("status", "request_line"),
+    [(301, "POST /b?x=1 HTTP/1.1"), (308, "POST /b?x=1 HTTP/1.1"), (303, "GET /b?x=1 HTTP/1.1")],
+)
+def test_a_redirect_of_the_same_host_is_followed_with_what_was_posted(failed, tmp_path, status, request_line):
+    with answer_requests(lambda path: redirect(status, "/b?x=1") if path == "/a" else [OK + b"\r\n"]) as (
+        port,
+        requests,
+    ):
+        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/a", timeout=5)
+        assert list(send_notifications(settings, failed, "night", tmp_path)) == []
+    assert [line for line, _, _ in requests] == ["POST /a HTTP/1.1", request_line]
+    assert (requests[1][2] == requests[0][2]) == request_line.startswith("POST")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("http://h/a", "https://h/b", True),
+        ("http://h:80/a", "https://H:443/b", True),
+        ("https://h/a", "http://h/b", False),
+        ("http://h:8080/a", "https://h/b", False),
+        ("http://h/a", "http://h.evil/b", False),
+        ("http://h/a", "http://h@evil/b", False),
+        ("http://h/a", "ftp://h/b", False),
+    ],
+)
+def test_a_redirect_stays_on_its_host_and_never_leaves_tls(old, new, same):
+    assert notify._is_same_host(old, new) is same
+
+
+def test_user_and_password_of_a_web_hook_are_sent_as_basic_authorization_and_never_shown(failed, tmp_path):
+    with answer_requests(lambda _: [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, requests):
+        settings = NotifySettings(webhook=f"http://ann:s%C3%A4:cr%40t@127.0.0.1:{port}/caf\u00e9?q=\u00e9#part")
+        assert list(send_notifications(settings, failed, "night", tmp_path)) == []
+    [(line, headers, _)] = requests
+    assert line == "POST /caf%C3%A9?q=%C3%A9 HTTP/1.1"
+    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")).decode() == "ann:s\u00e4:cr@t"
+    assert headers["Host"] == f"127.0.0.1:{port}"
+    for url in (
+        "http://ann:s3cret@127.0.0.1:1/s3cret",
+        "ftp://ann:s3cret@h/x",
+        "http://ann:s3cret@[::1/x",
+        "http://h:s3cret/",
+    ):
+        [word] = send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)
+        assert word.startswith("gate.webhook: no answer (") or "no HTTP" in word
+        assert "s3cret" not in word
 
 
 def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
