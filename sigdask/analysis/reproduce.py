@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_BINARY
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
@@ -110,6 +111,11 @@ class RecordedResults:
         others = tuple(other for other in self.test_sets if other != name)
         results = tuple(result for result in self.results if result.signature.test_set == name)
         return RecordedResults(results, self.document, others)
+
+    def get_family(self, key: str) -> Any:
+        """Return a member of what the document says of the family of all results; None where it says nothing."""
+        family = self.document.get("family")
+        return family.get(key) if isinstance(family, dict) else None
 
     def find_values(self, key: str) -> list[Any]:
         """Return the values that results have of a field, without null and the empty cells of CSV."""
@@ -488,6 +494,14 @@ class GroupRerun:
     comparison: FieldComparison
     results: ComparisonResults
 
+    def list_interval_differences(self, recorded: RecordedResults) -> list[str]:
+        """Return the differences that other options of intervals might explain."""
+        texts = [text for entry in self.repeated for text in entry.differences if "interval" in text]
+        recorded_family = recorded.get_family("n_resamples")
+        resamples = None if self.results.family is None else self.results.family.n_resamples
+        is_same = recorded_family in {None, resamples} or recorded.other_sets
+        return texts if is_same else [*texts, f"family.n_resamples: {recorded_family!r}, now {resamples!r}"]
+
 
 def _rerun_group(
     group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts, compare: Compare
@@ -497,13 +511,13 @@ def _rerun_group(
     A file does not say every option of its intervals. Of several that fit, the first under which nothing differs
     counts, else the one under which least does.
     """
-    reruns = []
+    reruns: list[GroupRerun] = []
     for interval_options in _list_interval_options(recorded):
         results = compare(counts, **_build_options(group, members, recorded, counts), **interval_options)
         reruns.append(_compare_group(members, recorded, results))
-        if not any("interval" in text for entry in reruns[-1].repeated for text in entry.differences):
+        if not reruns[-1].list_interval_differences(recorded):
             break
-    return min(reruns, key=lambda rerun: sum(len(entry.differences) for entry in rerun.repeated))
+    return min(reruns, key=lambda rerun: len(rerun.list_interval_differences(recorded)))
 
 
 def _build_options(
@@ -519,7 +533,7 @@ def _build_options(
         "alternative": group.alternative,
         "method": (method := _choose_method(group, members)),
         "exact_limit": math.inf if method == "exact" or group.p else group.exact_limit,
-        "trials": group.n_trials,
+        "trials": group.n_trials or _find_trials(recorded),
         "seed": group.seed,
         "alpha": _get_number(recorded.document, "alpha", group.alpha),
         "adjust": None if has_by_default else group.adjust if group.adjust and not group.p else "none",
@@ -529,6 +543,14 @@ def _build_options(
         "tests": _list_tests(recorded) or None,
         "together": bool(recorded.document.get("together")) and not recorded.other_sets and group.subset is not None,
     }
+
+
+def _find_trials(recorded: RecordedResults) -> int | None:
+    """Return the random trials of a family or by other units, where the results themselves have none."""
+    contrasts = [item for value in recorded.find_values("beside") if isinstance(value, list) for item in value]
+    numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
+    numbers += [] if recorded.get_family("exact") else [recorded.get_family("n_trials")]
+    return next((number for number in numbers if type(number) is int and number > 0), None)
 
 
 def list_finer_units(recorded: RecordedResults) -> list[str]:
@@ -565,7 +587,8 @@ INTERVAL_KEYS = ("interval", "score_a_interval", "score_b_interval", "paired_d",
 
 def _list_interval_options(recorded: RecordedResults) -> list[dict[str, Any]]:
     """Return the options of intervals under which a file of results may have been found, the likeliest first."""
-    if recorded.is_csv or not any(recorded.find_values(key) for key in INTERVAL_KEYS):
+    has_intervals = any(recorded.find_values(key) for key in INTERVAL_KEYS) or _list_reasons(recorded)
+    if recorded.is_csv or not has_intervals:
         return [{"interval": "none"}]
     confidences = Counter(recorded.find_members("interval", "confidence"))
     confidence = next((value for value, _ in confidences.most_common(1)), OPTIONS["confidence"].default)
@@ -577,6 +600,12 @@ def _list_interval_options(recorded: RecordedResults) -> list[dict[str, Any]]:
     ]
 
 
+def _list_reasons(recorded: RecordedResults) -> str:
+    """Return the texts of notes on why results have no interval."""
+    notes = [note for result in recorded.results for note in _list_notes(result.values)]
+    return "\n".join(dict.fromkeys(str(note.get("text")) for note in notes if note["kind"] == "interval"))
+
+
 def _list_interval_kinds(recorded: RecordedResults) -> list[str]:
     """Return the kinds of intervals that may have been asked for, by the methods that were used."""
     methods = set(recorded.find_members("interval", "method"))
@@ -586,14 +615,17 @@ def _list_interval_kinds(recorded: RecordedResults) -> list[str]:
         return ["auto"]
     if INVERSION in methods:
         return ["auto"] if any(recorded.find_values("score_a_interval")) else ["inversion"]
-    return ["bootstrap"] if methods & {BCA, PERCENTILE} else ["auto", "inversion", CONDITIONAL]
+    reasons = _list_reasons(recorded)
+    if NO_MEAN in reasons:
+        return ["inversion"]
+    if NOT_BINARY in reasons or NO_ITEM_DIFFERS in reasons:
+        return [CONDITIONAL]
+    return ["bootstrap"] if methods & {BCA, PERCENTILE} else ["auto", "bootstrap", "inversion", CONDITIONAL]
 
 
 def _list_resamples(recorded: RecordedResults) -> list[int | None]:
     """Return the numbers of resamples that may have been asked for; None stands for the default ones."""
-    family = recorded.document.get("family")
-    numbers = recorded.find_members("interval", "n_resamples")
-    numbers += [family.get("n_resamples")] if isinstance(family, dict) else []
+    numbers = [*recorded.find_members("interval", "n_resamples"), recorded.get_family("n_resamples")]
     counted = Counter(number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
     return [None, *(number for number, _ in counted.most_common(2))]
 
@@ -660,6 +692,15 @@ class FieldComparison:
     def skip(self, name: str, reason: str) -> None:
         """Add a field that is not compared."""
         self.not_compared.setdefault(re.sub(r"\[\d+\]", "", name), reason)
+
+    def move_differences(self, names: Sequence[str], reason: str) -> None:
+        """Count fields that differ as not compared."""
+        for name in names:
+            is_named = [text.startswith((f"{name}:", f"{name}[")) for text in self.differences]
+            if any(is_named):
+                self.skip(name, reason)
+                kept = [text for text, is_of_name in zip(self.differences, is_named, strict=True) if not is_of_name]
+                self.differences[:] = kept
 
     def merge(self, other: FieldComparison) -> None:
         """Add the fields that another comparison did not compare."""
@@ -769,6 +810,8 @@ def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str,
         apart.add(name)
     members = [{key: value for key, value in row.items() if key not in apart} for row in (recorded, current)]
     comparison.compare_members("", *members)
+    if _has_unknown_resamples(recorded):
+        comparison.move_differences(SCORE_INTERVALS, "the file does not say their number of resamples")
     old_scorer, new_scorer = recorded.get("signature"), current["signature"]
     if isinstance(old_scorer, str) and new_scorer:
         old_options, new_options = map(split_scorer_signature, (old_scorer, new_scorer))
@@ -778,6 +821,15 @@ def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str,
     if not has_other_family:
         _compare_notes(recorded, current, comparison)
     return comparison
+
+
+SCORE_INTERVALS = ("score_a_interval", "score_b_interval")
+
+
+def _has_unknown_resamples(recorded: Mapping[str, Any]) -> bool:
+    """Return whether the intervals of both scores were resampled, while that of the difference was enumerated."""
+    interval = recorded.get("interval")
+    return isinstance(interval, dict) and interval.get("method") == INVERSION and interval.get("n_resamples") is None
 
 
 def _find_undetermined(recorded: Mapping[str, Any]) -> dict[str, str]:

@@ -390,9 +390,10 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
 """
 
 CSV_UNDETERMINED = dict.fromkeys(
-    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high"),
-    "intervals in CSV, which does not say their number of resamples and level",
-)
+    ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high",
+     "assumptions"),
+    "CSV does not say the number of resamples and the level",
+)  # fmt: skip
 """Columns that a CSV file alone does not determine: `sigdask reproduce` does not compare them, with the reason."""
 
 
