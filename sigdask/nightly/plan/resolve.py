@@ -227,7 +227,7 @@ def _iter_independence_tests(
     keys: tables.PlanKeys, shared: GivenOptions, location: _PlanLocation
 ) -> Iterator[TestedLabels]:
     """Yield the tests of independence of a plan; invalid ones are complained about and left out."""
-    names = {entry.name for entry in (*keys.test_set, *keys.rankings)}
+    names = {entry.name for entry in keys.test_set} | {entry.name for entry in keys.rankings}
     for number, entry in enumerate(keys.independence):
         key: PlanKey = ("independence", number)
         _check_name(entry.name, names, location, key)
