@@ -1,4 +1,4 @@
-"""Servers on loopback for tests: PostgreSQL from Debian's binaries, a proxy that can be cut, one that answers badly."""
+"""Servers on loopback for tests: PostgreSQL from Debian's binaries and a web server that answers badly."""
 
 import os
 import shutil

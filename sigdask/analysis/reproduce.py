@@ -726,6 +726,9 @@ MOST_CHARACTERS = 200
 
 
 def _shorten(value: Any) -> str:
+    """Return a value as messages show it: findings and notes by their kinds, anything else cut if it is long."""
+    if isinstance(value, list) and all(isinstance(entry, dict) and "kind" in entry for entry in value):
+        return ", ".join(str(entry["kind"]) for entry in value) or "none"
     text = repr(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 

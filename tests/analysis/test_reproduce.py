@@ -213,7 +213,7 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     del document["rankings"][1]
     (tmp_path / "altered.json").write_text(json.dumps(document))
     result = call_sigdask("reproduce", "altered.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path)
-    assert "not the same: rankings: [], now " in result.stdout
+    assert "not the same: rankings: none, now " in result.stdout
     assert "not the same: families.set1.n_comparisons: 4, now 3" in result.stdout
     assert (
         "set2: night.json has"
