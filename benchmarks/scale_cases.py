@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.data import SHARED
 
+EXAMPLE = Path(__file__).parent.parent / "sigdask" / "examples" / "yeh2000.tsv"
 WMT = SHARED / "mt_wmt24_en-de"
 BLOCK_ROWS = 100_000
 """Rows that are written at once."""
@@ -176,13 +177,26 @@ def test_sets(folder: Path, size: str) -> Iterator[Case]:
         write_table(folder / f"{name}.csv", draw_answers(3, 50, seed=k))
     write_plan(folder, [(name, f"{name}.csv") for name in names], 2000)
     yield Case(f"plan of {n_sets:,} test sets of 3 systems: check", "none", ["check", "plan.toml"])
-    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run", "none", ["run", "plan.toml"])
-    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run again", "none", ["run", "plan.toml"])
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run", "6 s", ["run", "plan.toml"])
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run again", "2 s", ["run", "plan.toml"])
+    write_table(folder / "set-1.csv", draw_answers(3, 50, seed=n_sets))
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: one changed file", "2 s", ["run", "plan.toml"])
+    reread = ["run", "plan.toml", "--reread"]
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: all read again", "none", reread)
+    on_workers = ["run", "plan.toml", "--store", "other.sqlite", "--cluster", "local", "--workers", "2"]
+    yield Case(f"plan of {n_sets:,} test sets of 3 systems: run on 2 dask workers", "none", on_workers)
+
+
+def start(_folder: Path, _size: str) -> Iterator[Case]:
+    """start"""
+    yield Case("start: help", "0.1 s", ["--help"])
+    yield Case("start: metrics", "none", ["metrics"])
+    yield Case("start: Yeh's example", "0.35 s beyond import numpy, numba", ["compare", str(EXAMPLE)])
 
 
 GROUPS = (
     pairs_of_300, pairs_of_1000, millions_of_items, documents, parquet, plan, nights, few_units, long_ids, subsets,
-    test_sets,
+    test_sets, start,
 )  # fmt: skip
 
 

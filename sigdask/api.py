@@ -31,6 +31,7 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts
+from sigdask.metrics import takes_numbers
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
@@ -92,9 +93,9 @@ def compare(
     Parameters
     ----------
     a, b : sequence, length n_items
-        Item scores; with `gold`, labels.
+        Item scores; with `gold`, labels, or predicted numbers under a metric of them (MAE, pearson, AUC, ...).
     gold : sequence, length n_items, optional
-        The right labels.
+        The gold labels or numbers.
     metric : str, Metric or BlackBox, optional
         By default the mean of scores, or accuracy of labels.
     names : tuple of str
@@ -122,6 +123,8 @@ def compare(
     groups = {"unit": units} if units is not None else None
     if gold is None:
         counts = Counts.from_scores(systems, ids=ids, groups=groups)
+    elif isinstance(metric, str) and takes_numbers(metric):
+        counts = Counts.from_numbers(gold, systems, ids=ids, groups=groups)
     else:
         gold_labels, system_labels = (
             Factor.from_values(gold),
@@ -220,15 +223,15 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     alternative : {"two-sided", "greater", "less"}
         Of score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (12 for metrics of whole outputs), random trials
-        otherwise, and beside them exact p-values where a metric's take little time; both: wherever there are any;
-        exact: no trials, or an error that says what there is no exact p of.
+        auto: all arrangements where 20 or fewer units are discordant (16 for metrics of ranks, 12 for metrics of whole
+        outputs), random trials otherwise, and beside them exact p-values where a metric's take little time; both:
+        wherever there are any; exact: no trials, or an error that says what there is no exact p of.
     exact_limit : float, optional
         Seconds of one core that the exact p-values of a test set and metric may take together, as estimated before
         any is computed: auto adds all or none, both the cheapest that fit, exact refuses what does not. By default 60
         for exact, a fifth of a second for auto, and for both 100 s a comparison (in parts an hour or so).
     trials : int, optional
-        Random trials; 1,048,576 by default, 10,000 for metrics of whole outputs.
+        Random trials; 1,048,576 by default, 131,072 for metrics of ranks, 10,000 for metrics of whole outputs.
     seed : int
         Of the stream; not negative.
     alpha : float
@@ -253,16 +256,16 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
         Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (percentiles
         of metrics of whole outputs). "inversion": the differences that the randomization test of a mean does not
-        reject. "conditional-exact": of 0/1 scores, the interval that agrees with the exact test (docs/statistics.md).
-        "auto": Tango's score interval where items are scored 0 or 1 and exchanged by themselves, "inversion" of
-        other means (their two scores have the bootstrap's), else the bootstrap's; of more than 10,000 units a normal
-        one. By default "auto" of 100 comparisons or fewer, else "none". Units are resampled as they are exchanged, as a
-        whole.
+        reject. "conditional-exact": of 0/1 scores, the interval that agrees with the exact test
+        (docs/statistics/intervals.md). "auto": Tango's score interval where items are scored 0 or 1 and exchanged by
+        themselves, "inversion" of other means (their two scores have the bootstrap's), else the bootstrap's; of more
+        than 10,000 units a normal one. By default "auto" of 100 comparisons or fewer, else "none". Units are resampled
+        as they are exchanged, as a whole.
     confidence : float
         Of the intervals.
     resamples : int, optional
-        Resamples of the bootstrap, 10,000 by default and 1,000 for metrics of whole outputs; trials of the inverted
-        test, by default those of the test itself ("auto": 10,000 to 131,072).
+        Resamples of the bootstrap, 10,000 by default and 1,000 for metrics of ranks and of whole outputs; trials of the
+        inverted test, by default those of the test itself ("auto": 10,000 to 131,072).
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
@@ -321,10 +324,14 @@ def _extract_sets(test_sets: Sequence[Counts | Any], options: SelectionOptions) 
         raise InputError("no metric given; `sigdask metrics` lists them")
     spec = CompareSpec.from_options(options, metrics)
     grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
-    sets = [value if isinstance(value, Counts) else as_counts(value, groups=grouping) for value in test_sets]
+    sets = [value if isinstance(value, Counts) else _read_counts(value, grouping, metrics) for value in test_sets]
     specs = [spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts)) for counts in sets]
     requests = [(counts, spec.find_metrics(counts)) for counts, spec in zip(sets, specs, strict=True)]
     return list(zip(_extract_statistics(requests, options), specs, strict=True))
+
+
+def _read_counts(value: Any, grouping: Sequence[str], metrics: Sequence[AnyMetric]) -> Counts:
+    return as_counts(value, groups=grouping, metrics=[metric for metric in metrics if isinstance(metric, str)])
 
 
 def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
@@ -387,7 +394,7 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
     all_options = fill_options(PowerOptions, options)
     if all_options["difference"] is not None and all_options["units"] is not None:
         raise InputError("difference and units: give one of them; the other is what is found")
-    question, settings = build_question(all_options)
+    question = build_question(all_options)
     selection = fill_options(
         SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
     )
@@ -397,7 +404,7 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
             extracted_counts,
             spec,
             question,
-            settings,
+            all_options,
             lambda jobs: _count_tallies(jobs, {**selection, "cluster": connected}),
         )
     return convert_results(powers, Powers)

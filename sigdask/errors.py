@@ -4,32 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sigdask.text import redact
+from sigdask.text import redact, shorten_message
+
+
+def _clean(message: str) -> str:
+    """Return a message without secrets, cut where it repeats what is very long."""
+    return shorten_message(redact(message, by_name=True))
 
 
 class SigdaskError(Exception):
     """Root of every error that sigdask raises on purpose.
 
     The command line prints the message and leaves with `exit_status`; a traceback is a bug. Secrets in URLs of the
-    message are hidden, as it may repeat that of a library.
+    message are hidden, as it may repeat that of a library. Very long cells, names and paths in it are cut in the
+    middle.
     """
 
     exit_status = 2
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(redact(str(message), by_name=True))
+        super().__init__(_clean(str(message)))
 
 
 class InputError(SigdaskError):
-    """Bad input or usage: names the file, line, id or option, what was found and what to do."""
+    """Bad input or usage. The message names the file, line, id or option, what was found and what to do."""
 
 
 class RefusedFileError(InputError):
-    """A file that no format reads as data (binary, averages, a training curve): another `--format` is no remedy."""
+    """A file that no format reads as data (binary, averages, a training curve). Another `--format` does not help."""
 
 
 class SeveralError(InputError):
-    """Several things wrong with an input.
+    """Several errors in one input.
 
     Attributes
     ----------
@@ -39,7 +45,7 @@ class SeveralError(InputError):
 
     def __init__(self, *parts: str) -> None:
         super().__init__("\n".join(parts))
-        self.parts = tuple(redact(part, by_name=True) for part in parts)
+        self.parts = tuple(map(_clean, parts))
 
 
 class UnfinishedError(SigdaskError):
@@ -49,11 +55,11 @@ class UnfinishedError(SigdaskError):
 
 
 class ClusterLostError(UnfinishedError):
-    """The scheduler went away; what was counted and kept can be gone on from."""
+    """The scheduler is lost. Stored counts are valid, and the next run continues from them."""
 
 
 class TaskError(UnfinishedError):
-    """Some jobs cannot be counted, wherever they are tried; others can.
+    """Some jobs fail on every worker. Other jobs can be counted.
 
     Attributes
     ----------
@@ -71,7 +77,7 @@ class HeldError(SigdaskError):
 
 
 class StoreError(UnfinishedError):
-    """The store cannot be reached or written; what it has committed is there when it can be.
+    """The store cannot be reached or written. Committed counts are not lost.
 
     Attributes
     ----------
@@ -85,7 +91,7 @@ class StoreError(UnfinishedError):
 
 
 class DamagedError(SigdaskError):
-    """A store holds what it was not given: bits have flipped, rows were changed or are gone.
+    """A store is damaged: bits have flipped, or rows were changed or are missing.
 
     Attributes
     ----------

@@ -30,9 +30,16 @@ Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
+Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq"]
+Level = Literal["segment", "system"]
+AgreementGroup = Literal["none", "item", "system"]
+Permute = Literal["scores", "pairs", "segments", "systems"]
 
 MAX_STREAM_TRIALS = 2**48
 """What the stream has."""
+
+LARGEST_SEED = 2**63 - 1
+"""Of a comparison, whose results keep it in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +174,16 @@ AlternativeOption = Annotated[Alternative, Option("Alternative hypothesis on sco
 SecondRun = Annotated[
     bool,
     Option(
-        "Cross-check by a second, independent run of as many trials.",
+        "Cross-check p by a second, independent run with the same number of trials.",
         True,
-        negative="Leave out the cross-check by a second run.",
+        negative="Skip the cross-check by a second run.",
     ),
 ]
 Metrics = Annotated[
     str | Sequence[Any] | None,
     Option(
-        "See `sigdask metrics`, or MODULE:ATTRIBUTE.",
-        otherwise="those that the data suggest",
+        "A metric that `sigdask metrics` lists, or MODULE:ATTRIBUTE.",
+        otherwise="metrics that fit the data",
         flag="--metric,-m",
         metavar="M",
         repeats=True,
@@ -187,38 +194,46 @@ Pairs = Annotated[
     Option("Systems to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
 ]
 Baseline = Annotated[
-    str | None, Option("Compare every other system with this one only, which becomes B.", metavar="NAME")
+    str | None, Option("Compare every other system only with this one, which becomes B.", metavar="NAME")
 ]
 Unit = Annotated[
     str | Sequence[str] | None,
     Option(
-        "What is exchanged as a whole, such as document; of several nested ones the coarsest.",
+        "Column of the unit that is swapped as a whole, such as document. Of several nested units, the "
+        "coarsest is swapped.",
         otherwise="item",
         metavar="COLUMN",
         repeats=True,
         more="",
     ),
 ]
-Progress = Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
+Progress = Annotated[
+    Callable[[int, int], None] | None,
+    Option("Function that is called with the numbers of trials done and of all trials."),
+]
 Cache = Annotated[
     bool,
     Option(
-        "Keep what is extracted from outputs, and look there first: $SIGDASK_CACHE, ~/.cache/sigdask.",
+        "Cache statistics extracted from outputs, in $SIGDASK_CACHE or ~/.cache/sigdask.",
         True,
-        negative="Neither look up nor keep what is extracted from outputs.",
+        negative="Disable the extraction cache.",
     ),
 ]
 BlocksPerTask = Annotated[
     int | None, Option("Size of tasks in blocks of 4,096 trials, instead of by measured speed.", least=1)
 ]
 DecimalOption = Annotated[
-    Decimal | None, Option("Decimal separator of scores.", otherwise="found where it cannot be mistaken", metavar=".|,")
+    Decimal | None,
+    Option("Decimal separator of scores.", otherwise="recognised where it is unambiguous", metavar=".|,"),
 ]
-Ignore = Annotated[Sequence[str], Option("Columns left out.", (), metavar="COLUMN", repeats=True)]
+Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="COLUMN", repeats=True)]
 MostUnpacked = Annotated[
     int | None,
     Option(
-        "Bytes that a packed file may become.", otherwise="100 times its size, at least 32 MB", least=1, metavar="BYTES"
+        "Largest size of a decompressed file, in bytes.",
+        otherwise="100 times its compressed size, at least 32 MB",
+        least=1,
+        metavar="BYTES",
     ),
 ]
 
@@ -232,7 +247,7 @@ class RunOptions(TypedDict, total=False):
     ]
     workers: Annotated[
         int | None,
-        Option("Threads or processes to start.", otherwise="one a core", least=1, most=1_000_000, metavar="N"),
+        Option("Threads or processes to start.", otherwise="one per core", least=1, most=1_000_000, metavar="N"),
     ]
 
 
@@ -243,33 +258,40 @@ class TestOptions(TypedDict, total=False):
     method: Annotated[
         Method,
         Option(
-            "auto samples, and takes exact p-values where these cost little; exact draws none; both draws too.", "auto"
+            "auto: random trials, and exact p-values where these are cheap. exact: no random trials. both: "
+            "exact p-values and trials.",
+            "auto",
         ),
     ]
     exact_limit: Annotated[
         float | None,
         Option(
-            "Seconds of one core that the exact p-values of a test set and metric may take together, as estimated.",
-            otherwise="60 for exact; auto a fifth of a second; both 100 s a comparison, in parts an hour or so",
+            "Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric.",
+            otherwise="60 for exact; 0.2 for auto; for both 100 per comparison, or about an hour if it can "
+            "be split into parts",
             least=0,
             metavar="SECONDS",
         ),
     ]
-    trials: Annotated[int | None, TrialsOption("Random trials.", otherwise="1048576; metrics of whole outputs 10000")]
-    seed: Seed
+    trials: Annotated[
+        int | None,
+        TrialsOption("Number of random trials.", otherwise="1048576; 10000 for metrics computed by a function"),
+    ]
+    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=LARGEST_SEED)]
     alpha: Alpha
     stop: Annotated[
         str | Any | None,
         Option(
-            "End each comparison's counting early: besag-clifford[:h=N] gives p, confidence[:epsilon=E] decisions.",
-            otherwise="count all trials",
+            "Stop counting each comparison early: besag-clifford[:h=N] keeps a valid p, "
+            "confidence[:epsilon=E] gives only a decision.",
+            otherwise="no rule; count all trials",
             metavar="RULE",
         ),
     ]
     tests: Annotated[
         str | Sequence[str] | None,
         Option(
-            f"Classical tests beside p: {', '.join(MATCHED_TESTS)}; {', '.join(INDEPENDENT_TESTS)}; all.",
+            f"Classical tests to show as well as p: {', '.join(MATCHED_TESTS)}; {', '.join(INDEPENDENT_TESTS)}; all.",
             otherwise="none",
             metavar="NAME,...|all",
         ),
@@ -277,9 +299,9 @@ class TestOptions(TypedDict, total=False):
     interval: Annotated[
         IntervalKind | None,
         Option(
-            "Of differences and scores: auto is Tango's where items are scored 0 or 1, inversion of other means, else "
-            "the BCa bootstrap; inversion leaves out what the test of a mean rejects; conditional-exact agrees with "
-            "the exact test of 0/1 scores.",
+            "Interval of differences and scores. The choice auto takes Tango's for items scored 0 or 1, inversion for "
+            "other means, and else bootstrap. The choice bootstrap is BCa. An inversion has the differences that the "
+            "test of a mean does not reject. The choice conditional-exact agrees with the exact test of 0/1 scores.",
             otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]
@@ -287,8 +309,8 @@ class TestOptions(TypedDict, total=False):
     resamples: Annotated[
         int | None,
         TrialsOption(
-            "Resamples of intervals.",
-            otherwise="10000; metrics of whole outputs 1000; as many as trials to invert the test",
+            "Number of resamples for intervals.",
+            otherwise="10000; 1000 for metrics computed by a function; for inversion the number of trials",
         ),
     ]
     second_run: SecondRun
@@ -299,7 +321,7 @@ class FamilyOptions(TypedDict, total=False):
 
     adjust: Annotated[
         Adjust | None,
-        Option("How p is adjusted for many comparisons.", otherwise="max-t for three systems and more, else none"),
+        Option("Adjustment of p for many comparisons.", otherwise="max-t for three or more systems, else none"),
     ]
 
 
@@ -307,7 +329,11 @@ class ComparisonOptions(TestOptions, FamilyOptions, RunOptions, total=False):
     """Options of all comparisons, as typed keyword arguments of `compare`."""
 
     beside: Annotated[
-        bool, Option("Show p with finer units exchanged, and with coarser ones where differences depend on them.", True)
+        bool,
+        Option(
+            "Also show p with finer units swapped, and with coarser ones if differences are correlated within them.",
+            True,
+        ),
     ]
     progress: Progress
     cache: Cache
@@ -328,23 +354,64 @@ class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
 
     unit: Unit
     together: Annotated[
-        bool, Option("Judge each pair over all subsets or sets as well: by the mean of its differences.", False)
+        bool, Option("Also test each pair over all subsets or test sets, by the mean of its differences.", False)
     ]
+
+
+class AgreementOptions(TypedDict, total=False):
+    """How metrics are compared by their agreement with people: options of `sigdask meta`."""
+
+    statistic: Annotated[
+        Statistic,
+        Option(
+            "Agreement with people: a correlation, the accuracy of pairs (acc-eq calibrates ties), or soft pairwise "
+            "accuracy (spa).",
+            "pearson",
+        ),
+    ]
+    level: Annotated[
+        Level | None,
+        Option("Correlate scores of segments, or means of systems.", otherwise="segment; system for spa"),
+    ]
+    group: Annotated[
+        AgreementGroup,
+        Option("Correlate within each segment (item) or system, and average; none: over all scores.", "none"),
+    ]
+    undefined: Annotated[
+        Literal["omit", "zero"],
+        Option("Whether groups whose correlation is undefined leave the average, or count as 0.", "omit"),
+    ]
+    permute: Annotated[
+        Permute,
+        Option(
+            "What two metrics swap: standardised scores (of systems at the system level, except for spa), those of "
+            "whole segments or whole systems, or decisions on pairs.",
+            "scores",
+        ),
+    ]
+    threshold: Annotated[
+        float | None,
+        Option("Differences of metrics up to it are ties, for accuracy with --permute pairs.", otherwise="0", least=0),
+    ]
+    signs: Annotated[int, Option("Random signs of each p-value of spa.", 1000, least=1, most=10**6, metavar="N")]
 
 
 class LabelTestOptions(TypedDict, total=False):
     """The tests of labellings."""
 
-    alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
-    method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
+    alternative: Annotated[
+        Alternative,
+        Option("Alternative hypothesis on the score. two-sided: at least as far from the expected score.", "greater"),
+    ]
+    method: Annotated[Method, Option("auto: the exact p where it takes seconds, else random permutations.", "auto")]
     adjust: Annotated[
         AdjustTests | None,
         Option(
             "Adjust p over all labellings and metrics: none, holm, hochberg, bh, by.",
-            otherwise="holm of several labellings, else none",
+            otherwise="holm for several labellings, else none",
         ),
     ]
-    trials: Annotated[int | None, TrialsOption("Random permutations.", otherwise="1048576")]
+    trials: Annotated[int | None, TrialsOption("Number of random permutations.", otherwise="1048576")]
     seed: Seed
     alpha: Alpha
     second_run: SecondRun
@@ -363,8 +430,9 @@ class TableLayoutOptions(TypedDict, total=False):
     layout: Annotated[
         Layout | None,
         Option(
-            "Of tables for papers: systems by metrics, or a row a comparison.",
-            otherwise="systems where all pairs of three or more were compared, or all with one baseline",
+            "Layout of tables for papers. systems: one row per system, one column per metric. pairs: one "
+            "row per comparison.",
+            otherwise="systems if all pairs of three or more systems were compared, or all with one baseline",
         ),
     ]
     digits: Annotated[
@@ -373,17 +441,38 @@ class TableLayoutOptions(TypedDict, total=False):
             "Decimals of scores in tables for papers.", otherwise="4; 2 with percent", least=0, most=15, metavar="N"
         ),
     ]
-    percent: Annotated[bool, Option("Write accuracy, F1 and other shares of 1 in per cent there.", False)]
+    percent: Annotated[bool, Option("Write accuracy, F1 and other shares in per cent in tables for papers.", False)]
+
+
+class CsvOptions(TypedDict, total=False):
+    """How CSV files of results are written."""
+
+    csv_safe: Annotated[
+        bool,
+        Option(
+            "In CSV, write a quotation mark before names that spreadsheets would run as formulas.",
+            False,
+            flag="--csv-safe/--no-csv-safe",
+        ),
+    ]
 
 
 class PowerQuestionOptions(TypedDict, total=False):
     """What a power analysis is asked."""
 
-    difference: Annotated[float | None, Option("How many units find a difference of scores of this size.", metavar="D")]
-    units: Annotated[
-        int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2, metavar="N")
+    difference: Annotated[
+        float | None, Option("Find the number of units that detect a difference in score of this size.", metavar="D")
     ]
-    power: Annotated[float, Option("How often it is to be found.", 0.8, above=0, below=1, metavar="P")]
+    units: Annotated[
+        int | None,
+        Option(
+            "Find the difference that this number of units detects.",
+            otherwise="the units of the data",
+            least=2,
+            metavar="N",
+        ),
+    ]
+    power: Annotated[float, Option("Probability of detecting the difference.", 0.8, above=0, below=1, metavar="P")]
 
 
 class PowerTestOptions(TypedDict, total=False):
@@ -393,13 +482,14 @@ class PowerTestOptions(TypedDict, total=False):
     alternative: AlternativeOption
     alpha: Alpha
     adjust: Annotated[
-        AdjustPower, Option("holm: each comparison at the level of its first step, alpha / comparisons.", "none")
+        AdjustPower,
+        Option("Adjustment for many comparisons. holm: the level of Holm's first step, alpha / comparisons.", "none"),
     ]
     samples: Annotated[
         int | None,
         Option(
-            "Samples that each power is of.",
-            otherwise="2,000; 500 of more than 100 comparisons",
+            "Number of simulated samples for each power.",
+            otherwise="2,000; 500 for more than 100 comparisons",
             least=100,
             metavar="K",
         ),
@@ -421,48 +511,51 @@ class ReadingOptions(TypedDict, total=False):
     """Options for reading the files of a test set."""
 
     id_column: Annotated[str | None, Option("Column of item ids.", flag="--id", metavar="COLUMN")]
-    gold_column: Annotated[str | None, Option("Column of what is right.", metavar="COLUMN")]
-    prediction_column: Annotated[str | None, Option("Column of the answer, in files of one system.", metavar="COLUMN")]
+    gold_column: Annotated[str | None, Option("Column of the gold standard.", metavar="COLUMN")]
+    prediction_column: Annotated[
+        str | None, Option("Column of the prediction, in files of one system.", metavar="COLUMN")
+    ]
     system_column: Annotated[str | None, Option("Column of the system, in long tables.", metavar="COLUMN")]
     score_column: Annotated[str | None, Option("Column of the score, in long tables.", metavar="COLUMN")]
     label_map: Annotated[
         Sequence[tuple[str, tuple[str, ...]]],
-        Option("Labels read as another.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
+        Option("Labels to replace by another.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
     ]
     ignore: Ignore
-    align: Annotated[Align, Option("How rows of several files belong together.", "auto")]
+    align: Annotated[Align, Option("How rows of several files are matched.", "auto")]
     decimal: DecimalOption
     missing: Annotated[
-        Missing | None, Option("What an absent score means.", otherwise="error; zero for topics of runs")
+        Missing | None,
+        Option("How missing scores are handled.", otherwise="error; zero for missing topics of TREC runs"),
     ]
     min_items: Annotated[
         int | None,
         Option(
-            "Items in common that are enough for two systems.",
-            otherwise="5 % of the items of both",
+            "Number of common items that two systems need.",
+            otherwise="5 % of the items of either",
             least=0,
             metavar="N",
         ),
     ]
     references: Annotated[
         Sequence[Any],
-        Option("Further reference files of segments.", (), flag="--reference", metavar="FILE", repeats=True),
+        Option("Further file of reference segments.", (), flag="--reference", metavar="FILE", repeats=True),
     ]
     documents: Annotated[
         Any,
         Option(
-            "File of the document of each segment, one a line, or a table of item and document.",
+            "File with the document of each segment, one per line, or a table of item and document.",
             metavar="FILE",
-            more="Exchange them by --unit document.",
+            more="Swap whole documents by --unit document.",
         ),
     ]
     group_file: Annotated[
         Any,
         Option(
-            "Table of item and group, in any format; a column a way to group.",
+            "Table of item and groups, in any format, with one column for each kind of group.",
             flag="--groups",
             metavar="FILE",
-            more="Exchange them by --unit COLUMN, or group without name.",
+            more="Swap whole groups by --unit COLUMN, or --unit group if the column has no name.",
         ),
     ]
     most_unpacked: MostUnpacked
@@ -493,7 +586,7 @@ class RankingChoiceOptions(TypedDict, total=False):
         int | Sequence[int] | str | None,
         Option(
             "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.",
-            otherwise="1, 2, 5 times powers of ten",
+            otherwise="1, 2 and 5 times powers of ten",
             metavar="N,N|START:STOP:STEP",
         ),
     ]
@@ -502,7 +595,7 @@ class RankingChoiceOptions(TypedDict, total=False):
         Option("Measures to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
     ]
     baseline: Annotated[
-        str | None, Option("Compare every other measure with this one only, which becomes B.", metavar="MEASURE")
+        str | None, Option("Compare every other measure only with this one, which becomes B.", metavar="MEASURE")
     ]
 
 
@@ -512,15 +605,16 @@ class RankingTestOptions(TypedDict, total=False):
     ties: Annotated[
         Ties,
         Option(
-            "Candidates of one score: the mean over all orders, one random order, or as they are given.", "expected"
+            "Order of candidates with equal scores: the mean over all orders, one random order, or the given order.",
+            "expected",
         ),
     ]
     trials: Annotated[
-        int, Option("Random exchanges of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS, metavar="N")
+        int, Option("Number of random swaps of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS, metavar="N")
     ]
     seed: Seed
     alpha: Alpha
-    confidence: Annotated[float, Option("Of intervals.", 0.95, above=0, below=1)]
+    confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
 
 
 class RankingSampleOptions(TypedDict, total=False):
@@ -528,9 +622,14 @@ class RankingSampleOptions(TypedDict, total=False):
 
     samples: Annotated[
         int | None,
-        Option("Random samples to draw, as if they alone had been judged.", least=1, most=100_000, metavar="K"),
+        Option(
+            "Number of random samples to draw, as if only the sample had been judged.",
+            least=1,
+            most=100_000,
+            metavar="K",
+        ),
     ]
-    sample_size: Annotated[int | None, Option("Candidates of each sample.", least=1, most=2**31, metavar="N")]
+    sample_size: Annotated[int | None, Option("Number of candidates in each sample.", least=1, most=2**31, metavar="N")]
 
 
 class RankingOptions(RankingChoiceOptions, RankingTestOptions, RankingSampleOptions, RunOptions, total=False):
@@ -544,31 +643,39 @@ class CandidateFileOptions(TypedDict, total=False):
 
     gold_column: Annotated[
         str | None,
-        Option("Column of what is true: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass", metavar="COLUMN"),
+        Option(
+            "Column of the gold standard: 1/0, true/false, or labels.", otherwise="gold; b.*; tpclass", metavar="COLUMN"
+        ),
     ]
     positive: Annotated[
-        Sequence[str], Option("Label in the gold column of what is true.", (), metavar="LABEL", repeats=True)
+        Sequence[str], Option("Label in the gold column that counts as true.", (), metavar="LABEL", repeats=True)
     ]
     ids: Annotated[
         Sequence[str],
-        Option("Column of ids; several name a candidate together.", (), flag="--id", metavar="COLUMN", repeats=True),
+        Option(
+            "Column of ids. Several columns together identify a candidate.",
+            (),
+            flag="--id",
+            metavar="COLUMN",
+            repeats=True,
+        ),
     ]
     measures: Annotated[
         Sequence[str],
         Option(
             "Column of a measure.",
             (),
-            otherwise="every column of numbers; am.*, real features",
+            otherwise="every column of numbers; in UCS am.*, in XML real features",
             flag="--measure",
             metavar="COLUMN",
             repeats=True,
         ),
     ]
     smaller: Annotated[
-        Sequence[str], Option("Measure of which a smaller score is better.", (), metavar="MEASURE", repeats=True)
+        Sequence[str], Option("Measure for which lower scores are better.", (), metavar="MEASURE", repeats=True)
     ]
     ignore: Ignore
-    partial: Annotated[bool, Option("Gold is empty but for a random sample of the candidates.", False)]
+    partial: Annotated[bool, Option("Gold is empty except for a random sample of the candidates.", False)]
     decimal: DecimalOption
     most_unpacked: MostUnpacked
 
@@ -577,8 +684,8 @@ class CandidateFileOptions(TypedDict, total=False):
 def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name; of one that several declare, the comparison's."""
     declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, ReadingOptions,
-        SelectionOptions,
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, CsvOptions,
+        ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 
@@ -642,7 +749,7 @@ Interface = Literal["python", "plan"]
 @cache
 def list_flag_names() -> Mapping[str, str]:
     """Return the names of options that the command line calls otherwise, by their flags without dashes."""
-    flags = ((option.flag.partition(",")[0].removeprefix("--"), name) for name, option in list_all_options().items())
+    flags = ((re.split("[,/]", option.flag)[0].removeprefix("--"), name) for name, option in list_all_options().items())
     return {flag: name for flag, name in flags if flag}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -191,6 +192,56 @@ def describe_items(items: Sequence[str], noun: str = "item") -> str:
     return f"{format_count(len(items), noun)} ({format_list([*map(repr, items)])})"
 
 
+def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of an error message: the known name that is nearest to a word, or another text if none is near.
+
+    Examples
+    --------
+    >>> suggest_name("schema", ["scheme", "column"]), suggest_name("x", ["scheme"])
+    ("; did you mean 'scheme'?", '')
+    """
+    close = difflib.get_close_matches(word[:200], [name for name in names if len(name) < 200], 1)
+    return f"; did you mean {close[0]!r}?" if close else otherwise
+
+
+LONGEST_WORD = 500
+"""Characters of a word, or of what stands in quotation marks, that a message shows whole."""
+
+LONGEST_LINE = 4000
+"""Characters of a line of a message that are shown."""
+
+LONGEST_MESSAGE = 200_000
+"""Characters of a whole message that are looked at."""
+
+_QUOTED = re.compile(r"""(?<![\w\\])(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)""")
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+
+
+def shorten_message(message: str) -> str:
+    """Return a message in which what is very long is cut in the middle: names, cells, paths, and whole lines.
+
+    Where it begins and ends, and so file, line and remedy, stays.
+
+    Examples
+    --------
+    >>> message = shorten_message(f"a.csv, line 2: {'x' * 10**6!r} is no number; expected one")
+    >>> len(message), message[:20], message[-35:]
+    (545, "a.csv, line 2: 'xxxx", "xxxxxxx' is no number; expected one")
+    """
+    if len(message) <= LONGEST_WORD:
+        return message
+    message = _cut_middle(message, LONGEST_MESSAGE)
+    for pattern in (_QUOTED, _LONG_WORD):
+        message = pattern.sub(lambda match: _cut_middle(match[0], LONGEST_WORD), message)
+    return "\n".join(_cut_middle(line, LONGEST_LINE) for line in message.split("\n"))
+
+
+def _cut_middle(text: str, longest: int) -> str:
+    """Return a text without the middle of too many characters."""
+    n_last = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - n_last]}[…]{text[-n_last:]}"
+
+
 def make_printable(text: str, keep: str = "") -> str:
     r"""Return a text with replacement characters for those that are neither printable nor blank, nor in `keep`.
 
@@ -245,7 +296,7 @@ ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
 _URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
-_WRITTEN = re.compile(rf"{_SCHEME}://(?:(?!::{_SCHEME}://)[^\"'<>\s])*")
+_WRITTEN = re.compile(rf"{_SCHEME}://(?:[^/?#@\s]*:[^/?#@\s]*@)?(?:(?!::{_SCHEME}://)[^\"'<>\s])*")
 _USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
 _QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
 _PUNCTUATION = ":;,.)"

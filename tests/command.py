@@ -17,6 +17,26 @@ from sigdask.cli.output import progress
 from sigdask.io import addresses
 
 
+class OverrunsError(AssertionError):
+    """Raised when a block uses more CPU time than it may."""
+
+
+@contextlib.contextmanager
+def limit_cpu(seconds=20):
+    """Fail when the block uses so much CPU time that it may never end; speed itself is measured in the benchmarks."""
+
+    def refuse(*_):
+        raise OverrunsError(f"more than {seconds} s of CPU time")
+
+    previous = signal.signal(signal.SIGPROF, refuse)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+
+
 def call_sigdask(*arguments, cwd, columns=None):
     """Run `sigdask ARGUMENTS` in a folder, through its entry point.
 
@@ -40,7 +60,7 @@ def call_sigdask(*arguments, cwd, columns=None):
         patch.multiple(sys, argv=command, **streams),
         patch.dict(os.environ, width),
         without_bar,
-        _restore_process(),
+        restore_process(),
     ):
         try:
             main()
@@ -68,7 +88,7 @@ ENCODING_ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those
 
 
 @contextlib.contextmanager
-def _restore_process():
+def restore_process():
     """Restore what a command changes in the process: signal handlers, the logger, module folders."""
     logger = logging.getLogger("sigdask")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -112,6 +112,46 @@ def serve_connections(handle):
 
 
 @contextmanager
+def forward_connections(target, is_last=lambda _: False):
+    """Forward connections to a local port; yield the port, and an event that connects the two sides while it is set.
+
+    While it is not set nothing passes, nobody is told, and what was sent arrives later, as in a partition of a network.
+    Where `is_last` is true of what a client sends, the server gets that, and its answer is lost with the connection.
+    """
+    connected = threading.Event()
+    connected.set()
+
+    def pump(source, sink, is_lost):
+        with suppress(OSError):
+            while data := source.recv(65536):
+                connected.wait()
+                if is_lost(data):
+                    break
+                sink.sendall(data)
+        with suppress(OSError):
+            connected.wait()
+            sink.shutdown(socket.SHUT_WR)
+
+    def handle(connection):
+        connected.wait()
+        cut = threading.Event()
+
+        def note_last(data):
+            if is_last(data):
+                cut.set()
+            return False
+
+        with socket.create_connection(("127.0.0.1", target)) as server:
+            back = threading.Thread(target=pump, args=(server, connection, lambda _: cut.is_set()), daemon=True)
+            back.start()
+            pump(connection, server, note_last)
+            back.join()
+
+    with serve_connections(handle) as port:
+        yield port, connected
+
+
+@contextmanager
 def answer_requests(answer):
     """Answer each HTTP request with the parts of bytes that a function of its path yields; yield port and requests."""
     requests = []

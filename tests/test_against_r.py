@@ -33,29 +33,28 @@ def format_vector(values):
     return f"c({', '.join(map(repr, values))})"
 
 
-@pytest.mark.parametrize("method", R_NAMES)
-def test_adjusted_p_values_are_those_of_p_adjust(method):
+def test_adjusted_p_values_are_those_of_p_adjust():
     p = (build_rng(3).random(60) ** 3).tolist()
     p[10:20] = [p[0]] * 10
-    out = run_r(f"cat(sprintf('%.17g', p.adjust({format_vector(p)}, '{R_NAMES[method]}')))")
-    assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(out, rel=1e-12)
+    calls = (f"cat(sprintf('%.17g ', p.adjust({format_vector(p)}, '{name}')));" for name in R_NAMES.values())
+    for method, want in zip(R_NAMES, np.reshape(run_r("".join(calls)), (-1, 60)), strict=True):
+        assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(want, rel=1e-12)
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_exact_p_values_are_those_of_coins_blocked_test(alternative):
+def test_exact_p_values_are_those_of_coins_blocked_test():
     rng = build_rng(5)
-    cases = [rng.integers(0, 10, (2, n)) for n in (4, 8, 12, 16, 20)]
-    side = {"two-sided": "two.sided"}.get(alternative, alternative)
+    data = [rng.integers(0, 10, (2, n)) for n in (4, 8, 12, 16, 20)]
+    cases = [(a, b, alternative) for a, b in data for alternative in R_SIDES]
     script = "suppressMessages(library(coin));"
-    for a, b in cases:
+    for a, b, alternative in cases:
         n = len(a)
         script += (
             f"d <- data.frame(y={format_vector([*a.tolist(), *b.tolist()])}, s=factor(rep(c('a', 'b'), each={n})), "
             f"t=factor(rep(1:{n}, 2)));"
-            f"cat(sprintf('%.17g ', pvalue(oneway_test(y ~ s | t, data=d, distribution=exact(), alternative='{side}'))));"
+            f"cat(sprintf('%.17g ', pvalue(oneway_test(y ~ s | t, data=d, distribution=exact(), alternative='{R_SIDES[alternative]}'))));"
         )
     want = run_r(script)
-    got = [compare(a, b, alternative=alternative).p_value for a, b in cases]
+    got = [compare(a, b, alternative=alternative, interval="none").p_value for a, b, alternative in cases]
     assert np.array(got) == pytest.approx(np.array(want), rel=1e-9)
 
 
@@ -190,30 +189,28 @@ def draw_labellings(n, seed):
     return np.where(rng.random(n) < 0.3, gold, rng.integers(0, 2, n)), gold
 
 
-@pytest.mark.parametrize("side", ["greater", "less"])
-def test_two_labels_are_independent_as_fisher_test_has_it(side):
+def test_two_labels_are_independent_as_fisher_test_has_it():
     a, b = draw_labellings(70, seed=8)
-    out = run_r(
-        f"cat(sprintf('%.17g', fisher.test({format_vector(a.tolist())}, {format_vector(b.tolist())}, alternative='{side}')$p.value))"
-    )
-    assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(out[0], rel=1e-10)
+    test = f"fisher.test({format_vector(a.tolist())}, {format_vector(b.tolist())}, alternative=side)"
+    out = run_r(f"for (side in c('greater', 'less')) cat(sprintf('%.17g ', {test}$p.value))")
+    for side, p in zip(("greater", "less"), out, strict=True):
+        assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(p, rel=1e-10)
 
 
-@pytest.mark.parametrize("blocks", [1, 4])
-def test_labels_are_independent_as_coins_exact_distribution_has_it(blocks):
+def test_labels_are_independent_as_coins_exact_distribution_has_it():
     a, b = draw_labellings(48, seed=9)
-    strata = np.arange(48) % blocks
-    formula = "a ~ b" if blocks == 1 else "a ~ b | s"
     script = (
-        f"suppressMessages(library(coin)); d <- data.frame(a={format_vector(a.tolist())}, b=factor({format_vector(b.tolist())}), "
-        f"s=factor({format_vector(strata.tolist())}));"
-        f"for (side in c('greater', 'less', 'two.sided')) cat(sprintf('%.17g ', pvalue(independence_test({formula}, data=d, "
-        "distribution='exact', alternative=side))))"
+        f"suppressMessages(library(coin)); d <- data.frame(a={format_vector(a.tolist())}, "
+        f"b=factor({format_vector(b.tolist())}), s=factor(rep(0:3, 12)));"
+        "for (formula in c(a ~ b, a ~ b | s)) for (side in c('less', 'greater', 'two.sided'))"
+        "cat(sprintf('%.17g ', pvalue(independence_test(formula, data=d, distribution='exact', alternative=side))));"
     )
-    less, greater, two_sided = run_r(script)  # coin sums over the items of the first level of b
-    for side, p in (("greater", greater), ("less", less), ("two-sided", two_sided)):
-        result = independence(a, b, within=[f"s{k}" for k in strata], alternative=side)
-        assert result.p_value == pytest.approx(p, rel=1e-9)
+    want = iter(run_r(script))  # coin sums over the items of the first level of b: its sides are the other ones
+    for blocks in (1, 4):
+        for side in ("greater", "less", "two-sided"):
+            result = independence(a, b, within=[f"s{k % blocks}" for k in range(48)], alternative=side)
+            assert result.p_value == pytest.approx(next(want), rel=1e-9)
+    assert not list(want)
 
 
 def test_agreement_within_strata_is_the_exact_test_of_mantel_and_haenszel():

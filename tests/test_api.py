@@ -141,7 +141,7 @@ def test_a_pair_without_a_common_item_is_not_compared_and_named():
     data = Counts.from_scores({"a": [1, np.nan, 2], "b": [np.nan, 1, np.nan], "c": [1, 2, 3]}, missing="pairwise")
     results = compare_all(data, metrics=["mean"])
     assert {(r.a, r.b): r.n_items for r in results} == {("a", "c"): 2, ("b", "c"): 1}
-    assert "not compared, as the two have no item in common: a and b by mean" in results.warnings
+    assert "not compared, because they have no item in common: a and b by mean" in results.warnings
     with pytest.raises(InputError, match="no two systems have an item in common"):
         compare_all(data, metrics=["mean"], pairs=[("a", "b")])
 

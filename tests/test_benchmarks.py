@@ -24,7 +24,7 @@ def test_every_case_of_scale_ends_well_in_a_small_size():
     for name, _, wall, cpu, peak, details in rows:
         assert "status" not in details, (name, details)
         assert float(wall) > 0 < float(cpu)
-        assert float(peak.replace(",", "")) > 50
+        assert float(peak.replace(",", "")) > 10  # what Python alone takes
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import get_args
 from sigdask.formats import FORMATS
 from sigdask.results.notes import NoteKind
 
-PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
+DOCS = Path(__file__).parent.parent / "docs"
 NOT_SYSTEMS = {
     "assoc_krennppv", "ir_trec_eval_tests",  # no systems to compare; tests of another program
     "parsing_conll18", "parsing_evalb", "relations_brat", "regression_wmtqe22",  # their official metrics are not built
@@ -17,18 +17,21 @@ NOT_SYSTEMS = {
 
 
 def test_every_format_has_a_section():
-    headings = {word for line in re.findall(r"^## (.+)$", PAGE, re.MULTILINE) for word in line.split()}
+    pages = [path.read_text() for path in (DOCS / "formats").glob("*.md")]
+    headings = {
+        word for page in pages for line in re.findall(r"^## (.+)$", page, re.MULTILINE) for word in line.split()
+    }
     assert set(FORMATS) <= headings
 
 
 def test_every_kind_of_note_stands_in_the_table():
-    page = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
-    section = page[page.index("## Notes") :].partition("\n## ")[0]
-    assert re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE) == list(get_args(NoteKind))
+    page = (DOCS / "statistics" / "notes.md").read_text()
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(get_args(NoteKind))
 
 
 def test_every_set_of_real_data_has_its_official_scores(shared_data):
-    table = PAGE[PAGE.index(": begin -->") : PAGE.index(": end -->")]
+    page = (DOCS / "formats" / "official-scores.md").read_text()
+    table = page[page.index(": begin -->") : page.index(": end -->")]
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
     assert {row[0].removeprefix("| ") for row in rows} == {
         p.name for p in shared_data.iterdir() if p.is_dir()
@@ -47,9 +50,10 @@ def test_the_readmes_python_runs_with_what_its_install_brings(monkeypatch, capsy
     assert "I  II  recall" in capsys.readouterr().out
 
 
-def test_the_design_page_names_what_is_there():
+def test_the_pages_on_design_name_what_is_there():
     root = Path(__file__).parent.parent
-    page = re.sub(r"```.*?```", "", (root / "docs" / "design.md").read_text(), flags=re.DOTALL)
+    pages = "".join((root / "docs" / f"{name}.md").read_text() for name in ("design", "decisions"))
+    page = re.sub(r"```.*?```", "", pages, flags=re.DOTALL)
     files = [path for part in ("sigdask", "tests", "benchmarks", "docs") for path in (root / part).rglob("*.*")]
     paths = {f"/{path.relative_to(root).as_posix()}" for path in files}
     code = "\n".join(path.read_text() for path in files if path.suffix in {".py", ".js", ".html", ".css"})

@@ -15,7 +15,17 @@ from benchmarks.calibration.catalogue import get_case, get_catalogue, select_cas
 from benchmarks.calibration.measuring import Case, Outcome, combine_batches, measure_cases
 from benchmarks.calibration.real import SETS
 from benchmarks.calibration.scenarios import SCENARIOS_BY_NAME
-from benchmarks.calibration.table import BEGIN, END, PAGE, RESULTS, load_results, save_results, write_tables
+from benchmarks.calibration.table import (
+    BEGIN,
+    END,
+    FOLDER,
+    PAGES,
+    RESULTS,
+    TITLES,
+    load_results,
+    save_results,
+    write_tables,
+)
 
 QUIET_OPTIONS = {"report": lambda _text: None}
 
@@ -24,12 +34,15 @@ def measure_case(name, n_sets=1000):
     return {m.procedure: m for m in measure_cases([get_case(name)], n_sets, **QUIET_OPTIONS)}
 
 
-def test_the_tables_of_the_page_are_those_of_the_kept_results(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(PAGE.read_text())
-    write_tables(load_results(), page)
-    assert page.read_text() == PAGE.read_text()
-    assert PAGE.read_text().count(BEGIN) == PAGE.read_text().count(END) == 1
+def test_the_tables_of_the_pages_are_those_of_the_kept_results(tmp_path):
+    written = {page.name: page.read_text() for page in FOLDER.iterdir()}
+    assert written.keys() == {f"{name}.md" for name in PAGES}
+    for name, text in written.items():
+        (tmp_path / name).write_text(text)
+        assert text.count(BEGIN) == text.count(END) == 1
+    write_tables(load_results(), tmp_path)
+    assert {page.name: page.read_text() for page in tmp_path.iterdir()} == written
+    assert sorted(table for tables in PAGES.values() for table in tables) == sorted(TITLES)
 
 
 def test_every_row_that_is_kept_is_one_that_is_measured_and_none_is_missing():

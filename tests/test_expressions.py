@@ -11,6 +11,7 @@ from re import _constants as codes
 from re import _parser as parser
 
 import pytest
+from command import limit_cpu
 
 import sigdask
 from sigdask.errors import InputError
@@ -154,10 +155,9 @@ def test_comments_before_the_root_do_not_explode(tmp_path):
     path = tmp_path / "a.xml"
     for n in (8, 12, 16, 20, 24, 28, 5000):
         path.write_text("<!---->" * n + "<other>")
-        begun = time.process_time()
-        assert not is_xml(path)
-        assert not is_sgml(path)
-        assert time.process_time() - begun < 1
+        with limit_cpu():
+            assert not is_xml(path)
+            assert not is_sgml(path)
     path.write_text(
         '<?xml version="1.0"?>\n' + "<!-- x -->\n" * 40 + "<!DOCTYPE dataset [<!ELEMENT a (b)> ]>\n<dataset>"
     )
@@ -167,32 +167,27 @@ def test_comments_before_the_root_do_not_explode(tmp_path):
 
 
 @pytest.mark.parametrize("again", ["<seg>", "<seg ", "<seg>a<", "<doc ", "<seg id=a", "<doc a", '<seg a="'])
-def test_tags_without_an_end_are_an_error_in_no_time(tmp_path, again):
+def test_tags_without_an_end_are_an_error_soon(tmp_path, again):
     path = tmp_path / "a.sgm"
     path.write_text('<refset setid="a">\n<doc docid="d">\n' + f"{again}\n" * 20_000)
-    begun = time.process_time()
-    with pytest.raises(InputError, match=r"line \d+: (segment|tag <\w+>) without its end"):
+    with limit_cpu(), pytest.raises(InputError, match=r"line \d+: (segment|tag <\w+>) without its end"):
         list(iter_documents(path))
-    assert time.process_time() - begun < 2
 
 
 @pytest.mark.parametrize("again", ["{ } ", "a,b { ", "a,b [ ", " 1 ", ")", "(1,", ") ", " 11111", "a b { ", "a\tb { "])
 @pytest.mark.parametrize("separator", ["comma", "tab", "blank"])
-def test_lines_of_timbl_are_taken_apart_in_no_time(again, separator):
+def test_lines_of_timbl_are_taken_apart_soon(again, separator):
     for end in ("", "}", " }", " } x"):
         line = "(1,a)f,T,E " + again * (60_000 // len(again)) + end
-        begun = time.process_time()
-        _split_line(line, separator)
-        assert time.process_time() - begun < 2, line[:50]
+        with limit_cpu():
+            _split_line(line, separator)
 
 
-def test_hostile_files_are_told_in_no_time(tmp_path):
+def test_hostile_files_are_told_soon(tmp_path):
     for k, text in enumerate(
         ["<!---->" * 28, "<refset>" + "<seg>" * 8000, '["' + '\\"' * 30_000, "{" * 60_000, "a,b { " * 9_000]
     ):
         path = tmp_path / f"a{k}"
         path.write_text(text)
-        begun = time.process_time()
-        with pytest.raises(InputError, match=str(path)):
+        with limit_cpu(), pytest.raises(InputError, match=str(path)):
             read(path)
-        assert time.process_time() - begun < 3, text[:30]

@@ -2,10 +2,12 @@
 
 import importlib
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from command import call_sigdask
 from scipy import stats
 
 
@@ -53,7 +55,7 @@ def test_the_page_holds_the_table_that_the_script_makes(figures, found):
     page = figures.PAGE.read_text(encoding="utf-8")
     table = page.split(figures.BEGIN)[1].split(figures.END)[0].strip()
     assert table == "\n".join(figures.table([*found.values()]))
-    assert f"]({figures.FIGURE.relative_to(figures.PAGE.parent).as_posix()})" in page
+    assert f"]({os.path.relpath(figures.FIGURE, figures.PAGE.parent)})" in page
 
 
 def test_the_figure_is_drawn_alike_each_time(figures, found, tmp_path):
@@ -83,6 +85,16 @@ def test_the_first_pages_say_of_their_pictures_what_these_show_and_answer_as_the
     assert [pictures.forest().alt in page for page in texts] == [True, True, False]
     assert [f"\n> {pictures.answer()}\n" in page for page in texts] == [True, True, False]
     assert [pictures.chance().alt in page for page in texts] == [False, False, True]
+
+
+def test_the_command_of_the_first_pages_prints_their_answer(pictures):
+    commands = [
+        re.findall(r"^ +sigdask (compare combined.txt.*)$", re.sub(r"\\\n\s*", "", page.read_text()), re.MULTILINE)
+        for page in pictures.PAGES[:2]
+    ]
+    assert len({*commands[0], *commands[1]}) == 1
+    result = call_sigdask(*commands[0][0].split(), cwd=pictures.EXAMPLE)
+    assert result.stdout.startswith(f"{pictures.answer()}\n")
 
 
 def test_the_exchanges_of_the_picture_of_chance_give_the_exact_p(pictures):

@@ -19,12 +19,14 @@ import sigdask
 from sigdask.errors import InputError
 from sigdask.identity import get_identity, known_as
 from sigdask.metrics import METRICS, find_metric
+from sigdask.metrics.parsing import WORD_METRICS
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 
@@ -47,7 +49,11 @@ RECOUNTED_COMPARISONS: dict[str, dict[str, dict[str, str]]] = {
 ADDED_LATER = {
     f"metric {name}"
     for name in ("hamming-loss", "jaccard", "macro-jaccard", "micro-jaccard", "samples-f1", "samples-precision",
-                 "samples-recall", "subset-accuracy")
+                 "samples-recall", "subset-accuracy", "MAE", "MSE", "RMSE", "R2", *WORD_METRICS, "bracket-precision",
+                 "bracket-recall", "bracket-f1", "tag-accuracy", "pass@1",
+                 "relation-precision", "relation-recall", "relation-f1", "pearson",
+                 "spearman", "kendall", "AUC", "average-precision", "brier", "log-loss", "ECE", "meta-pearson",
+                 "meta-spearman", "meta-kendall", "meta-accuracy", "meta-acc-eq", "meta-spa")
 }  # fmt: skip
 """What 0.1.0 did not have."""
 
@@ -115,7 +121,7 @@ def list_forms():
 
 
 def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
-    roots = [Panel, PresencePanel, OutputsPanel, MaxTFamily, Relabelling, *list_forms()]
+    roots = [Panel, PresencePanel, OutputsPanel, RankPanel, MaxTFamily, Relabelling, *list_forms()]
     hashed = set().union(*(collect_classes(root, set()) for root in roots))
     assert {
         "Panel",

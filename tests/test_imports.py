@@ -1,6 +1,7 @@
 """Tests of imports: only downwards between folders, and heavy packages only when they are used."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -40,6 +41,49 @@ def test_importing_sigdask_imports_no_numpy():
 def test_importing_the_api_imports_no_dask_and_no_statistics_of_scipy():
     heavy = ("dask", "distributed", "dask.distributed", "scipy.stats", "pandas", "sacrebleu")
     assert list_imported("import sigdask.api, sigdask.cli", *heavy) == "[]"
+
+
+def test_commands_that_compute_nothing_import_neither_numba_nor_functions_of_scipy():
+    sniffing = "[FORMATS[name].load(FORMATS[name].sniffer) for name in SNIFFING_ORDER]"
+    code = f"import sigdask.cli.compare; from sigdask.formats import FORMATS, SNIFFING_ORDER; {sniffing}"
+    heavy = ("numba", "scipy.special", "scipy.fft", "scipy.sparse", "dask", "pandas")
+    assert list_imported(code, *heavy) == "[]"
+
+
+COUNT_ENTERED = """
+import sys
+from sigdask.cli import main
+
+entered, n_importing = set(), 0
+
+def note_call(frame, event, _):
+    global n_importing
+    if frame.f_code.co_name == "<module>":
+        n_importing += {"call": 1, "return": -1}.get(event, 0)
+    elif event == "call" and not n_importing:
+        entered.add(frame.f_globals.get("__name__", ""))
+
+sys.argv = ["sigdask", "compare", "t.tsv"]
+sys.setprofile(note_call)
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    print(sum(module.split(".")[0] == "sigdask" for module in entered), file=sys.stderr)
+"""
+
+
+def test_a_comparison_of_8_items_runs_functions_of_120_modules_at_most(tmp_path):
+    """Count the modules that run a function; what an import runs, such as bodies of classes, is not counted."""
+    (tmp_path / "t.tsv").write_text(
+        "item\tgold\ta\tb\n" + "".join(f"{k}\tN\t{'NV'[k > 5]}\t{'NV'[k > 3]}\n" for k in range(8))
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", COUNT_ENTERED], cwd=tmp_path, capture_output=True, text=True, check=True, env=environment
+    )
+    assert "not significantly different" in run.stdout
+    assert 80 < int(run.stderr.split()[-1]) <= 120
 
 
 def test_only_execution_names_dask():

@@ -107,7 +107,8 @@ def test_the_command_line_names_its_options(folder):
         ("map", "needs a run and qrels"),
         ("meteor", "is computed by other tools"),
         ("LAS", "needs parses"),
-        ("pearson", "function of whole outputs"),
+        ("pearson", "predictions that are numbers"),
+        ("pr-auc", "function of whole outputs"),
         ("mqm", "people's ratings"),
     ],
 )
@@ -119,7 +120,11 @@ def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
 
 @pytest.mark.parametrize(
     ("test", "answer"),
-    [("anova", "adjust="), ("bootstrap", "interval='bootstrap'"), ("permutation", "p is of this test")],
+    [
+        ("anova", "adjust="),
+        ("bootstrap", "interval='bootstrap'"),
+        ("permutation", "this is the test that sigdask makes"),
+    ],
 )
 def test_a_test_that_is_asked_for_elsewhere_is_answered_by_where(test, answer):
     with pytest.raises(InputError, match=answer):

@@ -110,7 +110,7 @@ def test_counts_whose_sum_would_overflow_are_refused():
     def of(value):
         return Counts(("a", "b"), {"score": np.array([[value, 0]] * 8), "items": np.ones((8, 1), int)}, 8)
 
-    with pytest.raises(InputError, match=r"must stay below 2\*\*62"):
+    with pytest.raises(InputError, match=r"must be below 2\*\*62"):
         compare_all(of(2**61), metrics=["mean"], cluster="none")
     assert compare_all(of(2**58), metrics=["mean"], cluster="none")[0].p_value == 2 / 256
 
@@ -171,7 +171,7 @@ def test_a_note_says_how_finely_scores_beside_an_outlier_are_told_apart():
     a, b = rng.random(30), rng.random(30)
     [r] = compare_all(Counts.from_scores({"a": [*a, 1e17], "b": [*b, 1e17]}), metrics=["mean"], cluster="none")
     assert r.p_value == 1.0
-    assert r.warnings[0].startswith("p by trials is an upper bound: some differences are smaller than 1.3e+02")
+    assert r.warnings[0].startswith("the sampled p is an upper bound: some differences are smaller than 1.3e+02")
 
 
 def test_nothing_is_shown_where_nothing_spreads():

@@ -62,7 +62,7 @@ SHOWN_COMMANDS = [
 def test_every_command_that_a_page_shows_has_the_options_that_it_is_shown_with(page, line):
     command, context, words = commands, None, shlex.split(line)[1:]
     while isinstance(command, click.Group) and words:
-        context = click.Context(command, context, command.name)
+        context = click.Context(command, context, command.name, **command.context_settings)
         command, words = command.commands[words[0]], words[1:]
     command.make_context(command.name, words, context)
 
@@ -81,11 +81,15 @@ def test_the_python_of_a_how_to_runs(page, monkeypatch):
 
 
 def test_every_page_is_in_the_contents_once():
-    index = ROOT / "docs" / "index.md"
-    entries = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
+    lists = [ROOT / f"{name}.md" for name in conf.WITH_CONTENTS if name.startswith("docs/")]
+    entries = [
+        (page.parent / entry).resolve()
+        for page in lists
+        for entry in re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", page.read_text(), re.MULTILINE)
+    ]
     assert sorted(entries) == sorted({*entries})
-    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")}
-    assert pages - {"index.md"} == {page for page in entries if not page.startswith("../")}
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert pages - {ROOT / "docs" / "index.md"} == {page for page in entries if page.is_relative_to(ROOT / "docs")}
 
 
 def test_every_public_name_stands_in_the_reference():
@@ -163,8 +167,8 @@ def site(tmp_path_factory):
     return target
 
 
-OPENED_PAGES = ["index.html", "docs/index.html", "docs/statistics.html", "docs/reference/command-line.html",
-          "docs/reference/python.html", "CHANGELOG.html"]  # fmt: skip
+OPENED_PAGES = ["index.html", "docs/index.html", "docs/statistics.html", "docs/statistics/exact.html",
+          "docs/reference/command-line.html", "docs/reference/python.html", "CHANGELOG.html"]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -175,12 +179,45 @@ def test_the_site_builds_without_a_warning_and_its_pages_ask_no_host_for_anythin
     page.on("console", lambda message: messages.append(message.text))
     for name in OPENED_PAGES:
         page.goto((site / name).as_uri())
+        if name == "index.html":  # sends on to docs/index.html, which an own visit there would interrupt
+            page.wait_for_url("**/docs/index.html")
         page.wait_for_load_state("load")
-    page.wait_for_url("**/CHANGELOG.html")
     page.goto(f"{(site / 'search.html').as_uri()}?q=exceedance")
     page.wait_for_selector("#search-results li a")
     assert {urlsplit(url).scheme for url in requests} <= {"file", "data"}
     assert not messages
+    page.close()
+
+
+FIRST_SCREEN = {
+    "question": "h1",
+    "command": "h1 ~ [class^=highlight-]",
+    "picture": "h1 ~ p img",
+    "answer": "h1 ~ blockquote",
+    "I have files": "h1 ~ ul > li:nth-child(1)",
+    "I run evaluations every night": "h1 ~ ul > li:nth-child(2)",
+    "I want to understand": "h1 ~ ul > li:nth-child(3)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_screen_has_question_command_picture_answer_and_three_ways_on(site, browser, scheme):
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    page.goto((site / "docs" / "index.html").as_uri())
+    previous_bottom = 0
+    for name, selector in FIRST_SCREEN.items():
+        element = page.locator(f"article section:first-of-type > {selector}").first
+        box = element.bounding_box()
+        assert box["height"] > 10, name
+        assert box["y"] + box["height"] <= 800, name
+        if name.startswith("I "):
+            assert element.locator("strong").inner_text() == f"{name}."
+            assert element.locator("a[href]").count() > 1
+        else:
+            assert box["y"] >= previous_bottom, name
+            previous_bottom = box["y"] + box["height"]
+    assert page.locator("article img").first.evaluate("image => image.complete && image.naturalWidth > 100")
     page.close()
 
 

@@ -1,8 +1,13 @@
-"""Tests that the program's messages use the field's terms."""
+"""Tests that the program's messages and the documentation use the field's terms and short sentences."""
 
 import ast
 import re
 from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from docs import from_code
 
 ROOT = Path(__file__).parent.parent / "sigdask"
 
@@ -37,3 +42,94 @@ def test_no_text_of_the_program_has_words_of_our_own():
 
 def test_no_help_of_plans_has_words_of_our_own():
     assert not PRIVATE_TERMS.findall((ROOT / "nightly" / "plan" / "schema.json").read_text("utf-8"))
+
+
+DIALECT = {
+    r"beside": "next to, in addition to, with",
+    r"by which": "a second sentence",
+    r"(?:is|are|was|were) (?:asked|had|laid|said|sought|told)": "active voice: sigdask states, you set",
+    r"in so many words": "explicitly",
+    r"looked for for": "searched for",
+    r"those that": "the ones that, or the noun",
+    r"to be had": "available",
+    r"what is (?:kept|right|sought)": "the noun: cache, gold standard, aim",
+    r"whatever": "any, or every case by name",
+}
+"""Words that make a reader stop, with what to write in their place."""
+
+DIALECT_PATTERN = re.compile(rf"\b(?:{'|'.join(DIALECT)})\b", re.IGNORECASE)
+MAX_WORDS = 35
+SENTENCE_END = re.compile(
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bet al\.)(?<!\bvs\.)(?<=[.!?])[\"')\]]*\s+(?=[A-Z\"'(\[`]|sigdask|[a-z-]+: )"
+)
+
+PROJECT = ROOT.parent
+DOCUMENTS = [
+    *(PROJECT / "docs").rglob("*.md"), *(PROJECT / "deploy").rglob("*.md"), PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md", PROJECT / "benchmarks" / "results.md",
+]  # fmt: skip
+
+UNREVISED = {
+    "benchmarks/results.md": 8,
+    "docs/reference/plan-keys.md": 2,
+}  # fmt: skip
+"""Pages that still have such places, and at most how many. Lower a number, or take out its page; add none."""
+
+
+def iter_prose(page):
+    """Yield the line and text of each paragraph, list item, heading and table cell; code is one word in backticks."""
+    for token in MarkdownIt("commonmark").enable("table").parse(from_code.fill_places(page)):
+        if token.type == "inline":
+            parts = {"text": "{}", "code_inline": "`code`", "softbreak": " ", "hardbreak": " "}
+            yield token.map[0] + 1, "".join(parts.get(c.type, "").format(c.content) for c in token.children)
+
+
+def find_prose_violations(page):
+    """Return the places of a page that have a word of DIALECT or a sentence of more than MAX_WORDS words."""
+    violations = []
+    for line, text in iter_prose(page):
+        violations += [f"{line}: {word}" for word in DIALECT_PATTERN.findall(text)]
+        for sentence in SENTENCE_END.split(text):
+            n_words = len(re.findall(r"\S*\w\S*", sentence))
+            if n_words > MAX_WORDS:
+                violations.append(f"{line}: {n_words} words: {sentence[:60]}…")
+    return violations
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(PROJECT)))
+def test_a_page_has_short_sentences_in_plain_words(path):
+    name = str(path.relative_to(PROJECT))
+    violations = find_prose_violations(path.read_text("utf-8"))
+    assert len(violations) <= UNREVISED.get(name, 0), "\n".join([name, *violations])
+
+
+def test_the_list_of_unrevised_pages_names_pages():
+    assert {*UNREVISED} <= {str(path.relative_to(PROJECT)) for path in DOCUMENTS}
+
+
+BAD_PAGE = """\
+# Whatever it takes
+
+Nothing is said beside results. The file of what is right
+is read first, e.g. Here `beside` is code.
+
+- those that are *looked for for* long
+
+| a | b |
+|---|---|
+| those that | fine |
+
+```console
+$ whatever is shown
+```
+
+{long} and no more. {long}
+"""
+
+
+def test_the_check_of_pages_finds_words_and_long_sentences_and_spares_code():
+    violations = find_prose_violations(BAD_PAGE.format(long=" ".join(["Word"] * 33)))
+    assert violations == [
+        "1: Whatever", "3: is said", "3: beside", "3: what is right", "6: those that", "6: looked for for",
+        "10: those that", f"16: 36 words: {'Word ' * 12}…",
+    ]  # fmt: skip

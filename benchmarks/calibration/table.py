@@ -1,54 +1,54 @@
-"""Save and load measured error rates, and write them as tables of docs/error-rates.md."""
+"""Save and load measured error rates, and write them as tables of docs/error-rates/."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.calibration.measuring import MeasuredRate
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results-calibration.json"
-PAGE = ROOT / "docs" / "error-rates.md"
+FOLDER = ROOT / "docs" / "error-rates"
 BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for edge in ("begin", "end"))
 
 TITLES = {
     "pairs": ("systems of one mean, units", "Share of data sets in which a difference is found at 0.05."),
-    "exact": ("systems of one mean, units", "The same of exact p."),
+    "exact": ("systems of one mean, units", "The same with exact p."),
     "classical": (
         "systems of one mean, units",
-        "The same of the classical tests; the last take the systems for independent.",
+        "Share of data sets in which a difference is found at 0.05. The last tests treat the systems as independent.",
     ),
     "diagnosis": (
         "systems of one mean, or one better (by 1 sd); units",
-        "Share of comparisons whose verdict line carries the note; of rare large losses, where one was drawn.",
+        "Share of comparisons whose verdict line has the note. For rare large losses: where one was drawn.",
     ),
     "stopping": (
         "systems of one mean, units",
-        "Share in which a difference is found at 0.05, with a rule to stop early.",
+        "Share of data sets in which a difference is found at 0.05, with a stopping rule.",
     ),
-    "checks": ("systems of one mean, units", "Share of right counts that a cross-check holds for different."),
+    "checks": ("systems of one mean, units", "Share of correct counts that a cross-check reports as different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
-        "Share of data sets in which a difference is found, and dependence.",
+        "Share of data sets in which a difference is found, and in which dependence is.",
     ),
     "families": (
         "8 systems, 30 units",
-        "Share of data sets in which any false difference is found; first systems of one mean, then beside true ones.",
+        "Share of data sets in which any false difference is found. The last rows have true differences too.",
     ),
-    "discoveries": ("8 systems, 30 units", "Mean share of false differences among those found."),
+    "discoveries": ("8 systems, 30 units", "Mean share of false differences among all that are found."),
     "intervals": (
         "95 % intervals of the difference",
-        "Share that hold the true one; 0.93 is called enough. Data sets in which no unit differs have no interval and are left out.",
+        "Share that contain the true one; 0.93 is enough. Data sets in which no unit differs have none and are left out.",
     ),
     "across sets": (
         "sets of 10, 20 and 50 units",
-        "Share of pairs that are said to differ by their mean, or in more sets than they do.",
+        "Share of pairs reported to differ by their mean, or in more sets than they do.",
     ),
     "margins": (
         "a system that is worse by just the margin",
-        "Share of data sets in which it is shown not to be; 0/1 scores by item are enumerated.",
+        "Share of data sets in which it is shown not to be worse. 0/1 scores by item are enumerated.",
     ),
     "labellings": (
         "independent labellings",
@@ -59,27 +59,38 @@ TITLES = {
     "power of nights": ("", "Share of the nights with a loss in which there is an alarm."),
     "rankings": (
         "two measures, equally good, of 200 candidates",
-        "Share of lists in which a difference is found at 0.05; n = 20, 50 and 100.",
+        "Share of lists in which a difference is found at 0.05, with n = 20, 50 and 100.",
     ),
     "intervals of rankings": (
         "95 % intervals of precision",
-        "Share that hold it; of the parts, each its own of the precision of all.",
+        "Share that contain it. For parts, each interval is of the precision of all.",
     ),
     "real": (
-        "real outputs, exchanged at random",
+        "real outputs, swapped at random",
         "Share of data sets in which a difference is found at 0.05.",
     ),
     "power": (
         "",
-        "Share of data sets in which the difference is found; in brackets what the reference, exact, finds.",
+        "Share of data sets in which the difference is found. In brackets: what the exact reference finds.",
     ),
     "foretold power": (
         "",
-        "Mean of the powers that `sigdask power` foretells of samples; in brackets the exact one.",
+        "Mean of the powers that `sigdask power` predicts from samples. In brackets: the exact one.",
     ),
     "power of families": ("8 systems, 30 units", "Share of the true differences that are found."),
 }
-"""Of each table: what its rows are, and what its numbers are."""
+"""The head of each table's first column, and the meaning of its numbers."""
+
+PAGES = {
+    "pairs": ("pairs", "exact", "stopping", "checks", "real"),
+    "classical": ("classical",),
+    "diagnosis": ("diagnosis", "dependence"),
+    "intervals": ("intervals", "intervals of rankings"),
+    "families": ("families", "discoveries", "across sets", "power of families"),
+    "gates": ("margins", "gates", "nights", "power of nights"),
+    "others": ("power", "foretold power", "rankings", "labellings"),
+}
+"""The tables of each page."""
 
 
 def save_results(rates: Iterable[MeasuredRate], path: Path = RESULTS) -> None:
@@ -95,16 +106,18 @@ def load_results(path: Path = RESULTS) -> list[MeasuredRate]:
     return [MeasuredRate(**row) for row in json.loads(path.read_text())]
 
 
-def write_tables(rates: Sequence[MeasuredRate], page: Path = PAGE) -> None:
-    """Write the tables between the page's markers."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text("\n".join([before + BEGIN, *format_tables(rates), END]) + after)
+def write_tables(rates: Sequence[MeasuredRate], folder: Path = FOLDER) -> None:
+    """Write the tables between the markers of their pages."""
+    for name, tables in PAGES.items():
+        page = folder / f"{name}.md"
+        before, _, rest = page.read_text().partition(BEGIN)
+        _, _, after = rest.partition(END)
+        page.write_text("\n".join([before + BEGIN, *format_tables(rates, tables), END]) + after)
 
 
-def format_tables(rates: Sequence[MeasuredRate]) -> Iterator[str]:
-    """Yield the lines of all tables."""
-    for name in TITLES:
+def format_tables(rates: Sequence[MeasuredRate], tables: Collection[str] = TITLES) -> Iterator[str]:
+    """Yield the lines of some tables, by default of all."""
+    for name in tables:
         table_rates = [m for m in rates if m.table == name]
         if table_rates:
             yield from _format_table(name, table_rates)
@@ -116,7 +129,9 @@ def _format_table(name: str, rates: Sequence[MeasuredRate]) -> Iterator[str]:
     procedures = list(dict.fromkeys(m.procedure for m in rates))
     by_cell = {(m.row, m.procedure): m for m in rates}
     yield ""
-    yield f"**{name[0].upper()}{name[1:]}.** {meaning}{_describe_sizes(min_sets, max_sets)}"
+    yield f"## {name[0].upper()}{name[1:]}"
+    yield ""
+    yield f"{meaning}{_describe_sizes(min_sets, max_sets)}"
     yield ""
     yield f"| {rows_are} | {' | '.join(procedures)} |"
     yield "|---" * (1 + len(procedures)) + "|"
@@ -129,7 +144,9 @@ def _describe_sizes(min_sets: int, max_sets: int) -> str:
     if max_sets <= 1:
         return ""
     return (
-        f" {max_sets:,} data sets a row." if min_sets == max_sets else f" {min_sets:,} to {max_sets:,} data sets a row."
+        f" {max_sets:,} data sets per row."
+        if min_sets == max_sets
+        else f" {min_sets:,} to {max_sets:,} data sets per row."
     )
 
 

@@ -22,9 +22,11 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
 from sigdask.randomization.influence import compute_unit_contributions
+from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel, SwapUnits
@@ -54,11 +56,11 @@ class EqualBars:
 
     low: float
     width: float
-    counts: NDArray[np.int64]
-    marked: NDArray[np.int64]
+    counts: Integers
+    marked: Integers
 
     @staticmethod
-    def from_values(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
+    def from_values(values: Floats, marked: Bools) -> EqualBars:
         """Return a histogram of one or more values and of the marked values among them."""
         minimum, maximum = float(values.min()), float(values.max())
         reach = maximum - minimum
@@ -121,7 +123,7 @@ class NullDistribution:
 
 
 def iter_null_distributions(
-    panel: PairPanel, rows: NDArray[np.int64], column: int, tails: Sequence[int], n_requested: NDArray[np.int64]
+    panel: PairPanel, rows: Integers, column: int, tails: Sequence[int], n_requested: Integers
 ) -> Iterator[NullDistribution]:
     """Yield the null distribution of the difference of each of some pairs, under one metric of a panel.
 
@@ -150,13 +152,11 @@ def iter_null_distributions(
 
 def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
     """Return the maximum number of trials to draw for a pair's null distribution, the same on any machine."""
-    if isinstance(panel, OutputsPanel):
+    if isinstance(panel, (OutputsPanel, AgreementPanel)):
         return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
     size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
     return int(np.clip(MOST_WORK // max(len(panel.addresses) * size, 1), FEWEST_TRIALS, MOST_TRIALS))
 
-
-Integers = NDArray[np.int64]
 
 FIRST_POINT = 16
 """Trials that the first point is of."""
@@ -182,12 +182,12 @@ class Convergence:
     n_extreme: Integers
 
     @property
-    def p_values(self) -> NDArray[np.float64]:
+    def p_values(self) -> Floats:
         """The bound of p at each point."""
         return bounds.compute_bound(self.n_extreme, self.n_trials)
 
     @property
-    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def intervals(self) -> tuple[Floats, Floats]:
         """The ends of the 99 % intervals of p at each point."""
         return bounds.clopper_pearson(self.n_extreme, self.n_trials)
 
@@ -226,7 +226,7 @@ def _iter_points(max_trials: int) -> Iterator[int]:
 
 def compute_max_trials(panel: PairPanel) -> int:
     """Return the number of trials that may be counted again for a panel, the same on any machine."""
-    if isinstance(panel, OutputsPanel):
+    if isinstance(panel, (OutputsPanel, AgreementPanel)):
         return 0
     n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))
     if not isinstance(panel, Panel):
@@ -317,7 +317,7 @@ class UnitIndex:
     units: SwapUnits
 
     @cached_property
-    def _by_address(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _by_address(self) -> tuple[Integers, Integers]:
         """Items ordered by unit, and the index at which the items of each unit begin."""
         order = np.argsort(self.units.index, kind="stable")
         return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
@@ -327,7 +327,7 @@ class UnitIndex:
         """The test set."""
         return self.comparisons.counts
 
-    def list_details(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
+    def list_details(self, k: int, addresses: Iterable[int], scores: Floats) -> tuple[UnitDetails, ...]:
         """Return the details of units in comparison `k`; `scores` of the two systems have shape (n_units, 2)."""
         comparisons = self.comparisons
         pair = int(comparisons.a[k]), int(comparisons.b[k])
@@ -505,9 +505,9 @@ class UnitShares:
     n_for_b: int
     n_alike: int
     histogram: EqualBars | None
-    addresses: NDArray[np.int64]
-    values: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    addresses: Integers
+    values: Floats
+    scores: Floats
 
     @staticmethod
     def from_panel(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
@@ -535,7 +535,7 @@ class UnitShares:
         )
 
 
-def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
+def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: Integers) -> Floats:
     """Return both systems' scores on single units, under a metric that is a mean, shape (n_units, 2)."""
     assert isinstance(panel, Panel)
     sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
@@ -633,7 +633,7 @@ def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
     return set_index, indices
 
 
-def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
+def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> Bools:
     """Return which of the codes stand for the given value."""
     return np.asarray(codes == (values.index(value) if value in values else -1))
 
@@ -698,7 +698,7 @@ class _PanelComparisons:
             for k, (null, row, convergence) in enumerate(entries):
                 shares: UnitShares | None = None
                 deciding: tuple[UnitDetails, ...] = ()
-                if not isinstance(panel, OutputsPanel):
+                if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
                     deciding = self.unit_index.list_details(int(self.indices[k]), shares.addresses, shares.scores)
                 yield ComparisonDetails(
@@ -739,7 +739,7 @@ MAX_DETAILS = 200
 """Comparisons that are opened at most."""
 
 
-def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> NDArray[np.int64]:
+def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> Integers:
     """Return the rows that get details: all if they are few, else gated rows first, then borderline rows.
 
     Parameters

@@ -8,11 +8,11 @@ compared in whole numbers. A metric of another shape is scored by its own form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.counts import Counts
-from sigdask.counts.fields import LabelFields
+from sigdask.counts.fields import Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
+from sigdask.metrics.base import AnyBound, BoundMetric, Metric
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
 from sigdask.options import AdjustTests, IndependenceOptions, fill_options
@@ -34,7 +34,7 @@ from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import SCHEME, Key
 from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.comparisons import get_version
-from sigdask.results.export import build_frame_from_rows
+from sigdask.results.export import ListedResults
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
 from sigdask.statistics import bounds as crosscheck
@@ -49,7 +49,7 @@ from sigdask.statistics.matchings import (
 )
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 from sigdask.statistics.rounding import format_p_equals
-from sigdask.text import format_count, iter_json, to_plain
+from sigdask.text import format_count, to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Independence:
 
 
 @dataclass(frozen=True, slots=True)
-class IndependenceResults(Sequence[Independence]):
+class IndependenceResults(ListedResults[Independence]):
     """Results of all tests of one call, in the order of labellings and metrics.
 
     Attributes
@@ -162,42 +162,11 @@ class IndependenceResults(Sequence[Independence]):
     warnings: tuple[str, ...] = ()
     adjust: AdjustTests = "none"
 
-    @overload
-    def __getitem__(self, index: int) -> Independence: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Independence]: ...
-    def __getitem__(self, index: int | slice) -> Independence | Sequence[Independence]:
-        return self.found[index]
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame, one row a test; libraries as of `Results.to_frame`."""
-        return build_frame_from_rows([to_plain(asdict(result)) for result in self.found], library)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
-        header = {
-            "sigdask": get_version(),
-            "scheme": SCHEME,
-            "seed": self.seed,
-            "alpha": self.alpha,
-            "adjust": self.adjust,
-        }
-        return {
-            **header,
-            "warnings": list(self.warnings),
-            "results": [to_plain(asdict(result)) for result in self.found],
-        }
-
-    def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text that `--json` writes, in parts."""
-        return iter_json(self.to_dict())
-
-    def to_json(self) -> str:
-        """Return the JSON text that `--json` writes."""
-        return "".join(self.json_parts())
+        header = {"sigdask": get_version(), "scheme": SCHEME, "seed": self.seed, "alpha": self.alpha}
+        notes = {"adjust": self.adjust, "warnings": list(self.warnings)}
+        return header | notes | {"results": to_plain(self.found)}
 
 
 MAX_WEIGHTED = 2**60
@@ -228,7 +197,7 @@ class LabelScore:
 
 
 def score_labels(
-    metric: BoundMetric | BoundSets | BlackBox,
+    metric: AnyBound,
     labels: Sequence[str],
     strata: Sequence[LabelMargins],
     agreements: Sequence[int],
@@ -248,8 +217,8 @@ def score_labels(
     """
     if not isinstance(metric, BoundMetric) or metric.own:
         raise InputError(
-            f"metric {metric.name!r}: independence takes metrics that sum counts of labels (accuracy, kappa, mcc, "
-            "precision[LABEL], macro-f1, a @sigdask.metric of them), not those of whole outputs"
+            f"metric {metric.name!r}: independence takes metrics that sum counts of labels (accuracy, kappa, "
+            "mcc, precision[LABEL], macro-f1, a @sigdask.metric of them), not metrics of whole outputs"
         )
     fixed, columns = _split_sums(metric.fields, labels, strata)
     frequent = [_compute_expected(strata, k) for k in range(len(labels))]
@@ -278,7 +247,7 @@ def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
 
 def _split_sums(
     fields: Sequence[str], labels: Sequence[str], strata: Sequence[LabelMargins]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers, Integers]:
     """Return, for each field, the part of its sum that no arrangement changes, and what each agreement adds."""
     index_of = {label: k for k, label in enumerate(labels)}
     fixed, columns = np.zeros(len(fields), np.int64), np.zeros((len(fields), len(labels)), np.int64)
@@ -296,7 +265,7 @@ def _split_sums(
     return fixed, columns
 
 
-def _compute_weights(form: Any, fixed: NDArray[np.int64], columns: NDArray[np.int64]) -> list[Fraction] | None:
+def _compute_weights(form: Any, fixed: Integers, columns: Integers) -> list[Fraction] | None:
     """Return the weight in the score of an agreement on each label, up to a common factor.
 
     None if the weights depend on the other agreements.
@@ -446,7 +415,7 @@ class Labellings:
     names: tuple[str, ...]
     labels: tuple[str, ...]
     key: Key
-    starts: NDArray[np.int64]
+    starts: Integers
     reference: NDArray[np.int32]
     predicted: NDArray[np.int32]
 
@@ -457,8 +426,7 @@ class Labellings:
         if not isinstance(fields, LabelFields) or counts.replicates:
             found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
             raise InputError(
-                "independence needs two labellings, one label an item and no replicates; these data have: "
-                f"{found_fields}"
+                f"independence needs two labellings, one label an item and no replicates; found {found_fields}"
             )
         units = SwapUnits.from_counts(counts.with_unit("item"), seed)
         strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
@@ -484,7 +452,7 @@ class Labellings:
         return len(self.starts) - 1
 
     @cached_property
-    def stratum(self) -> NDArray[np.int64]:
+    def stratum(self) -> Integers:
         """The stratum of each item."""
         return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
 
@@ -608,7 +576,7 @@ def independence_all(
     return tests.build_results(tallies)
 
 
-def _bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+def _bind_metric(metric: AnyMetric, counts: Counts) -> AnyBound:
     bound = metric_registry.find_metric(metric, counts) if isinstance(metric, str) else metric
     return bound.bind(counts) if isinstance(bound, Metric) else bound
 
@@ -619,7 +587,7 @@ class IndependenceTests:
 
     counts: Counts
     labellings: Labellings
-    metrics: Sequence[BoundMetric | BoundSets | BlackBox]
+    metrics: Sequence[AnyBound]
     scores: tuple[tuple[LabelScore, ...], ...]
     exact: Mapping[tuple[int, int], ExactP]
     reference: str
@@ -731,10 +699,10 @@ class IndependenceTests:
     def _list_warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
         alpha = self.settings["alpha"]
         if score.is_fixed:
-            return ["every arrangement scores the same: p says nothing"]
+            return ["every arrangement has the same score, so p has no meaning"]
         if low <= alpha < high:
             needed = estimate_trials_to_decide(p, alpha)
-            effort = "more trials than can be run" if needed is None else f"about {format_count(needed, 'trial')}"
+            effort = "more trials than are possible" if needed is None else f"about {format_count(needed, 'trial')}"
             return [f"undecided at {alpha:g}: {effort} would decide"]
         return []
 
@@ -766,7 +734,7 @@ def _build_second_run(exceedances: Sequence[int], n_trials: int | None) -> Secon
 def _check_second_run(exceedances: Sequence[int], n_trials: int, n_comparisons: int) -> list[Check]:
     second = _build_second_run(exceedances, n_trials)
     if second is None:
-        return [Check("second run", "not applicable", None, "not asked for")]
+        return [Check("second run", "not applicable", None, "not requested")]
     return [crosscheck.judge_second_run(exceedances[0], exceedances[1], n_trials, second.agreement_p, n_comparisons)]
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
@@ -27,11 +27,11 @@ from sigdask.randomization.power import ObservedPair, PowerSamples, SystemPairs,
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.results.comparisons import get_version
-from sigdask.results.export import build_frame_from_rows
+from sigdask.results.export import ListedResults
 from sigdask.statistics import power as tilting
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.power import Estimate, PowerCrossing, compute_sign_power
-from sigdask.text import format_count, iter_json, to_plain
+from sigdask.text import format_count, to_plain
 
 EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
 
@@ -153,7 +153,7 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerResults(Sequence[Power]):
+class PowerResults(ListedResults[Power]):
     """The power of all comparisons of one call.
 
     Attributes
@@ -176,19 +176,6 @@ class PowerResults(Sequence[Power]):
     seed: int
     notes: tuple[str, ...] = ()
 
-    @overload
-    def __getitem__(self, index: int) -> Power: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Power]: ...
-    def __getitem__(self, index: int | slice) -> Power | Sequence[Power]:
-        return self.found[index]
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    def __iter__(self) -> Iterator[Power]:
-        return iter(self.found)
-
     def __repr__(self) -> str:
         """Return a summary with a line for each comparison."""
         lines = (
@@ -199,18 +186,10 @@ class PowerResults(Sequence[Power]):
         )
         return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
 
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame, one row a comparison; libraries as of `Results.to_frame`."""
-        return build_frame_from_rows([power.to_dict() for power in self.found], library)
-
-    def to_json(self) -> str:
-        """Return JSON text."""
-        return "".join(self.json_parts())
-
-    def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text that `--json` writes, in parts."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, made of plain Python values."""
         header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
-        return iter_json(header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]})
+        return header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]}
 
 
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
@@ -251,7 +230,7 @@ class RejectionRule:
     @property
     def critical_z(self) -> float:
         """The normal deviate that the test statistic must reach for rejection."""
-        return -float(special.ndtri(self.level / self.n_sides))
+        return -float(scipy.special.ndtri(self.level / self.n_sides))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -354,18 +333,18 @@ def compute_normal_power(n_units: float, difference: float, spread: float, rule:
     The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
     """
     margin = difference * math.sqrt(n_units) - rule.critical_z * math.hypot(spread, difference)
-    return float(special.ndtr(margin / spread)) if spread else float(margin >= 0)
+    return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
 
 
 def guess_units(difference: float, spread: float, rule: RejectionRule, power: float) -> float:
     """Return the approximate number of units that detect a difference with the given power."""
-    required = rule.critical_z * math.hypot(spread, difference) + float(special.ndtri(power)) * spread
+    required = rule.critical_z * math.hypot(spread, difference) + float(scipy.special.ndtri(power)) * spread
     return max((required / difference) ** 2, 1.0)
 
 
 def guess_difference(n_units: int, spread: float, rule: RejectionRule, power: float) -> float:
     """Return the approximate difference that a number of units detects with the given power."""
-    return (rule.critical_z + float(special.ndtri(power))) * spread / math.sqrt(n_units)
+    return (rule.critical_z + float(scipy.special.ndtri(power))) * spread / math.sqrt(n_units)
 
 
 MIN_UNITS = 2
@@ -418,10 +397,10 @@ class PowerSearch:
         """Start the searches, or note why there is nothing to search for."""
         observed, side = self.target.observed, self.target.side
         if observed.n_units < MIN_UNITS:
-            self.note = f"{observed.n_units} unit: power is told by how units differ, of which two are the least"
+            self.note = f"{observed.n_units} unit: power depends on how units vary, so at least 2 are needed"
             return
         if not observed.has_difference or not (observed.difference or observed.influences.any()):
-            self.note = "alike on every unit: nothing tells how far the systems would differ on others"
+            self.note = "the systems are equal on every unit, so the data do not show how they would differ on others"
             return
         low, high = (
             side * tilting.find_extreme_difference(observed.influences, observed.compute_difference, end * side)
@@ -429,7 +408,7 @@ class PowerSearch:
         )
         self.reachable = low, high
         if high <= 0:
-            self.note = "no unit is on the side that is tested: tilting reaches no difference"
+            self.note = "no unit favours the tested side, so no reweighting of the units gives such a difference"
             return
         self.detectable = self._build_difference_search(max(low, 0.0), high)
         if self.question.difference is not None:
@@ -440,7 +419,7 @@ class PowerSearch:
         self.strength = observed.find_strength(self.target.side * difference)
         if self.strength is None:
             reach = f"{max(low, 0.0):.4g} to {high:.4g}"
-            self.note = f"a difference of {difference:g} is out of reach: the observed units reach {reach}"
+            self.note = f"a difference of {difference:g} is impossible with units like these: they allow {reach}"
             return
         weights = observed.compute_weights(self.strength)
         sides, level = self.rule.n_sides, self.rule.level
@@ -604,30 +583,8 @@ SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
 """Samples of each point; where comparisons are many."""
 
 
-@dataclass(frozen=True, slots=True)
-class PowerSettings:
-    """Settings of a power analysis: the test, its level, and the number of samples.
-
-    Attributes
-    ----------
-    alternative : str
-        Of the test.
-    alpha : float
-        Level of the test.
-    adjust : {"none", "holm"}
-        Whether each comparison is judged at alpha, or at the level of the first step of Holm.
-    n_samples : int or None
-        Of each point; None for 2,000, and 500 of more than 100 comparisons.
-    """
-
-    alternative: Alternative = "two-sided"
-    alpha: float = 0.05
-    adjust: str = "none"
-    n_samples: int | None = None
-
-
 def estimate_powers(
-    counts: Counts, spec: CompareSpec, question: PowerQuestion, settings: PowerSettings, count: Count
+    counts: Counts, spec: CompareSpec, question: PowerQuestion, options: PowerOptions, count: Count
 ) -> PowerResults:
     """Return the estimated power of every comparison of a test set.
 
@@ -639,8 +596,9 @@ def estimate_powers(
         Metrics, pairs, unit and seed.
     question : PowerQuestion
         What is asked of each comparison.
-    settings : PowerSettings
-        How it is found.
+    options : PowerOptions
+        How it is found: the test, its level, and the number of samples of each point (None for 2,000, and 500 of more
+        than 100 comparisons).
     count : callable
         Counts jobs: `count_jobs`.
 
@@ -652,18 +610,20 @@ def estimate_powers(
     counts = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
     comparisons = [*_iter_comparisons(counts, spec)]
     if not comparisons:
-        raise InputError("no two systems have an item in common, so there is nothing whose power could be told")
-    n = len(comparisons)
-    level = settings.alpha / n if settings.adjust == "holm" else settings.alpha
+        raise InputError(
+            "no two systems have an item in common, so there is no comparison whose power could be computed"
+        )
+    n, alpha, alternative = len(comparisons), options["alpha"], options["alternative"]
+    level = alpha / n if options["adjust"] == "holm" else alpha
     if not can_decide(level):
         raise InputError(
-            f"level {level:.3g}: samples near it take too many swaps to be judged; raise alpha, or compare fewer"
+            f"level {level:.3g}: simulations at such a small level take too many swaps; raise alpha, or compare "
+            "fewer systems"
         )
-    rule = RejectionRule(
-        settings.alternative, level, settings.n_samples or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
-    )
+    n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
+    rule = RejectionRule(alternative, level, n_samples)
     searches = [
-        PowerSearch(PowerTarget(pairs, row, _get_side(pairs, row, settings.alternative)), question, rule)
+        PowerSearch(PowerTarget(pairs, row, _get_side(pairs, row, alternative)), question, rule)
         for pairs, row, _ in comparisons
     ]
     _check_answerable(searches, [names for *_, names in comparisons], question)
@@ -672,47 +632,40 @@ def estimate_powers(
         power_search.build_power(names, counts.name, counts.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
     )
-    return PowerResults(powers, settings.alpha, settings.adjust, spec.seed, tuple(_iter_notes(powers, settings, level)))
+    return PowerResults(powers, alpha, options["adjust"], spec.seed, tuple(_iter_notes(powers, options, level)))
 
 
-def build_question(options: PowerOptions) -> tuple[PowerQuestion, PowerSettings]:
-    """Return what a power analysis is asked, and how it is found, from its options; raise if they are not valid."""
-    settings = PowerSettings(options["alternative"], options["alpha"], options["adjust"], options["samples"])
-    return check_question(PowerQuestion(options["power"], options["difference"], options["units"]), settings), settings
-
-
-def check_question(question: PowerQuestion, settings: PowerSettings) -> PowerQuestion:
-    """Return the question with a positive difference; raise if its numbers are not valid."""
-    difference = question.difference
-    if not settings.alpha < question.power < 1:
-        raise InputError(f"power = {question.power:g}: must lie between alpha ({settings.alpha:g}) and 1")
-    if question.n_units is not None and not 2 <= question.n_units <= MAX_TRIALS:
-        raise InputError(f"units = {question.n_units}: must be at least 2")
-    if settings.n_samples is not None and not 100 <= settings.n_samples <= MAX_TRIALS:
-        raise InputError(f"samples = {settings.n_samples}: must be at least 100")
+def build_question(options: PowerOptions) -> PowerQuestion:
+    """Return what a power analysis is asked, with a positive difference; raise if its options are not valid."""
+    power, difference = options["power"], options["difference"]
+    if not options["alpha"] < power < 1:
+        raise InputError(f"power = {power:g}: must lie between alpha ({options['alpha']:g}) and 1")
+    for name, number, least in (("units", options["units"], 2), ("samples", options["samples"], 100)):
+        if number is not None and not least <= number <= MAX_TRIALS:
+            raise InputError(f"{name} = {number}: must be at least {least}")
     if difference is None:
-        return question
+        return PowerQuestion(power, None, options["units"])
     if difference == 0:
-        raise InputError("difference = 0: no test finds what is not there; give a difference above 0")
+        raise InputError("difference = 0: must be above 0")
     if not np.isfinite(difference):
         raise InputError(f"difference = {difference}: must be a number")
-    if difference < 0 and settings.alternative != "two-sided":
+    if difference < 0 and (alternative := options["alternative"]) != "two-sided":
         raise InputError(
-            f"difference = {difference:g}: give its size; alternative {settings.alternative} says on which side it is"
+            f"difference = {difference:g}: must be positive; alternative {alternative} already sets the side"
         )
-    return PowerQuestion(question.power, abs(difference), question.n_units)
+    return PowerQuestion(power, abs(difference), options["units"])
 
 
 def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
     """Yield each comparison as the pairs of its panel, its row among them, and the names of its systems."""
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     if not len(pairs):
-        raise InputError("power is of two systems or more; give another")
+        raise InputError("power needs at least two systems; give another file or column")
     for metric in spec.bind_metrics(counts).metrics:
         if not isinstance(metric, BoundMetric):
             raise InputError(
-                f"metric {metric if isinstance(metric, str) else metric.name}: power is found for scores of summed "
-                "counts, of which samples can be summed; not for sets over all items, nor for metrics of whole outputs"
+                f"metric {metric if isinstance(metric, str) else metric.name}: power needs a metric that is "
+                "computed from sums over items; sets over all items and metrics of whole outputs have none"
             )
         position_of: dict[int, tuple[SystemPairs, int]] = {}
         for placed in PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True):
@@ -740,17 +693,18 @@ def _check_answerable(
     ):
         return
     a, b = names[0]
-    suffix = f" (and likewise of {len(searches) - 1} more)" if len(searches) > 1 else ""
+    suffix = f" (and {len(searches) - 1} more comparisons like it)" if len(searches) > 1 else ""
     raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
 
 
-def _iter_notes(powers: Sequence[Power], settings: PowerSettings, level: float) -> Iterator[str]:
+def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) -> Iterator[str]:
     n = len(powers)
-    if n > 1 and settings.adjust == "none":
+    if n > 1 and options["adjust"] == "none":
         yield (
-            f"each comparison is judged by itself at {settings.alpha:g}; the {n:,} together, adjusted, ask for more "
-            "units: "
-            "--adjust holm judges each at the level that the first of them must reach"
+            f"each comparison is tested alone at {options['alpha']:g}; the {n:,} together, adjusted, need more "
+            "units: --adjust holm tests each at the level of Holm's first step"
         )
     elif n > 1:
-        yield f"each comparison is judged at {level:.3g}, the first step of Holm: power is at least what is stated"
+        yield (
+            f"each comparison is tested at {level:.3g}, the first step of Holm, so power is at least as high as stated"
+        )

@@ -8,12 +8,14 @@ next to nothing and signs every pair.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,16 +23,17 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_BINARY
+from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
-from sigdask.randomization.panels import outputs, sums
+from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
 from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
-from sigdask.results.comparisons import ComparisonResults, get_version
-from sigdask.results.export import list_csv_rows
+from sigdask.results.comparisons import VERSION, ComparisonResults, get_version
+from sigdask.results.export import CSV_SAFE, list_csv_rows, unquote_csv_name
 from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
@@ -159,18 +162,30 @@ def _read_text(path: Path) -> str:
 
 def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=partial(_build_object, path))
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: is no JSON ({error.msg})") from None
+        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
     except ValueError as error:  # an integer of thousands of digits
-        raise InputError(f"{path}: is no JSON of results ({error})") from None
+        raise InputError(f"{path}: not JSON of results ({error})") from None
     except RecursionError:
         raise _build_depth_error(path) from None
     _check_depth(path, document)
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
+    version = document.get("schema_version", VERSION)
+    if type(version) is not int or version != VERSION:
+        raise InputError(f"{path}: schema_version = {version!r}: this version of sigdask reads version {VERSION}")
     return {**document, "results": rows}
+
+
+def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; raise if it has a key twice, as programs differ in which value they take."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise InputError(f"{path}: an object has the key {key!r} twice; leave one of them out")
+    return members
 
 
 def _check_depth(path: Path, document: Any) -> None:
@@ -192,19 +207,30 @@ def _build_depth_error(path: Path) -> InputError:
 
 def _parse_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
     try:
-        rows = [*csv.DictReader(text.splitlines(), restkey="", restval="")]
+        rows = [*csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="")]
     except csv.Error as error:
-        raise InputError(f"{path}: is no CSV ({error})") from None
+        raise InputError(f"{path}: not CSV ({error})") from None
     if rows and "test_signature" not in rows[0]:
         raise InputError(
             f"{path}: has no column test_signature; expected what `sigdask compare --json` or --csv writes"
         )
+    if rows and CSV_SAFE in rows[0]:
+        return [_unquote_names(path, number, row) for number, row in enumerate(rows, 1)]
     return rows
+
+
+def _unquote_names(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
+    """Return a row of a file whose names are quoted as they were before, without the column that says so."""
+    if (is_safe := row.pop(CSV_SAFE)).lower() != "true":
+        raise InputError(f"{path}, result {number}: {CSV_SAFE} is {is_safe!r}; expected True, as --csv-safe writes it")
+    return {name: unquote_csv_name(text) for name, text in row.items()}
 
 
 def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedResult:
     if not row.get("test_signature"):
-        raise InputError(f"{path}, result {number}: has no test_signature, which this version of sigdask writes")
+        raise InputError(
+            f"{path}, result {number}: has no test_signature; write the results again with this version of sigdask"
+        )
     try:
         return RecordedResult(Signature.parse(str(row["test_signature"])), row)
     except InputError as error:
@@ -311,7 +337,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
 def _check_recorded(recorded: RecordedResults) -> None:
     schemes = (result.signature.scheme for result in recorded.results)
     if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
-        raise InputError(f"signature: scheme {scheme}: this version of sigdask draws by scheme {SCHEME} alone")
+        raise InputError(f"signature: scheme {scheme}: this version of sigdask supports only scheme {SCHEME}")
     if len(names := recorded.test_sets) > 1:
         raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
 
@@ -356,7 +382,7 @@ def _find_repeats(matches: Sequence[Match]) -> Iterator[str]:
     )
     for (label, *_), n in keys.items():
         if n > 1:
-            yield f"results: {label} is there {n} times, now once"
+            yield f"results: {label} occurs {n} times in the file, and once now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,25 +445,25 @@ class _CurrentData:
         if units != signature.data.units:
             recorded_units = str(entry.values.get("n_units", n_units))
             instead = f" instead of {recorded_units}" if recorded_units != str(n_units) else ""
-            return f"the ids of the {signature.unit}s are others than those of the signature ({n_units:,}{instead})"
+            return f"the ids of the {signature.unit}s differ from those of the signature ({n_units:,}{instead})"
         digests = self.systems.get((signature.unit, signature.metric, signature.subset))
         if digests is None:
-            return "these files have no such subset"
+            return "these files do not have this subset"
         a, b = entry.names
         sides = (("A", a, signature.data.a), ("B", b, signature.data.b))
         changed = [_describe_side(*side, digests) for side in sides if side[-1] not in digests.values()]
         if len(changed) == len(sides):
-            changed.append("as both are others, so may be what is right, or how the files are read")
-        return "; ".join(changed) or "both systems are there, but not on the same items"
+            changed.append("since both differ, the gold standard or the reading options may differ as well")
+        return "; ".join(changed) or "both systems are in the data, but not on the same items"
 
 
 def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]) -> str:
     """Return a message that no current system has the recorded digest of system A or B."""
     if name in digests:
-        return f"{name} ({side}) is not what it was: its data are {digests[name]}, in the signature {digest}"
+        return f"{name} ({side}) has changed: the digest of its data is {digests[name]}, and {digest} in the signature"
     label = f"{name} ({side})" if name else side
     return (
-        f"no system has the data of {label}, {digest}; there are "
+        f"no system has the data of {label}, digest {digest}; digests found: "
         f"{format_list([f'{n} ({d})' for n, d in digests.items()], 5)}"
     )
 
@@ -452,7 +478,7 @@ def _extract_settings(entry: RecordedResult) -> Signature:
     )  # fmt: skip
 
 
-DEFAULT_TRIALS = {sums.DEFAULT_TRIALS, outputs.DEFAULT_TRIALS}
+DEFAULT_TRIALS = {sums.DEFAULT_TRIALS, outputs.DEFAULT_TRIALS, agreement.DEFAULT_TRIALS}
 """Trials where none are asked for, of metrics of sums and of whole outputs."""
 
 
@@ -687,7 +713,7 @@ class FieldComparison:
             elif key in current and (key in recorded or name in REQUIRED_FIELDS):
                 self.compare(name, recorded.get(key), current[key])
             else:
-                self.skip(name, FILE_LACKS if key in current else "unknown to this version of sigdask")
+                self.skip(name, FILE_LACKS if key in current else "not known to this version of sigdask")
 
     def skip(self, name: str, reason: str) -> None:
         """Add a field that is not compared."""
@@ -716,7 +742,7 @@ class FieldComparison:
 
 
 FILE_LACKS = "not in the file"
-OTHER_WORDS = "sentences of another version of sigdask"
+OTHER_WORDS = "text by another version of sigdask"
 VERSIONS = "versions of sigdask"
 SENTENCES = ("detail", "text")
 """Keys whose values are sentences."""
@@ -762,9 +788,17 @@ def _compare_group(members: Sequence[Match], recorded: RecordedResults, results:
         row = current_rows[number]
         entry_read = replace(entry, values=_parse_cells(entry.values, row)) if recorded.is_csv else entry
         comparison = _compare_result(entry_read, found[number], row)
+        if recorded.is_csv and _has_unknown_trials(members):
+            comparison.move_differences(FAMILY_FIELDS, "CSV does not say the number of trials of the family")
         skipped.merge(comparison)
         repeated.append(RepeatedResult(entry, found[number], tuple(comparison.differences)))
     return GroupRerun(repeated, skipped, results)
+
+
+def _has_unknown_trials(members: Sequence[Match]) -> bool:
+    """Return whether p-values of results without random trials were adjusted by such trials."""
+    signatures = [entry.signature for entry, _ in members]
+    return all(signature.n_trials is None for signature in signatures) and signatures[0].adjust in SHARED_TRIALS
 
 
 def _list_rows(table: Table, recorded: RecordedResults) -> list[dict[str, Any]]:
@@ -846,7 +880,7 @@ def _compare_signatures(old: Signature, new: Signature, comparison: FieldCompari
     """Compare what two signatures say; the version of the program is not compared."""
     if old.adjust is not None and old.family != new.family:
         comparison.differences.append(
-            f"p_adjusted: its family of {old.members or 0:,} comparisons is not the one that is found here "
+            f"p_adjusted: its family of {old.members or 0:,} comparisons differs from the one here "
             f"({new.members or 0:,}): {old.family}, now {new.family}"
         )
     else:
@@ -869,7 +903,7 @@ def _compare_scorers(
     """Compare the options of two scorers, unless they are of different versions."""
     recorded, current = dict(old), dict(new)
     if any(key in recorded and key in current and recorded[key] != current[key] for key in SCORER_VERSIONS):
-        comparison.skip(path, "options of another version of the scorer")
+        comparison.skip(path, "options by another version of the scorer")
     else:
         comparison.compare(path, recorded, current)
         for key in recorded.keys() ^ current.keys():
@@ -957,7 +991,7 @@ def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedR
         if version != get_version():
             yield f"found by sigdask {version}; this is sigdask {get_version()}"
     if any(entry.signature.adjust and not entry.values for entry in recorded):
-        yield "its adjusted p is of a whole family; a file of results finds that again"
+        yield "its adjusted p needs the whole family: reproduce a file of results instead"
     changed: dict[str, None] = {}
     for entry in repeated:
         old, new = entry.recorded.signature, _parse_signature(entry.result)

@@ -151,7 +151,15 @@ def commands(context: click.Context, *, log_json: bool) -> None:
 
 
 for _command in (
-    *(analyses.compare, analyses.rankings, analyses.independence, analyses.power, analyses.reproduce, analyses.cite),
+    *(
+        analyses.compare,
+        analyses.meta,
+        analyses.rankings,
+        analyses.independence,
+        analyses.power,
+        analyses.reproduce,
+        analyses.cite,
+    ),
     *(plan.init, plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report, plan.store),
     *(info.demo, info.examples, info.metrics, info.formats, info.verify, info.certificates),
 ):

@@ -19,14 +19,23 @@ from sigdask.nightly.run.estimate import count_threads, estimate_costs
 from sigdask.text import make_printable
 
 
-def check(plan: str | None, *, schema: bool) -> None:
-    """Validate a plan and print what it would cost."""
+def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool) -> None:
+    """Validate plans and print what each would cost."""
     if schema:
         click.echo(plans.format_schema(), nl=False)
         return
-    if plan is None:
+    if not plan_files:
         raise InputError("check: expected a plan file, such as plan.toml")
+    for file in plan_files:
+        if keys:
+            plans.check_keys(file)
+            print_text(f"{make_printable(file)}: all keys and values are valid")
+        else:
+            _check_plan(file)
 
+
+def _check_plan(plan: str) -> None:
+    """Validate a plan with its files and data, and print what it would cost."""
     loaded = plans.load_plan(plan)
     with show_progress() as steps, steps.reading(list_plan_files(loaded)):
         costs = estimate_costs(loaded, steps.extracting)

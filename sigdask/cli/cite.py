@@ -18,6 +18,7 @@ from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature, is_signature
 from sigdask.results.table import Table
+from sigdask.results.validation import find_fault
 from sigdask.text import make_printable, value_from_json
 
 
@@ -44,16 +45,20 @@ def _read_facts(what: str) -> Any:
 def _read_json_results(path: Path) -> Results:
     """Return the results in a JSON file that `sigdask compare` wrote."""
     document = read_json_results(path)
-    alpha = float(document.get("alpha", 0.05))
-    try:
-        rows = [value_from_json(Result, {**row, **{k: math.nan if row[k] is None else row[k] for k in NAN_KEYS}})
-                for row in document["results"]]  # fmt: skip
-        family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
-        return Results(results_to_table(rows, alpha), int(document.get("seed", 0)), alpha, family=family)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{path}: is not what `sigdask compare --json` writes ({type(error).__name__}: {error})"
-        ) from None
+    if (fault := find_fault(document)) is not None:
+        raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
+    alpha = document.get("alpha", 0.05)
+    rows = []
+    for number, row in enumerate(document["results"]):
+        try:
+            values = {**row, **{key: math.nan if row[key] is None else row[key] for key in NAN_KEYS}}
+            rows.append(value_from_json(Result, values))
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
+            ) from None
+    family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
+    return Results(results_to_table(rows, alpha), document.get("seed", 0), alpha, family=family)
 
 
 NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
@@ -63,9 +68,11 @@ NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 def _read_plan_results(where: str) -> Results:
     """Return the latest results of a plan on all its test sets together."""
     from sigdask.cli.status import find_store_and_plan  # loads SQLAlchemy and pydantic
-    from sigdask.nightly.store import status
+    from sigdask.nightly.store import report_damage, status
 
-    results = [*status.build_report(*find_store_and_plan(where, None, None)).results.values()]
+    location, plan = find_store_and_plan(where, None, None)
+    with report_damage(location):
+        results = [*status.build_report(location, plan).results.values()]
     if not results:
         raise InputError(f"{where}: holds no results")
     table = Table.join([test_set_results.table for test_set_results in results])

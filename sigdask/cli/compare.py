@@ -14,19 +14,6 @@ from sigdask.cli.declared.analyses import FORMAT_BY_ENDING
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import ProgressSteps, list_source_paths, show_analysis
 from sigdask.cli.output.streams import LOG, log_note, output_columns, print_data, print_text
-from sigdask.cli.output.write import (
-    check_output,
-    check_outputs,
-    check_writable,
-    list_local_files,
-    write_csv,
-    write_data,
-    write_json,
-    write_parquet,
-    write_results_page,
-    write_tables,
-    write_text,
-)
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
@@ -62,28 +49,28 @@ def print_schema() -> None:
     print_data(read_schema())
 
 
-def compare(**options: Any) -> None:
-    """Read the systems, compare them, and print and write the results."""
+def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
+    """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     spec = _build_spec(options)
     files = _output_files(options)
     write.check_figures(options["figures"], options["figure_format"])
     with show_analysis(quiet=options["quiet"]) as steps:
         is_opened = files["html"] is not None or options["figures"] is not None
-        results, details, read_files = _read_and_compare(spec, options, steps, is_opened=is_opened)
-    is_printed = "-" not in (file for name, file in files.items() if name != "html")
+        results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)
+    is_printed = write.is_printed(files)
     if is_printed:
         print_text(
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
     _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
-    write_json(files["json"], results.json_parts)
-    write_csv(files["csv"], lambda: iter_csv([results.table]))
-    write_parquet(files["parquet"], results.table)
+    write.write_json(files["json"], results.json_parts)
+    write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
+    write.write_parquet(files["parquet"], results.table)
     _write_tables(results, files, options)
     if files["txt"] is not None:
-        write_text(files["txt"], render(results, everything=True))
+        write.write_text(files["txt"], render(results, everything=True))
     if files["html"] is not None:
-        write_results_page(files["html"], results, details, name=options["name"], files=read_files)
+        write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
     if options["figures"] is not None:
         pictures = (*iter_result_pictures([results]), *iter_null_pictures(results.table, details))
         write.write_figures(options["figures"], options["figure_format"], pictures)
@@ -91,16 +78,22 @@ def compare(**options: Any) -> None:
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
     """Write the paper tables that were requested."""
-    write_tables(files, lambda: results.paper_tables(**select_options(TableLayoutOptions, options)))
+    write.write_tables(files, lambda: results.paper_tables(**select_options(TableLayoutOptions, options)))
     if (file := files["bibtex"]) is not None:
-        write_data(file, [methods.build_methods(methods.Facts.from_results(results)).bibtex, "\n"], "--bibtex")
+        write.write_data(file, [methods.build_methods(methods.Facts.from_results(results)).bibtex, "\n"], "--bibtex")
 
 
 def _read_and_compare(
-    spec: SelectionOptions, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
+    spec: SelectionOptions,
+    options: dict[str, Any],
+    steps: ProgressSteps,
+    prepare: Callable[[Counts], Counts] | None,
+    *,
+    is_opened: bool,
 ) -> tuple[Results, Sequence[ComparisonDetails], Sequence[Path]]:
     """Read and compare the systems; with `is_opened` return details of comparisons and the files read as well."""
     counts = read_systems(options, steps)
+    counts = counts if prepare is None else prepare(counts)
     try:
         with _open_cluster(options) as cluster:
             spec["cluster"], spec["progress"] = cluster, steps
@@ -112,20 +105,20 @@ def _read_and_compare(
     sources = list_source_paths(
         source for text in options["systems"] for source in _find_sources(text, options["format_"])
     )
-    return results, details, list_local_files(options, sources, counts.files) if is_opened else ()
+    return results, details, write.list_local_files(options, sources, counts.files) if is_opened else ()
 
 
 def _output_files(options: dict[str, Any]) -> dict[str, str | None]:
     """Return the file to write for each kind of output; raise if one cannot be written or is requested twice."""
     files = {name: options.get(f"{name}_file") for name in dict.fromkeys(FORMAT_BY_ENDING.values())}
-    check_outputs(**files)
+    write.check_outputs(**files)
     for file in options["outputs"]:
         name = FORMAT_BY_ENDING.get(Path(file).suffix.lower())
         if name is None:
             raise InputError(f"-o {file}: expected a file that ends in {', '.join(FORMAT_BY_ENDING)}")
         if files[name] is not None:
-            raise InputError(f"-o {file}: {files[name]} is to hold the same; give one of them")
-        check_output(name, file, "-o")
+            raise InputError(f"-o {file}: {files[name]} already gets the same output; give one of the two")
+        write.check_output(name, file, "-o")
         files[name] = file
     return files
 
@@ -213,7 +206,7 @@ def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
         yield options["cluster"]
         return
 
-    check_writable(report, "--performance-report")
+    write.check_writable(report, "--performance-report")
     available = resolve_active(options["cluster"])
     name = "local" if available == "auto" else available  # only a dask cluster has a report
     with (

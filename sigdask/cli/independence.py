@@ -46,7 +46,7 @@ def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
         source = parse_source(last)
         gold, reference = str(source.path), source.system
     if gold is not None and options["gold_column"] is None and not files:
-        raise InputError("no labelling given beside --gold; name a file")
+        raise InputError("--gold is the only labelling; name a file to compare with it")
     within = () if options["within"] is None else (options["within"],)
     counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, steps, noun="labelling")
     return counts, reference

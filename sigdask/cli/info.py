@@ -28,8 +28,8 @@ def metrics() -> None:
 
 def formats() -> None:
     """Print the file formats with their meanings."""
-    for name, (_, text) in FORMATS.items():
-        _print_entry(name, text)
+    for name, declared in FORMATS.items():
+        _print_entry(name, declared.help)
 
 
 def _print_entry(name: str, text: str) -> None:
@@ -41,7 +41,10 @@ def certificates(folder: Path, days: float) -> None:
     if not 0 < days <= 398:
         raise InputError(f"--days {days:g}: must be more than 0, at most 398")
     files = create_certificates(folder, days=days)
-    log_note(f"valid for {days:g} days, readable by their owner only: {', '.join(path.name for path in files)}")
+    log_note(
+        f"wrote certificates, valid for {days:g} days and readable only by their owner: "
+        f"{', '.join(path.name for path in files)}"
+    )
 
 
 def verify(cluster: str, workers: int | None) -> int:

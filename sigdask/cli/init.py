@@ -46,7 +46,7 @@ def _plan_path(output: str, *, force: bool) -> Path:
     if plan.suffix != ".toml":
         raise InputError(f"-o {plan}: expected a name that ends in .toml")
     if plan.exists() and not force:
-        raise InputError(f"-o {plan}: is there already; --force writes over it, -o NAME.toml writes another one")
+        raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
     return plan
 
 

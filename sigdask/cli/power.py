@@ -22,7 +22,7 @@ def power(**options: Any) -> None:
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
     if options["difference"] is not None and options["units"] is not None:
-        raise InputError("--difference and --units: give one of them; the other is what is found")
+        raise InputError("--difference and --units: give only one of them; sigdask computes the other")
     build_question(fill_options(PowerOptions, selected))
     with show_analysis(quiet=options["quiet"]) as steps:
         counts = read_systems(options, steps)

@@ -14,7 +14,6 @@ from sigdask.api import evaluate
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import show_analysis
 from sigdask.cli.output.streams import be_quiet, log_note, output_columns, print_text
-from sigdask.cli.output.write import collect_files, write_json, write_tables, write_text
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
@@ -23,27 +22,26 @@ from sigdask.formats.reading.files import name_by_difference
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
 from sigdask.report.plots.results import iter_ranking_pictures
 from sigdask.report.presentable import Evaluation
-from sigdask.report.terminal import candidate_rankings as repeated_samples
-from sigdask.report.terminal.candidate_rankings import render
+from sigdask.report.terminal import candidate_rankings as candidate_texts
 
 
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
     if options["validate"] and (options["markdown_file"] or options["latex_file"]):
-        raise InputError("--markdown, --latex: are for rankings, not for --validate; --text FILE has what is found")
-    files = collect_files(options, "json", "csv", "markdown", "latex", "text")
+        raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
+    files = write.collect_files(options, "json", "csv", "markdown", "latex", "text")
     write.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
-    if "-" not in (file for name, file in files.items() if name != "text"):
+    if write.is_printed(files):
         print_text(_render(evaluation, everything=options["everything"], width=output_columns()))
-    write_json(files["json"], evaluation.json_parts)
-    write.write_csv(files["csv"], evaluation.csv_lines)
+    write.write_json(files["json"], evaluation.json_parts)
+    write.write_csv(files["csv"], lambda: evaluation.csv_lines(csv_safe=options["csv_safe"]))
     if isinstance(evaluation, Evaluation):
-        write_tables(files, evaluation.paper_tables)
+        write.write_tables(files, evaluation.paper_tables)
     if files["text"] is not None:
-        write_text(files["text"], _render(evaluation, everything=True))
+        write.write_text(files["text"], _render(evaluation, everything=True))
     pictures = iter_ranking_pictures({options["name"]: evaluation})
     write.write_figures(options["figures"], options["figure_format"], pictures)
 
@@ -53,7 +51,7 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
     if len(options["files"]) > 1:
         raise InputError(f"{len(options['files'])} files of candidates: give one, or --validate for repeated samples")
     if options["cutoffs"]:
-        raise InputError("--cutoff is for --validate; --n says how many of the best are looked at")
+        raise InputError("--cutoff needs --validate; to evaluate the n best candidates, give --n")
     clusters.check_cluster(options["cluster"])
     settings = select_options(RankingOptions, options)
     RankingSpec.from_options(**{name: value for name, value in settings.items() if name not in {"cluster", "workers"}})
@@ -73,7 +71,7 @@ def _validate(options: dict[str, Any]) -> RepeatedSamples:
     columns = _build_columns(options)
     columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
     if len({*options["files"]}) < len(options["files"]):
-        raise InputError("a file of samples is given twice")
+        raise InputError("the same file is given twice; each sample needs a file of its own")
     names = name_by_difference([Path(file) for file in options["files"]])
     samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
     validation = candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
@@ -89,7 +87,7 @@ def _parse_cutoff(text: str) -> tuple[str, float]:
     except ValueError:
         value = float("nan")
     if not equals or not measure or not math.isfinite(value):
-        raise InputError(f"--cutoff {text}: expected MEASURE=SCORE, as G2=32.5")
+        raise InputError(f"--cutoff {text}: expected MEASURE=SCORE, such as G2=32.5")
     return measure, value
 
 
@@ -100,5 +98,5 @@ def _build_columns(options: dict[str, Any]) -> CandidateColumns:
 
 def _render(outcome: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
     if isinstance(outcome, RepeatedSamples):
-        return repeated_samples.render_repeated_samples(outcome, width=width)
-    return render(outcome, everything=everything, width=width)
+        return candidate_texts.render_repeated_samples(outcome, width=width)
+    return candidate_texts.render(outcome, everything=everything, width=width)

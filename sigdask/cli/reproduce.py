@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 20
 """Results that are otherwise which are named."""
+
+MOST_DECIMALS = 1000
+"""Of an expected p, beyond those that a number of 64 bits has."""
 
 
 def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
@@ -64,12 +67,12 @@ def _parse_expected_p(text: str | None, recorded: RecordedResults) -> Decimal | 
     if text is None:
         return None
     if (n := len(recorded.results)) > 1:
-        raise InputError(f"--expect {text}: is of one result, and there are {n}")
+        raise InputError(f"--expect {text}: expects one result, but there are {n}")
     try:
         p = Decimal(text)
     except InvalidOperation:
         p = Decimal(-1)
-    if not 0 <= p <= 1:
+    if not (p.is_finite() and 0 <= p <= 1 and int(p.as_tuple().exponent) > -MOST_DECIMALS):
         raise InputError(f"--expect {text}: must be a p-value")
     return p
 
@@ -90,7 +93,8 @@ def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
 def _rounds_to(expected: Decimal, p: float) -> bool:
     """Return whether p, rounded up or to the nearest, equals `expected` at its number of decimals."""
     exact_p, last = Decimal(p), Decimal(1).scaleb(int(expected.as_tuple().exponent))
-    return any(exact_p.quantize(last, mode) == expected for mode in (ROUND_CEILING, ROUND_HALF_EVEN))
+    with localcontext(prec=MOST_DECIMALS):
+        return any(exact_p.quantize(last, mode) == expected for mode in (ROUND_CEILING, ROUND_HALF_EVEN))
 
 
 def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> Iterator[str]:
@@ -111,7 +115,7 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
     elif outcome.is_reproduced:
         is_held = bool(outcome.repeated[0].recorded.values)
         agreement = (
-            "every count and p is the same, and all else that is compared"
+            "every count and p-value, and all else that is compared, is the same"
             if is_held
             else "data and settings are those of the signature"
         )

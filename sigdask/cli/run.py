@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import LOG, be_quiet, log_note, print_text
-from sigdask.cli.output.write import check_figures, collect_files, write_figures
-from sigdask.cli.status import is_printed, print_report, select_layout, write_files
+from sigdask.cli.output.write import check_figures, collect_files, is_printed, write_figures
+from sigdask.cli.status import print_report, select_layout, write_files
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
@@ -32,7 +32,7 @@ def run(plan_file: str, **options: Any) -> int:
     with show_progress(quiet=options["quiet"]) as steps, steps.reading(list_plan_files(plan)):
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
-            deadline=deadline, progress=steps, note=log_note,
+            deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
     status = _print_outcome(outcome, files, options)
     if outcome.report is not None:
@@ -47,22 +47,22 @@ def _print_outcome(outcome: Outcome, files: Mapping[str, str | None], options: d
         print_text(f"{render(outcome.gate)}\n", on_stderr=not is_printed(files))
     if outcome.report is not None:
         if is_printed(files):
-            print_report(outcome.report, options)
+            print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
         try:
             write_files(outcome.report, files, select_layout(options))
         except UnfinishedError as error:
             unwritten.insert(0, error)
     for failure in unwritten:
         LOG.error(str(failure))
+    exact = f"{format_count(outcome.n_exact, 'exact value')} computed, " if outcome.n_exact else ""
     log_note(
-        f"{format_count(outcome.n_counted, 'trial')} counted, {format_count(outcome.n_changed, 'result')} new or "
-        "otherwise"
-        f"; kept in {outcome.where}"
+        f"{format_count(outcome.n_counted, 'trial')} counted, "
+        f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
     for problem in outcome.problems:
         LOG.error(problem)
     if outcome.stopped:
-        log_note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
+        log_note(f"stopped by {outcome.stopped}; run it again to continue from the stored counts")
     for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

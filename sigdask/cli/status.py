@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.cli.output.streams import output_columns, print_json, print_text
-from sigdask.cli.output.write import check_figures, collect_files, write_data, write_figures, write_json
+from sigdask.cli.output.write import check_figures, collect_files, is_printed, write_figures, write_json, write_tables
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
@@ -17,11 +17,11 @@ from sigdask.nightly.report.text import (
     format_history,
     format_report,
     format_status,
+    iter_paper_tables,
     render_json,
-    render_latex,
-    render_markdown,
     write_report,
 )
+from sigdask.nightly.store import report_damage
 from sigdask.nightly.store import status as store_status
 from sigdask.options import TableLayoutOptions, fill_options, select_options
 from sigdask.text import as_json
@@ -32,18 +32,20 @@ if TYPE_CHECKING:
 
 def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
     """Print the progress of a plan's latest run."""
-    plan_status = store_status.read_status(*find_store_and_plan(where, store, name))
-    if in_json:
-        print_json(as_json(build_status_dict(plan_status)))
-    else:
-        print_text(format_status(plan_status, time.time(), width=output_columns()))
+    location, plan = find_store_and_plan(where, store, name)
+    with report_damage(location):
+        plan_status = store_status.read_status(location, plan)
+        if in_json:
+            print_json(as_json(build_status_dict(plan_status)))
+        else:
+            print_text(format_status(plan_status, time.time(), width=output_columns()))
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """Print a list of the runs of a plan."""
-    print_text(
-        format_history(store_status.list_runs(*find_store_and_plan(where, store, name), last), width=output_columns())
-    )
+    location, plan = find_store_and_plan(where, store, name)
+    with report_damage(location):
+        print_text(format_history(store_status.list_runs(location, plan, last), width=output_columns()))
 
 
 def report(where: str, store: str | None, name: str | None, number: int | None, **options: Any) -> None:
@@ -51,26 +53,30 @@ def report(where: str, store: str | None, name: str | None, number: int | None, 
     files = collect_files(options, "json", "markdown", "latex", "html")
     layout = select_layout(options)
     check_figures(options["figures"], options["figure_format"])
-    plan_report = store_status.build_report(*find_store_and_plan(where, store, name), number)
-    if is_printed(files):
-        if (verdict := plan_report.run.details.get("verdict")) is not None:
-            print_text(f"{format_record(verdict)}\n")
-        print_report(plan_report, options)
-    write_files(plan_report, files, layout)
-    if files["html"] is not None:
-        write_report(Path(files["html"]), plan_report)
-    write_figures(options["figures"], options["figure_format"], plot_report(plan_report))
+    location, plan = find_store_and_plan(where, store, name)
+    with report_damage(location):
+        plan_report = store_status.build_report(location, plan, number)
+        if is_printed(files):
+            if (verdict := plan_report.run.details.get("verdict")) is not None:
+                print_text(f"{format_record(verdict)}\n")
+            print_report(plan_report, options)
+        write_files(plan_report, files, layout)
+        if files["html"] is not None:
+            write_report(Path(files["html"]), plan_report)
+        write_figures(options["figures"], options["figure_format"], plot_report(plan_report))
 
 
-def is_printed(files: Mapping[str, str | None]) -> bool:
-    """Return whether standard output is free for a report, as no file takes it."""
-    return "-" not in (file for name, file in files.items() if name != "html")
-
-
-def print_report(plan_report: PlanReport, options: Mapping[str, Any]) -> None:
-    """Print a report for the terminal, as `--all` and `--verbose` ask for it."""
-    everything, verbose = options["everything"], options["verbose"]
-    print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
+def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:
+    """Print a report for the terminal, as `--all`, `--verbose` and `--set` ask for it."""
+    text = format_report(
+        plan_report,
+        opened=options["opened"] or None,
+        everything=options["everything"],
+        verbose=options["verbose"],
+        page_path=page_path,
+        width=output_columns(),
+    )
+    print_text(text)
 
 
 def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
@@ -81,9 +87,7 @@ def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
 def write_files(plan_report: PlanReport, files: Mapping[str, str | None], layout: TableLayoutOptions) -> None:
     """Write the JSON and the paper tables of a report to the files that are given for them."""
     write_json(files["json"], lambda: render_json(plan_report))
-    for name, parts in (("markdown", render_markdown), ("latex", render_latex)):
-        if (file := files[name]) is not None:
-            write_data(file, parts(plan_report, **layout), f"--{name}")
+    write_tables(files, lambda: iter_paper_tables(plan_report, layout))
 
 
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:

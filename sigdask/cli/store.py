@@ -27,8 +27,8 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
         return 0
     _print_faults(condition, everything=everything)
     _print(
-        f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in {n_rows}. `sigdask store repair "
-        f"{condition.where}` takes out what is damaged: the next run counts that again, no more"
+        f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in {n_rows}. `sigdask store "
+        f"repair {condition.where}` removes the damaged rows; the next run counts only those again"
     )
     return DamagedError.exit_status
 
@@ -38,11 +38,14 @@ def repair(where: str, store: str | None, *, everything: bool) -> None:
     condition = repair_store(find_store_and_plan(where, store, None)[0])
     _print_faults(condition, everything=everything)
     if condition.set_aside is not None:
-        _print(f"the file itself was damaged: what could be read is in a new one, it is now {condition.set_aside}")
+        _print(
+            "the file itself was damaged; what could be read is in a new file, and the damaged file is now "
+            f"{condition.set_aside}"
+        )
     n = sum(bool(fault.key) for fault in condition.faults)
     outcome = f"{format_count(condition.n_rows, 'row')}, none of them damaged; nothing was changed"
     if n or condition.set_aside is not None:
-        outcome = f"{n:,} damaged rows were taken out of {condition.n_rows:,}; run the plan again"
+        outcome = f"{n:,} damaged rows of {condition.n_rows:,} were removed; run the plan again"
     _print(f"store {condition.where}: {outcome}")
 
 

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_common_items, check_names, check_unique, convert_groups, convert_ids
+from sigdask.counts.checks import (
+    check_common_items,
+    check_complete,
+    check_names,
+    check_unique,
+    convert_groups,
+    convert_ids,
+)
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import (
     Array,
@@ -28,8 +35,9 @@ from sigdask.counts.fields import (
     get_rounding,
     join_labels,
     list_labels,
+    to_object_array,
 )
-from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths
+from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -148,12 +156,9 @@ class Counts:
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
-            self._set_numbers(ExactNumbers.from_fields(self.fields, self.systems))
-
-    def _set_numbers(self, numbers: ExactNumbers) -> None:
-        """Replace the fields by exact numbers, and add notes on how they were read to the warnings."""
-        object.__setattr__(self, "fields", numbers)
-        object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
+            numbers = ExactNumbers.from_fields(self.fields, self.systems)
+            object.__setattr__(self, "fields", numbers)
+            object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
 
     @property
     def n_systems(self) -> int:
@@ -181,7 +186,7 @@ class Counts:
             return self.fields[name]
         except KeyError:
             names = ", ".join(self.fields) or "none"
-            raise InputError(f"these data have no field {name!r}; they have: {names}") from None
+            raise InputError(f"these data have no field {name!r}; fields: {names}") from None
 
     def rounding(self, name: str) -> tuple[float, ...]:
         """Return how far the numbers of each system in one field may lie from those that were meant."""
@@ -192,7 +197,7 @@ class Counts:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
-            raise InputError(f"no column {column!r} to group items by; columns at hand: {names}")
+            raise InputError(f"no column {column!r} to group items by; columns: {names}")
         return Factor.from_values(self.groups[column])
 
     def in_common(
@@ -252,14 +257,8 @@ class Counts:
         n_items, present = len(matrix.values), matrix.present
         if present is not None:
             check_common_items(present, tuple(scores), min_items, missing, ids)
-        if missing == "error" and present is not None:
-            item, system = np.argwhere(~present)[0]
-            item_name = repr(ids[item]) if ids is not None else f"at position {item + 1}"
-            raise InputError(
-                f"system {list(scores)[system]!r} has no score for item {item_name} "
-                f"({np.count_nonzero(~present)} missing in all); choose missing 'pairwise' (--missing: compare each "
-                "pair on the items both have) or 'zero'"
-            )
+            if missing == "error":
+                check_complete(present, tuple(scores), ids)
         if missing == "zero":
             present = None
         fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
@@ -326,10 +325,10 @@ class Counts:
         ordered = [first, *(r if first.ids is None else r.in_order(first.ids) for r in replicates[1:])]
         masks = [r.present for r in ordered if r.present is not None]
         present = np.logical_and.reduce(masks) if masks else None
-        manner = "each for itself" if apart else "together"
+        manner = "each separately" if apart else "together"
         note = (
-            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's are swapped "
-            f"{manner}"
+            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's "
+            f"replicates are swapped {manner}"
         )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
@@ -377,8 +376,52 @@ class Counts:
             As in the class.
         """
         columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
-        counts = _build_label_counts(columns, predictions, LabelFields, _list_levels, _get_objects, ids, groups)
+        counts = _build_label_counts(
+            columns, predictions, LabelFields, lambda column: {*column.levels}, _get_objects, ids, groups
+        )
         return replace(counts, name=name, suggested=("accuracy",), warnings=tuple(warnings))
+
+    @staticmethod
+    def from_numbers(
+        gold: Sequence[float] | Array,
+        predictions: Mapping[str, Sequence[float] | Array],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Make counts from one number per item: the gold value and each system's prediction.
+
+        Parameters
+        ----------
+        gold : sequence of float, length n_items
+            The gold values.
+        predictions : mapping of system name to sequence of float, length n_items
+            Predicted numbers, none of them missing.
+        ids, groups, name, warnings
+            As in the class.
+        """
+        check_names(tuple(predictions))
+        columns = {}
+        for key, values in (("gold values", gold), *predictions.items()):
+            columns[key] = numbers = np.asarray(convert_scores(values, key), np.float64)
+            if np.isnan(numbers).any():
+                position = int(np.argmax(np.isnan(numbers))) + 1
+                raise InputError(f"{key}: the item at position {position} has no number; every item needs one")
+        n_items = check_lengths({key: len(values) for key, values in columns.items()})
+        gold_values, *systems = (to_object_array(values.tolist()) for values in columns.values())
+        return Counts(
+            systems=tuple(predictions),
+            fields={"items": np.ones((n_items, 1), np.int64)},
+            n_items=n_items,
+            name=name,
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
+            outputs=Outputs(tuple(systems), gold_values),
+            suggested=("MAE", "RMSE"),
+            warnings=tuple(warnings),
+        )
 
     @staticmethod
     def from_label_sets(
@@ -483,10 +526,6 @@ def _build_label_counts(
     )
 
 
-def _list_levels(column: Factor) -> set[str]:
-    return {*column.levels}
-
-
 def _get_objects(columns: Sequence[Sequence[str]], system: int) -> Array:
     return np.asarray(columns[system], object)
 
@@ -500,7 +539,10 @@ def _check_replicate(first: Counts, other: Counts, r: int) -> None:
     """Raise if a replicate has other systems or other items than the first one."""
     if other.systems != first.systems:
         names = " and ".join(", ".join(counts.systems) for counts in (first, other))
-        raise InputError(f"replicates 1 and {r} hold different systems: {names}; each needs all, in the same order")
+        raise InputError(
+            f"replicates 1 and {r} hold different systems: {names}; each replicate needs the same systems, in the "
+            "same order"
+        )
     if other.n_items != first.n_items:
         raise InputError(
             f"replicate {r} of the systems has {format_count(other.n_items, 'item')}, replicate 1 has {first.n_items}; "
@@ -509,4 +551,6 @@ def _check_replicate(first: Counts, other: Counts, r: int) -> None:
     if first.ids == other.ids:
         return
     for item in sorted({*(first.ids or ())} ^ {*(other.ids or ())}):
-        raise InputError(f"item {item!r} is in one of the replicates 1 and {r} alone; each needs the same items")
+        raise InputError(
+            f"item {item!r} is in only one of the replicates 1 and {r}; each replicate needs the same items"
+        )

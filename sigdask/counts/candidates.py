@@ -145,7 +145,7 @@ class Candidates:
             state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"
             subject = "no candidate" if not len(labels) else f"every one of {len(labels):,} candidates"
             raise InputError(
-                f"{subject} {state}: precision tells rankings apart only where some are true and some false"
+                f"{subject} {state}: precision needs both true and false candidates; check the gold column"
             )
 
     def called(self, k: int) -> str:

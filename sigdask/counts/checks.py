@@ -109,14 +109,14 @@ def check_common_items(
     n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
     suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
     min_common = int(common[is_too_few].min())
-    remedy = f" Then --min-items {min_common} compares them on so few" if min_common else ""
+    remedy = f" Then --min-items {min_common} compares them all the same" if min_common else ""
     threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" + (
         "" if min_items is None else f" and than the {min_items:,} of --min-items"
     )
     raise InputError(
-        f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer than "
-        f"{threshold}{suffix}{_format_examples(has, ids, a, b, systems)}: are the ids of both those of the same "
-        f"items?{remedy}"
+        f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
+        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}. Do the ids of both name the "
+        f"same items?{remedy}"
     )
 
 
@@ -127,6 +127,33 @@ def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, 
         f"{ids[int(np.argmax(mask))]!r} of {name!r}" for mask, name in exclusive if ids is not None and mask.any()
     ]
     return f" (such as {' and '.join(examples)} alone)" if examples else ""
+
+
+def check_complete(
+    present: NDArray[np.bool_], systems: Sequence[str], ids: Sequence[str] | None, noun: str = "score", zero: str = ""
+) -> None:
+    """Raise unless systems have all items; the error names the first gap, and the options that allow gaps.
+
+    Parameters
+    ----------
+    present : bool array, shape (n_items, n_systems)
+        Which items each system has.
+    systems, ids : sequence of str
+        Names of the systems, and ids of the items.
+    noun : str
+        What a system has of an item.
+    zero : str
+        What the option `zero` takes a gap for.
+    """
+    if present.all():
+        return
+    item, system = (int(k) for k in np.argwhere(~present)[0])
+    position = f"at position {item + 1}" if ids is None else repr(ids[item])
+    raise InputError(
+        f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing "
+        "in all); choose --missing pairwise (compares each pair on the items that both have) or --missing "
+        f"zero{zero}"
+    )
 
 
 def convert_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
@@ -162,12 +189,21 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
         example = column[int(np.argmax(outside[column.codes]))]
         gold_label = gold[int(np.argmax(outside[column.codes]))]
         if n_outside == len(column):
-            problem = f"{name}: no label is a gold one: {example!r} where gold has {gold_label!r}, so none is right"
+            problem = (
+                f"{name}: none of its labels occurs in the gold standard (such as {example!r} where gold has "
+                f"{gold_label!r}), so none is correct"
+            )
         else:
-            problem = f"{name}: {n_outside:,} of {len(column):,} labels are no gold ones (such as {example!r})"
-        remedy = "are options written out instead of numbered? Read labels as others with --map, or choose the columns"
+            problem = (
+                f"{name}: {n_outside:,} of {len(column):,} labels do not occur in the gold standard (such as "
+                f"{example!r})"
+            )
+        remedy = (
+            "are answers written as text in one file and as numbers in the other? Change labels with --map, or "
+            "choose other columns"
+        )
         foreign = {level.strip().casefold() for level in column.levels if level not in gold_labels}
         if foreign & {level.casefold() for level in gold_labels}:
-            remedy = "some differ in case alone; read them as gold labels with --map"
+            remedy = "some differ only in case; change them with --map"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
     return warnings

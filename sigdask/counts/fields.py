@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, overload
 
 import numpy as np
@@ -17,6 +17,9 @@ from sigdask.counts.factors import Factor
 from sigdask.identity import known_as
 
 Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 def to_object_array(values: Sequence[Any]) -> Array:
@@ -62,8 +65,17 @@ class LazyOutputs(Sequence[Array]):
         return self.make(k % self.n).astype(object)
 
 
+class ComputedFields(Mapping[str, Array]):
+    """Arrays by name, most of them computed on access."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 @dataclass(frozen=True, eq=False)
-class LazyColumns(Mapping[str, Array]):
+class LazyColumns(ComputedFields):
     """Columns by name, built on access, so that not all are held at once.
 
     Attributes
@@ -83,13 +95,10 @@ class LazyColumns(Mapping[str, Array]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 
-    def __len__(self) -> int:
-        return len(self.names)
-
 
 @known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
-class ReorderedFields(Mapping[str, Array]):
+class ReorderedFields(ComputedFields):
     """Fields with the items in another order."""
 
     fields: Mapping[str, Array]
@@ -100,9 +109,6 @@ class ReorderedFields(Mapping[str, Array]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
 
     @property
     def rounding(self) -> Mapping[str, tuple[float, ...]]:
@@ -118,7 +124,7 @@ def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]
 
 @known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelFields(Mapping[str, Array]):
+class LabelFields(ComputedFields):
     """Fields of items with one label each, computed from label codes on access.
 
     `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L: a dense array of
@@ -151,30 +157,23 @@ class LabelFields(Mapping[str, Array]):
         if name == "items":
             return np.ones((len(self.gold), 1), np.int8)
         if name == "correct":
-            return _to_int8(self.predicted == self.gold)
-        kind, bracket, label = name.partition("[")
-        if not bracket or not label.endswith("]") or label[:-1] not in self.labels:
+            return np.asarray(self.predicted == self.gold, np.int8)
+        kind, _, label = name.partition("[")
+        if kind not in LABEL_FIELDS or label[-1:] != "]" or label[:-1] not in self.labels:
             raise KeyError(name)
         code = self.labels.index(label[:-1])
-        if kind == "gold":
-            return _to_int8(self.gold == code)
-        if kind == "predicted":
-            return _to_int8(self.predicted == code)
-        if kind == "tp":
-            return _to_int8((self.predicted == code) & (self.gold == code))
-        raise KeyError(name)
+        columns = {"gold": (self.gold,), "predicted": (self.predicted,), "tp": (self.predicted, self.gold)}[kind]
+        mask: NDArray[np.bool_] = reduce(np.logical_and, (column == code for column in columns))
+        return mask.astype(np.int8)
 
     def __iter__(self) -> Iterator[str]:
         yield from ("items", "correct")
         for label in self.labels:
             yield from (f"tp[{label}]", f"predicted[{label}]", f"gold[{label}]")
 
-    def __len__(self) -> int:
-        return 2 + 3 * len(self.labels)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchFields(Mapping[str, Array]):
+class MatchFields(ComputedFields):
     """Fields tp, predicted and gold of matched lists or chunks, in total and for each label, computed on access.
 
     Attributes
@@ -212,17 +211,10 @@ class MatchFields(Mapping[str, Array]):
         for label in self.labels:
             yield from (f"{kind}[{label}]" for kind in self.entries)
 
-    def __len__(self) -> int:
-        return len(self.others) + len(self.entries) * (1 + len(self.labels))
-
 
 def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
     codes: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
     return codes
-
-
-def _to_int8(mask: NDArray[np.bool_]) -> NDArray[np.int8]:
-    return mask.astype(np.int8)
 
 
 SEPARATOR = "\x1f"
@@ -264,7 +256,7 @@ def list_labels(column: Factor) -> set[str]:
 
 @known_as("LabelSetFields", "gold predicted n_items labels")
 @dataclass(frozen=True, eq=False)
-class LabelSetFields(Mapping[str, Array]):
+class LabelSetFields(ComputedFields):
     """Fields of items with sets of labels, computed from (label, item) entries on access.
 
     `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
@@ -359,9 +351,6 @@ class LabelSetFields(Mapping[str, Array]):
         yield from ITEM_FIELDS
         yield from (f"{kind}[{label}]" for label in self.labels for kind in LABEL_FIELDS)
         yield from (f"samples[{kind}]{end}" for kind in SAMPLE_SCORES for end in ("", ":1"))
-
-    def __len__(self) -> int:
-        return len(ITEM_FIELDS) + len(LABEL_FIELDS) * len(self.labels) + 2 * len(SAMPLE_SCORES)
 
 
 def _encode_entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:

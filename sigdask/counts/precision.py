@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, ComputedFields
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.text import format_list
@@ -88,15 +88,15 @@ class SystemNumbers:
                 return SystemNumbers(decimals)
             example = f"{float(decimals[changed[0]])!r} for {float(wide[changed[0]])!r}"
             digits = f"decimals of up to {DIGITS[kind]} digits"
-            return SystemNumbers(
-                decimals, note=f"numbers of {kind} are read as the {digits} that they stand for ({example})"
-            )
+            return SystemNumbers(decimals, note=f"{kind} numbers are read as {digits} ({example})")
         if kind == "float64":
             return SystemNumbers(wide)
         exponent = math.frexp(float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))[1]
         ulp = math.ldexp(1.0, exponent - BITS[kind])
         return SystemNumbers(
-            wide, ulp / 2, f"numbers of {kind} are taken as they are, sums within {ulp:.2g} a unit as ties"
+            wide,
+            ulp / 2,
+            (f"{kind} numbers are used unrounded; sums that differ by less than {ulp:.2g} a unit count as ties"),
         )
 
 
@@ -213,7 +213,7 @@ def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
 
 @known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
-class ExactNumbers(Mapping[str, Array]):
+class ExactNumbers(ComputedFields):
     """Fields by name, whose real numbers are float64 and were read as decimals if they stand for decimals.
 
     Attributes
@@ -259,9 +259,6 @@ class ExactNumbers(Mapping[str, Array]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.fields)
-
-    def __len__(self) -> int:
-        return len(self.fields)
 
 
 def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
@@ -331,7 +328,9 @@ _MOST_BITS = 50
 _LIMIT_BITS = 61
 
 TIE = 64 * np.finfo(np.float64).eps
-"""Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
+"""Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties.
+
+numba compiles it into kernels."""
 
 
 @known_as("Lattice", "digits exponent")

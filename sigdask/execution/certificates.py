@@ -67,11 +67,12 @@ class CertificateFiles:
             f"distributed.comm.tls.{role}": {"cert": str(self.certs[role]), "key": str(self.keys[role])}
             for role in ROLES
         }  # fmt: skip
-        return {
-            "distributed.comm.require-encryption": True,
-            "distributed.comm.tls.ca-file": str(self.ca),
-            **roles,
-        }
+        return {"distributed.comm.require-encryption": True, "distributed.comm.tls.ca-file": str(self.ca), **roles}
+
+    def to_arguments(self, role: str) -> list[str]:
+        """Return the arguments of dask's commands that name the files of a role."""
+        files = {"ca-file": self.ca, "cert": self.certs[role], "key": self.keys[role]}
+        return [word for name, path in files.items() for word in (f"--tls-{name}", str(path))]
 
 
 @contextmanager
@@ -121,8 +122,8 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError:
         raise InputError(
-            "TLS between the parts of a cluster needs cryptography, which is missing or broken: "
-            "pip install --force-reinstall cryptography"
+            "TLS in a cluster needs the package cryptography, which is missing or broken: pip install "
+            "--force-reinstall cryptography"
         ) from None
     files = CertificateFiles.from_folder(folder)
     authority_key = ec.generate_private_key(ec.SECP256R1())
@@ -131,7 +132,7 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(path.exists() for path in files):
-            raise InputError(f"{folder} holds certificates already; give another folder, or remove them first")
+            raise InputError(f"{folder}: already has certificates; give another folder, or remove them first")
         _write_private(files.ca, _encode_pem(authority))
         for role in ROLES:
             key = ec.generate_private_key(ec.SECP256R1())
@@ -168,7 +169,8 @@ def check_files(files: CertificateFiles, roles: tuple[str, ...] = ("client",)) -
         mode = stat.S_IMODE(files.keys[role].stat().st_mode)
         if mode & 0o007:
             raise InputError(
-                f"key {files.keys[role]}: others may read it (mode {mode:o}); chmod 600 it, or make new ones"
+                f"key {files.keys[role]}: other users can read it (mode {mode:o}); run chmod 600, or make new "
+                "certificates"
             )
         _check_dates(files.certs[role])
     return files
@@ -182,9 +184,12 @@ def _check_dates(path: Path) -> None:
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except ValueError:
-        raise InputError(f"certificate file {path}: holds no PEM certificate") from None
+        raise InputError(f"certificate file {path}: not a PEM certificate") from None
     if certificate.not_valid_after_utc < datetime.now(UTC):
-        raise InputError(f"certificate {path}: expired {certificate.not_valid_after_utc:%Y-%m-%d}; make new ones")
+        raise InputError(
+            f"certificate {path}: expired on {certificate.not_valid_after_utc:%Y-%m-%d}; make new certificates "
+            "with `sigdask certificates FOLDER`"
+        )
 
 
 def _sign_certificate(name: str, key: Any, authority: Any, authority_key: Any, end: datetime) -> Any:

@@ -91,7 +91,11 @@ def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[Extractio
     except ClusterLostError as error:
         log.warning("extraction: %s", error)
     if missing:
-        log.warning("extraction: the cluster left %d of %d parts, which are made here", len(missing), len(parts))
+        log.warning(
+            ("extraction: the cluster did not finish %d of %d parts; this process computes them"),
+            len(missing),
+            len(parts),
+        )
         numbers = sorted(missing)
         missing_parts = [parts[number] for number in numbers]
         yield from (

@@ -22,8 +22,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike, settings
@@ -329,8 +329,8 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
     for name, function in iter_functions(panel):
         if not can_send_by_name(function):
             raise InputError(
-                f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
-                "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
+                f"metric {name!r}: workers on other machines import metrics by name; define the function at "
+                "the top level of a module that they can import, and give it as MODULE:FUNCTION"
             )
     return pickle.dumps((settings.get_own_versions(), (), pickle.dumps(panel)))
 
@@ -512,8 +512,8 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))
         raise TaskError(
-            f"counting {labels} failed on every worker it was tried on ({error}); "
-            "all else was counted, which `sigdask run` keeps",
+            f"counting {labels} failed on every worker that tried it ({error}); all else was counted, and "
+            "`sigdask run` stores it",
             tuple(flight.given_up),
         )
 
@@ -556,10 +556,10 @@ class WorkEstimate:
 
     total: int
     n_exact: int
-    first: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    seconds_each: NDArray[np.float64]
-    is_sampled: NDArray[np.bool_]
+    first: Integers
+    stop: Integers
+    seconds_each: Floats
+    is_sampled: Bools
     n_threads: int
 
     @staticmethod

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
 from sigdask.execution.clusters import Cluster, settings
@@ -30,15 +30,6 @@ CHECK_SECONDS = 5.0
 MAX_ATTEMPTS = 4
 NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
 """What tasks end with when no worker is left for as long as no-workers-timeout."""
-
-
-class JobTrials(Protocol):
-    """One entry of a task: the trials of one job."""
-
-    @property
-    def job(self) -> int:
-        """Number of the job that the trials belong to."""
-        ...
 
 
 class TaskWindow:
@@ -147,15 +138,15 @@ class TaskWindow:
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
         settings.increment_counter("sigdask_jobs_given_up")
-        log.warning("job %d is given up: %s", job, error, extra={"job": job})
+        log.warning("job %d failed for good: %s", job, error, extra={"job": job})
         self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
 
     def _build_lost_error(self, error: Exception) -> ClusterLostError:
         if self.client.status != "running":
             scheduler = self.client.scheduler
             return ClusterLostError(
-                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; "
-                "the counts so far are not kept by this command: run it again"
+                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; this command does "
+                "not store counts, so run it again"
             )
         status = self.cluster.get_status()
         detail = f"; the queue says: {status}" if status else ""

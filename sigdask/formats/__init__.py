@@ -7,8 +7,12 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sigdask import metrics
 from sigdask.counts import Counts
@@ -17,7 +21,9 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_percent
+from sigdask.formats.reading.converted import find_dataset
 from sigdask.formats.reading.files import (
+    HEAD,
     cache_small_files,
     is_parquet,
     open_bytes,
@@ -42,131 +48,252 @@ from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS
+from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import limit_unpacking
+from sigdask.io.compression import limit_unpacking, set_variable
 from sigdask.metrics import retrieval
 
-__all__ = [
-    "FORMATS",
-    "Options",
-    "Source",
-    "cache_tables",
-    "detect",
-    "may_have_metric",
-    "parse_format",
-    "parse_map",
-    "parse_source",
-    "read",
-]
+__all__ = ["FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_format", "parse_map",
+           "parse_source", "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
 
-FORMATS: dict[str, tuple[str, str]] = {
-    "responses": (
-        "sigdask.formats.tables.scores:read_responses",
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format of files: its reader, how its files are recognized, and what goes with them.
+
+    Attributes
+    ----------
+    reader : str
+        Address of the reader, within `sigdask.formats`.
+    help : str
+        What it reads.
+    sniffer : str
+        Function that recognizes the format by its files: one beside the reader, or an address; called for the formats
+        of `SNIFFING_ORDER`.
+    no_gold : str
+        What its files hold, where they take no gold file.
+    needs_gold : str
+        What is missing without a gold file, where one is needed.
+    options : str
+        Names of its own options; fixed choices follow a name, as in `case=keep|lower`.
+    metrics : str
+        Metrics, in small letters, that this format alone has beside a gold file.
+    traits : str
+        "detected-without-gold": its files may tell it without the gold file that it needs; "columns": columns of
+        scores, whose decimals may be parted by commas; "folders": it reads folders; "metrics": its files bring
+        metrics of their own.
+    """
+
+    reader: str
+    help: str
+    sniffer: str = "sniff"
+    no_gold: str = ""
+    needs_gold: str = ""
+    options: str = ""
+    metrics: str = ""
+    traits: str = ""
+
+    def check(self, name: str, gold: Path | None, options: Options) -> None:
+        """Raise an error for what the format does not take, and for a gold file that is missing."""
+        if options.decimal is not None and "columns" not in self.traits:
+            raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
+        choices = (option.partition("=") for option in self.options.split())
+        options.check_format_options(name, **{key: tuple(filter(None, text.split("|"))) for key, _, text in choices})
+        if gold is not None and self.no_gold:
+            raise InputError(f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave it out")
+        if gold is None and self.needs_gold:
+            raise InputError(f"format {name}: no {self.needs_gold}; give --gold FILE")
+
+    def load(self, function: str = "") -> Any:
+        """Import and return the reader, or another function: one beside the reader, or one with an address."""
+        module, _, reader = self.reader.partition(":")
+        return pkgutil.resolve_name(f"{__name__}.{function if ':' in function else f'{module}:{function or reader}'}")
+
+    def can_be_detected(self, gold: Path | None) -> bool:
+        """Return whether files may tell the format, with a gold file or without one."""
+        if gold is not None:
+            return not self.no_gold
+        return not self.needs_gold or "detected-without-gold" in self.traits
+
+
+FORMATS: dict[str, FileFormat] = {
+    "responses": FileFormat(
+        "tables.scores:read_responses",
         "one row a response: id, gold (is it of interest: 1/0), one column a system (did it give it: 1/0)",
     ),
-    "labels": (
-        "sigdask.formats.tables.labels:read_labels",
+    "labels": FileFormat(
+        "tables.labels:read_labels",
         "one label an item, or sets (lists, labels:separator=|): a gold column and one a system; or --gold FILE, files",
+        options="separator systems",
     ),
-    "wide": (
-        "sigdask.formats.tables.scores:read_wide",
+    "numbers": FileFormat(
+        "tables.numbers:read_numbers",
+        "predicted numbers for real gold values: a gold column and one a system; or --gold FILE and a file a system",
+        options="systems",
+        metrics="mae mse rmse r2 pearson spearman kendall auc average-precision brier log-loss ece",
+    ),
+    "wide": FileFormat(
+        "tables.scores:read_wide",
         "scores, one row an item and one column a system (systems=A+B names them); or a file of numbers a system",
+        no_gold="scores",
+        options="systems",
+        traits="columns",
     ),
-    "segments": (
-        "sigdask.formats.texts.segments:read_segments",
+    "segments": FileFormat(
+        "texts.segments:read_segments",
         "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
+        options="reference collection",
+        metrics="bleu chrf chrf++ ter",
     ),
-    "speech": (
-        "sigdask.formats.texts.speech:read_speech",
+    "speech": FileFormat(
+        "texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
+        needs_gold="reference",
+        options="ids=trn|first|none",
+        metrics="wer cer",
+        traits="detected-without-gold",
     ),
-    "terms": (
-        "sigdask.formats.spans.terms:read_terms",
+    "terms": FileFormat(
+        "spans.terms:read_terms",
         "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+        needs_gold="gold terms",
+        options="terms case=keep|lower",
+        metrics="type-precision type-recall type-f1",
+        traits="folders",
     ),
-    "spans": (
-        "sigdask.formats.spans.spans:read_spans",
+    "spans": FileFormat(
+        "spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
+        options="spans match=auto|exact|ceaf relations symmetric",
+        metrics="relation-precision relation-recall relation-f1",
+        traits="folders",
     ),
-    "pairs": (
-        "sigdask.formats.spans.pairs:read_pairs",
+    "pairs": FileFormat(
+        "spans.pairs:read_pairs",
         "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
+        needs_gold="gold pairs",
+        options="separator column match=lcs|bag level=word|sentence",
+        metrics="edit-distance",
+        traits="metrics",
     ),
-    "long": ("sigdask.formats.tables.scores:read_long", "scores, rows of system, item, score"),
-    "conll": (
-        "sigdask.formats.tagging.conll:read_conll",
+    "long": FileFormat(
+        "tables.scores:read_long", "scores, rows of system, item, score", no_gold="scores", traits="columns"
+    ),
+    "conll": FileFormat(
+        "tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column, tokens, docstart",
+        sniffer="tagging.detection:sniff",
+        options=f"scheme={'|'.join(SCHEMES)} docstart=skip|token column gold-column tokens",
     ),
-    "timbl": (
-        "sigdask.formats.tagging.timbl:read_timbl",
+    "conllu": FileFormat(
+        "parsing.dependencies:read_conllu",
+        "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
+        sniffer="sniff_conllu",
+        needs_gold="gold parses",
+    ),
+    "conllx": FileFormat(
+        "parsing.dependencies:read_conllx",
+        "dependency parses in CoNLL-X, --gold FILE of the same words; option punctuation=no|yes",
+        sniffer="sniff_conllx",
+        needs_gold="gold parses",
+        options="punctuation=no|yes",
+    ),
+    "trees": FileFormat(
+        "parsing.trees:read_trees",
+        "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
+        needs_gold="gold trees",
+        options="parameters length",
+        metrics="bracket-precision bracket-recall bracket-f1 tag-accuracy",
+    ),
+    "timbl": FileFormat(
+        "tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are passed over",
+        sniffer="sniff_timbl",
+        no_gold="gold classes",
+        options="separator=comma|tab|blank",
     ),
-    "mbt": (
-        "sigdask.formats.tagging.timbl:read_mbt",
+    "mbt": FileFormat(
+        "tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
+        sniffer="sniff_mbt",
+        no_gold="gold classes",
+        options="end",
     ),
-    "trec": (
-        "sigdask.formats.trec:read_trec",
+    "trec": FileFormat(
+        "trec:read_trec",
         "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+        options="missing=zero|intersect|pairwise|error",
+        metrics="ap",
+        traits="metrics",
     ),
-    "ratings": (
-        "sigdask.formats.ratings.ratings:read_ratings",
+    "ratings": FileFormat(
+        "ratings.ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
+        no_gold="scores",
+        options="raters=mean|error major minor neutral punctuation nontranslation critical",
+        traits="columns metrics",
     ),
-    "samples": (
-        "sigdask.formats.samples.samples:read_samples",
-        "logs of single samples, of lm-evaluation-harness and Inspect; files or folders, of dated ones the newest",
+    "samples": FileFormat(
+        "samples.samples:read_samples",
+        "logs of single samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus; the newest",
+        no_gold="scores",
+        options="filter repeats=mean|error logs=newest|all",
+        traits="folders metrics",
     ),
-    "metrics": (
-        "sigdask.formats.segment_scores.columns:read_metrics",
+    "metrics": FileFormat(
+        "segment_scores.columns:read_metrics",
         "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
+        no_gold="scores",
+        traits="columns metrics",
     ),
-    "mt-metrics-eval": (
-        "sigdask.formats.segment_scores.mt_metrics_eval:read_directory",
+    "mt-metrics-eval": FileFormat(
+        "segment_scores.mt_metrics_eval:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
+        no_gold="scores",
+        options="pair scores",
+        traits="folders metrics",
     ),
-    "squad": (
-        "sigdask.formats.texts.squad:read_squad",
+    "meta": FileFormat(
+        "segment_scores.meta:read_meta",
+        "metrics and people: rows of system, segment, human, a column a metric; or a folder of mt-metrics-eval",
+        no_gold="human scores",
+        options="pair scores lower",
+        traits="columns folders",
+    ),
+    "squad": FileFormat(
+        "texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
+        needs_gold="gold answers",
+        options="version=1.1|2.0",
+        metrics="exact_match",
+        traits="metrics",
     ),
-    "fairseq": (
-        "sigdask.formats.texts.fairseq:read_fairseq",
+    "fairseq": FileFormat(
+        "texts.fairseq:read_fairseq",
         "logs of fairseq-generate, a system each: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
     ),
-    "battles": (
-        "sigdask.formats.ratings.battles:read_battles",
+    "battles": FileFormat(
+        "ratings.battles:read_battles",
         "wins, ties and losses of two models (Arena, MT-bench, AlpacaEval annotations); a tie is half a win",
+        no_gold="judgements",
+        options="against",
+        traits="metrics",
     ),
 }
-"""Name to where its reader stands and what it reads."""
 
-SCORE_FORMATS = ("wide", "long", "ratings", "metrics")
-"""Formats of columns of scores, whose decimals may be parted by commas."""
+SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
+                  "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
+                  "segments")  # fmt: skip
+"""The order in which formats look at files, before tables; plain prose after all that has a shape of its own."""
 
-FOLDER_FORMATS = ("samples", "spans", "terms", "mt-metrics-eval")
+FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metric in declared.metrics.split()}
+"""Metric to the format that alone has it beside a gold file; without one it is a column of scores."""
+
+FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
 """Formats that read folders."""
-
-METRIC_FORMATS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
-"""Formats whose files bring metrics of their own."""
-
-FORMATS_BY_METRIC = {
-    "bleu": "segments",
-    "chrf": "segments",
-    "chrf++": "segments",
-    "ter": "segments",
-    "wer": "speech",
-    "cer": "speech",
-    "type-precision": "terms",
-    "type-recall": "terms",
-    "type-f1": "terms",
-    "edit-distance": "pairs",
-    "exact_match": "squad",
-    "ap": "trec",
-}
-"""Metric in small letters to the format that alone has it beside a gold file; without one it is a column of scores."""
 
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
 
@@ -176,32 +303,6 @@ LINE_FORMATS = frozenset({"segments", "speech"})
 JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
-
-SNIFFERS: dict[str, str] = {
-    "mt-metrics-eval": "sigdask.formats.segment_scores.mt_metrics_eval:sniff",
-    "fairseq": "sigdask.formats.texts.fairseq:sniff",
-    "samples": "sigdask.formats.samples.samples:sniff",
-    "battles": "sigdask.formats.ratings.battles:sniff",
-    "ratings": "sigdask.formats.ratings.ratings:sniff",
-    "squad": "sigdask.formats.texts.squad:sniff",
-    "spans": "sigdask.formats.spans.spans:sniff",
-    "terms": "sigdask.formats.spans.terms:sniff",
-    "metrics": "sigdask.formats.segment_scores.columns:sniff",
-    "pairs": "sigdask.formats.spans.pairs:sniff",
-    "conll": "sigdask.formats.tagging.detection:sniff",
-    "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
-    "timbl": "sigdask.formats.tagging.timbl:sniff_timbl",
-    "trec": "sigdask.formats.trec:sniff",
-    "speech": "sigdask.formats.texts.speech:sniff",
-    "segments": "sigdask.formats.texts.segments:sniff",  # plain prose: after all that has a shape of its own
-}
-"""Name to the function that knows the format by its files; tried in this order, before tables."""
-
-DETECTED_WITH_GOLD = ("squad", "terms", "pairs")
-"""Formats whose files are known only beside a gold file."""
-
-DETECTED_AS_FOLDER = ("mt-metrics-eval",)
-"""Formats of folders alone."""
 
 
 def read(
@@ -236,8 +337,8 @@ def read(
     """
     if not systems:
         raise InputError("no file given; expected a table, or one file a system")
-    sources = [s if isinstance(s, Source) else parse_source(s) for s in systems]
-    gold_path = None if gold is None else as_path(gold)
+    sources = _find_datasets([s if isinstance(s, Source) else parse_source(s) for s in systems])
+    gold_path = None if gold is None else find_dataset(as_path(gold))
     if is_address(format):
         table_groups = list_group_files(options)
         return add_file_groups(
@@ -249,6 +350,15 @@ def read(
     format_name, format_options = parse_format(format)
     with cache_tables(), _limit_resources(sources, options):
         return _read_sources(sources, gold_path, format_name, options.with_format_options(format_options))
+
+
+def _find_datasets(sources: Sequence[Source]) -> list[Source]:
+    """Return the sources with the Arrow files of folders of Hugging Face datasets, named after their folders."""
+    paths = [find_dataset(source.path) for source in sources]
+    return [
+        source if path == source.path else replace(source, path=path, apart=source.path.resolve().name)
+        for source, path in zip(sources, paths, strict=True)
+    ]
 
 
 @contextmanager
@@ -282,12 +392,11 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
-    if options.decimal is not None and name not in SCORE_FORMATS:
-        raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
-    reader: Reader = pkgutil.resolve_name(FORMATS[name][0])
+    reader: Reader = FORMATS[name].load()
     swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
     may_differ = "replicates" in options.own
     options = replace(options, own={key: value for key, value in options.own.items() if key != "replicates"})
+    FORMATS[name].check(name, gold, options)
     table_groups = list_group_files(options)
     reader_options = remove_file_groups(options, table_groups)
     replicated = replicates.group_replicates(distinguish_names(sources))
@@ -303,9 +412,13 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         return counts
     if swap_separately and not samples.is_uniform:
         raise InputError(
-            f"{', '.join(map(str, samples.sizes))}: items have unlike numbers of samples, which cannot be swapped each "
-            "for itself; leave replicates=each out"
+            f"{', '.join(map(str, samples.sizes))}: items have different numbers of samples, which cannot be "
+            "swapped separately; leave out replicates=each"
         )
+    if len(replicated) > 1 or not samples.is_uniform or samples.sizes.keys() < {s.path for s in replicated[0]}:
+        numbers = samples.count_samples(counts, [source.path for source in replicated[0]])
+        fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
+        counts = replace(counts, fields=fields)
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
@@ -339,7 +452,7 @@ def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     """
     if format_ == "auto":
         return gold is None or metric.casefold() in FORMATS_BY_METRIC
-    return is_address(format_) or format_ in METRIC_FORMATS or format_ not in FORMATS
+    return format_ not in FORMATS or "metrics" in FORMATS[format_].traits
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
@@ -351,6 +464,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
         Where none fits, or more than one.
     """
     _fetch_remote(sources, gold, options)
+    sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with cache_small_files(), _limit_resources(sources, options):
         return _detect_format(replicates.group_replicates(sources)[0], gold, options)
 
@@ -361,14 +475,16 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     metric_format = None if gold is None else find_format(options.metrics, [source.path for source in sources], gold)
     if metric_format is not None:
         return metric_format
-    for name, address in SNIFFERS.items():
-        if (gold is None and name in DETECTED_WITH_GOLD) or (
-            name in DETECTED_AS_FOLDER and not sources[0].path.is_dir()
-        ):
-            continue
-        sniff: Sniffer = pkgutil.resolve_name(address)
-        if sniff(sources, gold, options):
-            return name
+    known = _known_shapes.get()
+    shape = None if known is None else _describe_score_table(sources, gold, options)
+    if known is None or shape is None or not shape[1] <= known.get(shape[0], set()):
+        for name in SNIFFING_ORDER:
+            if FORMATS[name].can_be_detected(gold):
+                sniff: Sniffer = FORMATS[name].load(FORMATS[name].sniffer)
+                if sniff(sources, gold, options):
+                    return name
+        if known is not None and shape is not None:
+            known.setdefault(shape[0], set()).update(shape[1])
     table = _read_table_to_detect(sources[0].path, options)
     if options.system_column is not None:
         table.get_column(options.system_column)
@@ -376,6 +492,42 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
         lists = len(table.columns) == 1 and _are_id_lists(_read_table_to_detect(gold, options), table)
         return "responses" if lists else "labels"
     return _detect_by_columns(table, options, sources)
+
+
+_known_shapes: ContextVar[dict[str, set[str]] | None] = ContextVar("known_shapes", default=None)
+
+SCORE_ROW = re.compile(r"([^,;\t\"']*)([,;\t])-?\d+(?:\.\d+)?(?:\2-?\d+(?:\.\d+)?)*")
+"""A row of a table of scores: an id without quotation marks, and numbers."""
+
+DIGITS, LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
+
+
+@contextmanager
+def remember_shapes() -> Iterator[None]:
+    """Ask the formats only once about small tables of scores that look alike, inside the `with` block."""
+    with set_variable(_known_shapes, {}):
+        yield
+
+
+def _describe_score_table(
+    sources: Sequence[Source], gold: Path | None, options: Options
+) -> tuple[str, set[str]] | None:
+    """Return what formats know a small table of scores by; None for other files.
+
+    These are its header with the options, and its rows with each number as 0 and each word as a. No two rows have
+    the same id.
+    """
+    path = sources[0].path
+    if len(sources) != 1 or gold is not None or sources[0].parts or not path.is_file() or path.stat().st_size >= HEAD:
+        return None
+    header, *rows = read_head_lines(path) or [""]
+    if rows and not rows[-1]:  # after the last line break
+        rows.pop()
+    matches = [match for row in rows if (match := SCORE_ROW.fullmatch(row))]
+    if not rows or len({match[1] for match in matches}) < len(rows):
+        return None
+    settings = replace(options, name="")
+    return f"{path.suffix}\n{header}\n{settings}", {LETTERS.sub("a", DIGITS.sub("0", row)) for row in rows}
 
 
 def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
@@ -423,6 +575,8 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
         return "long"
     named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
     if named_gold:
+        if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
+            return "numbers"
         return _detect_responses_or_labels(table, named_gold, options, len(sources))
     answers = table.find_column(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):

@@ -14,7 +14,6 @@ Data sets of UCS (.ds): comments, then a tab-separated table of `am.*` scores an
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.tables.notation import convert_decimal_commas
 from sigdask.io import as_path
 from sigdask.io.compression import limit_unpacking
-from sigdask.text import format_list
+from sigdask.text import format_list, suggest_name
 
 TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
@@ -105,9 +104,7 @@ class CandidateColumns:
     most_unpacked: int | None = None
 
 
-def build_candidates(
-    table: FileTable, choices: CandidateColumns, name: str, conventions: Conventions | None = None
-) -> Candidates:
+def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usual: Conventions) -> Candidates:
     """Build candidates from a table.
 
     Raises
@@ -115,7 +112,6 @@ def build_candidates(
     InputError
         A column is missing, or a cell is not what it is to be; it names file and line.
     """
-    usual = conventions or Conventions()
     _check_names(table, choices)
     gold_name = choices.gold_column or _find_gold_name(table, usual)
     gold = _read_gold(table, gold_name, choices)
@@ -161,9 +157,8 @@ def _check_names(table: FileTable, choices: CandidateColumns) -> None:
 
 
 def _missing_column_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
-    close = difflib.get_close_matches(column[:200], [name for name in names if len(name) < 200], 1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return InputError(f"{path}: no {noun} {column[:1000]!r}; {noun}s: {format_list(names, limit=20)}{hint}")
+    names_text = format_list(names, limit=20) + suggest_name(column, names)
+    return InputError(f"{path}: no {noun} {column[:1000]!r}; {noun}s: {names_text}")
 
 
 def _find_gold_name(table: FileTable, usual: Conventions) -> str:
@@ -193,12 +188,12 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
     cells = list(table.columns[name])
     codes: dict[str, int] = {}
     for cell in {*cells}:
+        where = f"{table.path}, line {table.lines[cells.index(cell)]}, column {name!r}: found {cell[:40]!r}"
         if cell in MISSING and cell not in choices.positive:
             if not choices.partial:
-                line = table.lines[cells.index(cell)]
                 raise InputError(
-                    f"{table.path}, line {line}, column {name!r}: found {cell!r}, expected whether the candidate is "
-                    "true; where only a random sample was judged, say so with --partial"
+                    f"{where}, expected whether the candidate is true; where only a random sample was judged, say so "
+                    "with --partial"
                 )
             codes[cell] = UNKNOWN
         elif choices.positive:
@@ -206,10 +201,8 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
         elif cell.lower() in TRUE | FALSE:
             codes[cell] = int(cell.lower() in TRUE)
         else:
-            line = table.lines[cells.index(cell)]
             raise InputError(
-                f"{table.path}, line {line}, column {name!r}: found {cell[:40]!r}, expected 1 or 0, true or false; "
-                "where gold holds labels, say with --positive which are true"
+                f"{where}, expected 1 or 0, true or false; where gold holds labels, say with --positive which are true"
             )
     for label in choices.positive:
         if label not in codes:
@@ -276,17 +269,12 @@ def _read_scores(table: FileTable, name: str) -> NDArray[np.float64]:
     return scores
 
 
-START = re.compile(
+XML_START = re.compile(
     r"(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b", re.DOTALL
 )
 
 CANDIDATE = "candidate"
 """Column of ids."""
-
-
-def is_xml(path: Path) -> bool:
-    """Return whether a file begins as an XML list of candidates."""
-    return START.match(read_head(path)) is not None
 
 
 def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
@@ -397,11 +385,6 @@ ENDINGS = (".ds", ".ds.gz")
 CONVENTIONS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
 
 
-def is_data_set(path: Path) -> bool:
-    """Return whether a file is a UCS data set, by its name or its comments."""
-    return path.name.endswith(ENDINGS) or read_head(path).startswith("##")
-
-
 def read_ucs(path: Path) -> FileTable:
     """Read a UCS data set as a table; quotation marks are ordinary characters.
 
@@ -447,9 +430,11 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     """
     file, choices = as_path(path), columns or CandidateColumns()
     with limit_unpacking(choices.most_unpacked):
-        if is_xml(file):
+        head = read_head(file)
+        if XML_START.match(head):
             table, conventions = read_mwetoolkit(file)
-            return build_candidates(table, choices, name, conventions)
-        if is_data_set(file):
-            return build_candidates(read_ucs(file), choices, name, CONVENTIONS)
-        return build_candidates(read_table(file, choices.ignore, choices.decimal), choices, name)
+        elif file.name.endswith(ENDINGS) or head.startswith("##"):
+            table, conventions = read_ucs(file), CONVENTIONS
+        else:
+            table, conventions = read_table(file, choices.ignore, choices.decimal), Conventions()
+        return build_candidates(table, choices, name, conventions)

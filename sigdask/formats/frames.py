@@ -30,7 +30,7 @@ from sigdask.formats.tables.scores import find_group_columns
 FRAME_PATH = Path("data frame")
 """What a data frame is called in messages, in the place of a file."""
 
-FRAME_FORMATS = ("wide", "long", "labels", "responses")
+FRAME_FORMATS = ("wide", "long", "labels", "responses", "numbers")
 """Formats of files that a data frame may be in."""
 
 EXPECTED = "counts, a mapping of names to scores, a data frame, or an array of shape (n_items, n_systems)"
@@ -42,6 +42,7 @@ def as_counts(
     ids: str | Sequence[str] | None = None,
     groups: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    metrics: Sequence[str] = (),
     format: str = "auto",  # noqa: A002  # as of `sigdask.read`
     **options: Any,
 ) -> Counts:
@@ -63,9 +64,11 @@ def as_counts(
         Grouping columns (documents, topics), or the names of such columns.
     names : sequence of str, optional
         What to call the systems of an array; "system 1" and so on.
+    metrics : sequence of str
+        Metrics that will be asked for, which may tell how a data frame is laid out.
     format : str
-        How a data frame is laid out: "wide", "long", "labels" or "responses", with options as on the command line
-        ("wide:systems=new+old" names the columns of systems); "auto" detects it.
+        How a data frame is laid out: "wide", "long", "labels", "responses" or "numbers", with options as on the
+        command line ("wide:systems=new+old" names the columns of systems); "auto" detects it.
     **options
         `name`, `missing` and `warnings`, as in `Counts.from_scores`.
 
@@ -94,7 +97,8 @@ def as_counts(
         if not are_columns:
             raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
         group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        return _read_frame_table(_build_table(columns), format, Options(id_column=ids, groups=group_names), **options)  # type: ignore[arg-type]
+        table_options = Options(id_column=ids, groups=group_names, metrics=tuple(metrics))  # type: ignore[arg-type]
+        return _read_frame_table(_build_table(columns), format, table_options, **options)
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
         ids = _find_id_column({name: column for name, column in columns.items() if name not in grouping})

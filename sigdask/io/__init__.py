@@ -95,10 +95,10 @@ def build_read_error(error: BaseException, url: str) -> InputError:
         (status in {404, 410}, "no such file"),
         (status is not None, f"the server answers with error {status}"),
         (slow, "the server does not answer in time; try again later"),
-        (broke_off, "the server cannot be reached, or broke off; check the address, or try again later"),
+        (broke_off, "the server cannot be reached, or ended the connection; check the address, or try again later"),
         (_has_kind(chain, IsADirectoryError), "is a directory, expected a file"),
         (_has_kind(chain, FileNotFoundError), "no such file"),
-        (full, f"no room for a copy in {tempfile.gettempdir()}; TMPDIR names another folder"),
+        (full, f"no space for a copy in {tempfile.gettempdir()}; set TMPDIR to another folder"),
         (True, f"cannot be read ({problem})"),
     ]
     words = next(text for applies, text in reasons if applies)
@@ -524,7 +524,7 @@ def as_path(text: str | Path) -> Path:
             return Path(unquote(urlsplit(str(text)).path))
         return RemotePath.from_url(str(text))
     except ValueError as error:
-        raise InputError(f"{redact(str(text))}: is no URL ({error})") from None
+        raise InputError(f"{redact(str(text))}: not a URL ({error})") from None
 
 
 def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
@@ -573,6 +573,6 @@ def describe_url_error(text: str, what: str) -> str | None:
     Examples
     --------
     >>> describe_url_error("s3://key:word@bucket/plan.toml", "a plan")
-    's3://***@bucket/plan.toml: is a URL; a plan is a file of this machine'
+    's3://***@bucket/plan.toml: is a URL, but a plan must be a file on this machine'
     """
-    return f"{redact(text)}: is a URL; {what} is a file of this machine" if is_url(text) else None
+    return f"{redact(text)}: is a URL, but {what} must be a file on this machine" if is_url(text) else None

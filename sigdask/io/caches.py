@@ -8,26 +8,30 @@ shared file system shows one host the locks of another: what is another's must b
 
 Cache of the functions that numba compiles, which persists between runs. Everything works without it.
 
+numba knows a change of a function's own file only. The names of cached files therefore have a digest of all files with
+kernels: a helper in another file is compiled into its callers, and old code of theirs would count wrong.
+
 numba unpickles what it finds, so nothing is taken from a folder that somebody else could have filled.
 """
 
 from __future__ import annotations
 
 import atexit
+import glob
+import hashlib
 import logging
 import os
 import shutil
 import socket
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache, update_wrapper
 from pathlib import Path
 from typing import Any
-
-import numba
-from numba.core.caching import FunctionCache
 
 LOCK = ".alive"
 
@@ -120,13 +124,71 @@ TEMPORARY_FOLDERS = ExitStack()
 atexit.register(TEMPORARY_FOLDERS.close)
 
 
-class CompiledCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache, except that damaged files are rebuilt and unwritable ones ignored."""
+PACKAGE = Path(__file__).parent.parent
+
+
+def iter_kernel_files(root: Path = PACKAGE) -> Iterator[tuple[str, bytes]]:
+    """Yield the relative path and the content of each file that kernels are compiled from: those that mention numba."""
+    for path in sorted(root.rglob("*.py")):
+        content = path.read_bytes()
+        if b"njit" in content or b"numba" in content:
+            yield path.relative_to(root).as_posix(), content
+
+
+@cache
+def digest_kernels() -> str:
+    """Return a digest of the contents of all files that kernels are compiled from.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits. It is computed once a process, when the first kernel is called.
+    """
+    digest = hashlib.sha256()
+    for name, content in iter_kernel_files():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+class CompiledCache:
+    """Numba's cache, by a digest of all kernels; damaged files are rebuilt and unwritable ones ignored."""
+
+    def __init__(self, function: Any) -> None:
+        from numba.core.caching import FunctionCache
+
+        self._cache = FunctionCache(function)
+        self.cache_path = self._cache.cache_path
+        self.flush = self._cache.flush
+
+    def _name_files(self) -> None:
+        """Give the cached files names with the digest of kernels, before the first is read or written."""
+        from numba.core.caching import IndexDataCacheFile
+
+        cache = self._cache
+        name = f"{cache._impl.filename_base}.{digest_kernels()}"  # noqa: SLF001
+        if cache._cache_file._index_name != f"{name}.nbi":  # noqa: SLF001
+            stamp = cache._impl.locator.get_source_stamp()  # noqa: SLF001
+            cache._cache_file = IndexDataCacheFile(self.cache_path, name, stamp)  # noqa: SLF001
+
+    def _remove_outdated(self) -> None:
+        """Remove what was compiled of this function with other kernels; without it the folder would only grow."""
+        function = self._cache._impl.filename_base.rpartition("-")[0]  # noqa: SLF001
+        for path in Path(self.cache_path).glob(f"{glob.escape(function)}-*.nb[ic]"):
+            if f".{digest_kernels()}." not in path.name:
+                path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the cached code of a function for argument types, or None if there is none usable."""
+        """Return the cached code of a function for argument types, or None if there is none usable.
+
+        Numba's own method first loads all that the compiler may need, which takes longer than the rest of a short
+        comparison. Code that is compiled needs the runtime alone.
+        """
+        from numba.core.runtime import rtsys
+
         try:
-            return super().load_overload(sig, target_context)
+            self._name_files()
+            rtsys.initialize(target_context)
+            return self._cache._load_overload(sig, target_context)  # noqa: SLF001
         except Exception:  # noqa: BLE001  # pickle raises whatever damaged bytes lead to
             with suppress(Exception):
                 self.flush()
@@ -135,19 +197,72 @@ class CompiledCache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save a function's compiled code for argument types, if the cache can be written."""
         with suppress(Exception):
-            super().save_overload(sig, data)
+            self._name_files()
+            self._remove_outdated()
+            self._cache.save_overload(sig, data)
+
+
+class FunctionToCompile:
+    """A function that numba compiles when it is first called, so that importing it does not import numba.
+
+    Parameters
+    ----------
+    function : callable
+        What to compile.
+    build : callable
+        Returns what numba makes of the function.
+    """
+
+    def __init__(self, function: Any, build: Callable[[Any], Any]) -> None:
+        self._build, self._built = build, None
+        update_wrapper(self, function)
+
+    def build(self) -> Any:
+        """Return what numba makes of the function, which is built once, and put it into the place of this object."""
+        with _BUILDING:
+            if self._built is None:
+                function = self.__wrapped__
+                for name in function.__code__.co_names:
+                    if isinstance(value := function.__globals__.get(name), FunctionToCompile):
+                        function.__globals__[name] = value.build()
+                self._built = self._build(function)
+            return self._built
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return (self._built or self.build())(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of what numba makes of the function."""
+        return getattr(self.build(), name)
+
+
+_BUILDING = threading.RLock()
 
 
 def cached_njit(**options: Any) -> Callable[[Any], Any]:
     """Return a decorator that compiles functions with numba, releases the interpreter lock, and caches the result."""
 
-    def decorate(function: Any) -> Any:
+    def build(function: Any) -> Any:
+        import numba
+
         dispatcher = numba.njit(nogil=True, **options)(function)
         with suppress(OSError, RuntimeError):  # not even a temporary folder: compiled again in every process
             dispatcher._cache = _open_cache(function)  # noqa: SLF001  # what njit(cache=True) does
         return dispatcher
 
-    return decorate
+    return lambda function: FunctionToCompile(function, build)
+
+
+def inlined_njit(function: Any) -> FunctionToCompile:
+    """Compile a function into each of its callers."""
+
+    def build(function: Any) -> Any:
+        import numba
+
+        return numba.njit(inline="always")(function)
+
+    return FunctionToCompile(function, build)
 
 
 def _open_cache(function: Any) -> CompiledCache:
@@ -161,15 +276,19 @@ def _open_cache(function: Any) -> CompiledCache:
 
 def _check_folder_owner() -> None:
     """Stop using the configured cache folder if another user owns it or may write to it."""
+    import numba
+
     folder = numba.config.CACHE_DIR
     if not folder or not Path(folder).exists():
         return
     info = Path(folder).stat()
     if info.st_uid not in (os.geteuid(), 0) or info.st_mode & stat.S_IWOTH:
-        log.warning("%s = %s: another user may write there; it is not used", CACHE_VARIABLE, folder)
+        log.warning("%s = %s: ignored, because another user can write to this folder", CACHE_VARIABLE, folder)
         _set_cache_folder("")
 
 
 def _set_cache_folder(folder: str) -> None:
+    import numba
+
     os.environ[CACHE_VARIABLE] = folder
     numba.config.CACHE_DIR = folder

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from sigdask.errors import InputError
+
+T = TypeVar("T")
 
 MAX_RATIO = 100
 """How many times its own size a packed file may become, from its beginning to wherever it is read."""
@@ -25,13 +27,20 @@ _custom_limit: ContextVar[int | None] = ContextVar("bytes that a file may become
 
 
 @contextmanager
-def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
-    """Replace the limit on unpacked sizes within the body, if a number of bytes is given."""
-    token = _custom_limit.set(n_bytes or _custom_limit.get())
+def set_variable(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable another value within the body."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _custom_limit.reset(token)
+        variable.reset(token)
+
+
+@contextmanager
+def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
+    """Replace the limit on unpacked sizes within the body, if a number of bytes is given."""
+    with set_variable(_custom_limit, n_bytes or _custom_limit.get()):
+        yield
 
 
 def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
@@ -54,8 +63,8 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
     limit = _custom_limit.get() or max(FREE_BYTES, MAX_RATIO * packed)
     if n_bytes > limit:
         raise InputError(
-            f"{path}: {packed:,} bytes unpack to more than {limit:,}, far more than data do; where that is meant, "
-            "raise the limit with --most-unpacked BYTES"
+            f"{path}: {packed:,} bytes unpack to more than {limit:,}, which is unusual for data; if it is "
+            "intended, raise the limit with --most-unpacked BYTES"
         )
 
 

@@ -38,7 +38,7 @@ def read_text(path: Path, expected: str) -> str:
         if path.is_dir():
             raise InputError(f"{path}: is a folder, expected {expected}")
         if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is no file, expected {expected}")
+            raise InputError(f"{path}: not a file, expected {expected}")
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
@@ -47,20 +47,24 @@ def read_text(path: Path, expected: str) -> str:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     if len(raw) > MAX_BYTES:
         raise InputError(f"{path}: more than {MAX_BYTES >> 20} MB, expected {expected}")
-    return _decode_text(raw, path)
-
-
-def _decode_text(raw: bytes, path: Path) -> str:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: is UTF-16, expected UTF-8; convert it, for example with iconv -f utf-16 -t utf-8")
     try:
         return raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise build_encoding_error(raw, path) from None
+
+
+def build_encoding_error(raw: bytes, path: Path) -> InputError:
+    """Return the error for bytes that are not UTF-8, with the first line and byte that show it."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return InputError(f"{path}: is UTF-16, not UTF-8; convert the file with iconv -f utf-16 -t utf-8")
+    remedy = "is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+    try:
+        raw.decode()
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file, for example with "
-            "iconv -f latin1 -t utf-8"
-        ) from None
+        line = raw.count(b"\n", 0, error.start) + 1
+        byte = f"byte 0x{raw[error.start]:02x} at offset {error.start}"
+        return InputError(f"{path}, line {line}: {byte} {remedy}")
+    return InputError(f"{path}: {remedy}")
 
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.metrics import labels, retrieval, speech, translation
+from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, speech, translation
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.user import black_box, load_metric, metric
 
@@ -18,6 +18,22 @@ __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", 
 
 _KINDS = ("precision", "recall", "f1", "f", "jaccard")
 _AVERAGES = {"macro": "mean over the gold labels", "micro": "of counts summed over the gold labels"}
+
+_PARSES = {
+    "LAS": "words with the right head and relation, F1; LAS[nsubj]; option score=f1|precision|recall|aligned",
+    "UAS": "words with the right head; option score",
+    "CLAS": "LAS of content words; CLAS[nsubj]; option score",
+    "MLAS": "CLAS with right tags, features and function words; MLAS[nsubj]; option score",
+    "BLEX": "CLAS with right lemmas; BLEX[nsubj]; option score",
+    "UPOS": "words with the right universal part of speech, of parses; UPOS[NOUN]; option score",
+    "XPOS": "words with the right part of speech of the language; XPOS[NN]; option score",
+    "UFeats": "words with the right universal features; option score",
+    "AllTags": "words with the right UPOS, XPOS and features; option score",
+    "Lemmas": "words with the right lemma; option score",
+    "Words": "words that are aligned with gold words; option score",
+    "Sentences": "sentences that are gold sentences; option score",
+    "Tokens": "tokens that are gold tokens; option score",
+}
 
 METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "mean": (labels.mean, "mean of item scores"),
@@ -47,6 +63,13 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         labels.hamming_loss,
         "share of wrong decisions on a label of an item, lower is better; option labels=A+B",
     ),
+    **{
+        f"relation-{kind}": (
+            labels.relation_ratio,
+            f"{kind} of relations; relation-{kind}[TYPE]; options average=micro|macro, match=strict|boundaries",
+        )
+        for kind in _KINDS[:3]
+    },
     "type-precision": (labels.type_ratio, "distinct right terms / distinct terms given anywhere"),
     "type-recall": (labels.type_ratio, "distinct right terms / distinct gold terms"),
     "type-f1": (labels.type_ratio, "harmonic mean of the two; option zero_division=0|1"),
@@ -62,6 +85,42 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     ),
     "mcc": (labels.agreement, "Matthews correlation, any number of labels"),
     "kappa": (labels.agreement, "Cohen's kappa of system and gold"),
+    "MAE": (regression.regression, "mean absolute error of predicted numbers, lower is better (format numbers)"),
+    "MSE": (regression.regression, "mean squared error of predicted numbers, lower is better"),
+    "RMSE": (regression.regression, "square root of MSE, lower is better"),
+    "R2": (regression.regression, "coefficient of determination: 1 - squared errors / squared deviations of gold"),
+    "pearson": (regression.regression, "Pearson's correlation of predicted numbers and gold values"),
+    "spearman": (regression.regression, "Spearman's correlation, of mean ranks"),
+    "kendall": (regression.regression, "Kendall's tau-b"),
+    "AUC": (regression.regression, "area under the ROC curve; gold values are 1 and 0, predictions any scores"),
+    "average-precision": (
+        regression.regression,
+        "precision at each gold 1, mean over them; gold and predictions as AUC",
+    ),
+    "brier": (regression.regression, "mean squared error of probabilities of the gold value 1, lower is better"),
+    "log-loss": (regression.regression, "mean negative logarithm of the gold value's probability, lower is better"),
+    "ECE": (
+        regression.regression,
+        "expected calibration error of probabilities of the gold value 1, lower is better; option bins=15",
+    ),
+    **{name: (parsing.dependencies, text) for name, text in _PARSES.items()},
+    "bracket-precision": (parsing.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
+    "bracket-recall": (parsing.brackets, "right brackets / gold brackets"),
+    "bracket-f1": (parsing.brackets, "harmonic mean of the two"),
+    "pass@1": (replicates.pass_at_k, "share of items solved by one of k samples, for any k: pass@10; pass@10[COLUMN]"),
+    "tag-accuracy": (parsing.tag_accuracy, "share of words of trees whose part of speech is right"),
+    "meta-pearson": (
+        agreement.agreement,
+        "correlation of metrics with people (format meta); level=system, group=item|system, undefined=zero",
+    ),
+    "meta-spearman": (agreement.agreement, "the same by ranks"),
+    "meta-kendall": (agreement.agreement, "the same by Kendall's tau-b"),
+    "meta-accuracy": (
+        agreement.agreement,
+        "share of pairs that metric and people order alike; options as meta-pearson, permute=pairs, epsilon=NUMBER",
+    ),
+    "meta-acc-eq": (agreement.agreement, "the same with a calibrated threshold of ties; options but epsilon"),
+    "meta-spa": (agreement.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
 }
 """Name to the function that makes the metric of a parsed name, and what the metric is."""
 
@@ -69,9 +128,10 @@ SHARES = frozenset({
     "hamming-loss", "wer", "cer",
     *(
         f"{average}{kind}"
-        for average in ("", "macro-", "micro-", "samples-", "type-", "subset-", "balanced-")
+        for average in ("", "macro-", "micro-", "samples-", "type-", "relation-", "subset-", "balanced-")
         for kind in ("accuracy", *_KINDS)
     ),
+    *map(str.casefold, _PARSES), "bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy",
 })  # fmt: skip
 """Metrics that are shares of 1: differences are told in points of 100. In small letters, without options."""
 
@@ -96,12 +156,13 @@ NEEDS = (
     (r"rouge.*|meteor|cider.*|spice|sari|nist|perplexity|ppl|loss", ITEMS),
     (r"mqm|esa|da|sqm", "needs people's ratings: rows of system, segment and score or errors (format ratings)"),
     (r"em|exact[-_ ]?match", "needs answers and --gold of SQuAD (--format squad), or a column of scores of that name"),
-    (r"pass@\d+|acc_norm", "needs logs of single samples (format samples), or a column of scores of that name"),
+    (r"acc_norm", "needs logs of single samples (format samples), or a column of scores of that name"),
     (r"win[-_ ]?rate|elo|lc_win_?rate", "needs wins, ties and losses of pairs of models (format battles)"),
     (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and --gold (--format pairs)"),
-    (r"[ucml]?las|uas|blex|parseval|evalb", "needs parses, which are not read: give scores per sentence (format wide)"),
-    (r"r?mse|mae|mape|r2|log[-_ ]?loss|brier.*", NUMBERS),
-    (r"pearson.*|spearman.*|kendall.*|(roc[-_ ]?)?auc|eer", WHOLE_OUTPUTS),
+    (r"parseval|evalb", "is bracket-f1 of bracketed trees, with --gold FILE (format trees)"),
+    (r"mape", NUMBERS),
+    (r"eer|pr[-_ ]?auc|auprc", WHOLE_OUTPUTS),
+    (r"roc[-_ ]?auc|auroc", "is called AUC here (format numbers)"),
     (
         r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
         "needs a run and qrels: --format trec and --gold QRELS; names are those of ir-measures, as nDCG@10",
@@ -135,16 +196,32 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         return build_column_metric(name)
     if _is_address(name):
         return load_metric(name)
-    if counts is not None and name not in METRICS and (column := _match_case(name, _list_score_columns(counts))):
+    if (
+        counts is not None
+        and (name not in METRICS or takes_numbers(name))
+        and (column := _match_case(name, _list_score_columns(counts)))
+    ):
         return build_column_metric(column)
     if counts is not None and retrieval.has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
         return measure
     spec = Spec.parse(name)
-    known_name = _match_case(spec.base, METRICS)
+    known_name = _match_case(spec.base, METRICS) or _match_pass(spec.base)
     if known_name is None:
         raise _build_unknown_error(name, [*_list_score_columns(counts), *METRICS] if counts is not None else METRICS)
-    build_metric, _ = METRICS[known_name]
+    build_metric, _ = METRICS[known_name if known_name in METRICS else "pass@1"]
     return build_metric(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
+
+
+def takes_numbers(name: str) -> bool:
+    """Return whether a name is that of a metric of predicted numbers.
+
+    Examples
+    --------
+    >>> takes_numbers("ece:bins=10"), takes_numbers("f1")
+    (True, False)
+    """
+    known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
+    return known_name is not None and METRICS[known_name][0] is regression.regression
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
@@ -165,7 +242,9 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     """
     if _is_address(name):
         addresses.check_address(name, "metric")
-    elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"}:
+    elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"} or _match_pass(
+        name.partition("[")[0]
+    ):
         find_metric(name)
     elif known_name is None and not of_data and not (of_rankings and retrieval.can_be_measure(name)):
         raise _build_unknown_error(name, METRICS)
@@ -184,6 +263,11 @@ def _match_case(name: str, known_names: Collection[str]) -> str | None:
     return next((candidate for candidate in known_names if candidate.casefold() == folded_name), None)
 
 
+def _match_pass(name: str) -> str | None:
+    """Return pass@k in small letters if a name is that for some k."""
+    return name.casefold() if re.fullmatch(r"(?i:pass)@[1-9]\d{0,5}", name) else None
+
+
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
     """Return the error for an unknown metric name: it says what that metric needs, or which names are similar.
 
@@ -197,8 +281,11 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
         return InputError(f"metric {name!r} {needed}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
-    close = difflib.get_close_matches(folded_base, by_fold, 1, 0.9) or difflib.get_close_matches(
-        folded_base, by_fold, 3, 0.5
+    with_same_letters = [candidate for candidate in by_fold if sorted(candidate) == sorted(folded_base)]
+    close = (
+        with_same_letters
+        or difflib.get_close_matches(folded_base, by_fold, 1, 0.9)
+        or difflib.get_close_matches(folded_base, by_fold, 3, 0.5)
     )
     names = " or ".join(by_fold[candidate] for candidate in close)
     hint = f"did you mean {names}?" if close else "`sigdask metrics` lists them."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.metrics.transport import reduce_by_address
+from sigdask.text import suggest_name
 
 
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
@@ -59,7 +59,8 @@ class BoundMetric:
         """Return, for each system, how far its numbers in a field may lie from the exact ones."""
         if name not in self.own:
             return counts.rounding(name)
-        return get_rounding(self.own).get(name, (0.0,) * counts.n_systems)
+        roundings = get_rounding(self.own).get(name, (0.0,))
+        return roundings * counts.n_systems if len(roundings) == 1 else roundings
 
 
 @known_as("BoundSets", "name form fields higher_is_better")
@@ -88,7 +89,75 @@ class BoundSets:
     held: ClassVar[None] = None
 
 
-@known_as("Metric", "name bind", apart_from="extraction")
+@known_as("BoundRanks", "statistic", apart_from="name")
+@dataclass(frozen=True, slots=True)
+class BoundRanks:
+    """A metric that scores the order of predicted numbers, bound to data with gold numbers.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    statistic : str
+        spearman, kendall, AUC or average-precision.
+    """
+
+    name: str
+    statistic: str
+
+    form: ClassVar[None] = None
+    higher_is_better: ClassVar[bool] = True
+    signature: ClassVar[None] = None
+    held: ClassVar[None] = None
+
+
+DEFAULT_SIGNS = 1000
+"""Random signs of soft pairwise accuracy."""
+
+
+@known_as("BoundAgreement", "statistic level group undefined swaps_pairs epsilon signs", apart_from="name")
+@dataclass(frozen=True, slots=True)
+class BoundAgreement:
+    """Agreement with human scores, bound to data whose systems are metrics and whose items are cells.
+
+    A cell is a segment of a translation system, with a human score.
+
+    Attributes
+    ----------
+    name : str
+        As the user wrote it.
+    statistic : str
+        What follows `meta-` in the name.
+    level : {"segment", "system"}
+        Whether scores of segments are compared, or means of systems.
+    group : {"none", "item", "system"}
+        Within what segment scores are compared, before the mean.
+    undefined : {"omit", "zero"}
+        Whether undefined groups leave the mean, or count as 0.
+    swaps_pairs : bool
+        Whether the decisions on pairs are swapped, and not scores.
+    epsilon : float
+        Differences up to it are ties: of decisions on pairs.
+    signs : int
+        Random signs of SPA.
+    """
+
+    name: str
+    statistic: str
+    level: str = "segment"
+    group: str = "none"
+    undefined: str = "omit"
+    swaps_pairs: bool = False
+    epsilon: float = 0.0
+    signs: int = DEFAULT_SIGNS
+
+    form: ClassVar[None] = None
+    higher_is_better: ClassVar[bool] = True
+    signature: ClassVar[None] = None
+    held: ClassVar[None] = None
+
+
+@known_as("Metric", "name bind", apart_from="extraction takes_replicates")
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A score of fields summed over items, or of sets of terms united over items.
@@ -98,14 +167,17 @@ class Metric:
     name : str
         As the user wrote it.
     bind : callable
-        Counts -> BoundMetric or BoundSets; raises InputError where the data lack what it needs.
+        Counts -> a bound metric; raises InputError where the data lack what it needs.
     extraction : Extraction or None
         What it takes from whole outputs, which may take long; `bind` finds it in the counts or makes it.
+    takes_replicates : bool
+        Whether `bind` takes all replicates of the data, and its score is no mean of theirs.
     """
 
     name: str
-    bind: Callable[[Counts], BoundMetric | BoundSets]
+    bind: Callable[[Counts], BoundMetric | BoundSets | BoundRanks | BoundAgreement]
     extraction: Extraction | None = None
+    takes_replicates: bool = False
 
 
 @known_as("BlackBox", "name function higher_is_better")
@@ -174,8 +246,7 @@ class Spec:
             raise InputError(f"metric {self.name!r}: {self.base} takes no [label]")
         for key in self.options:
             if key not in allowed:
-                close = difflib.get_close_matches(key, allowed, 1)
-                hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(allowed) or 'none'}"
+                hint = suggest_name(key, allowed, f"; it has: {', '.join(allowed) or 'none'}")
                 raise InputError(f"metric {self.name!r}: {self.base} has no option {key!r}{hint}")
 
     def get_number(self, key: str, default: str) -> str:
@@ -214,3 +285,7 @@ def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
 def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
     return InputError(f"metric {name!r} needs {needed}; these data have: {', '.join(list(counts.fields)[:6])}")
+
+
+AnyBound = BoundMetric | BoundSets | BoundRanks | BoundAgreement | BlackBox
+"""A metric bound to data, or one of whole outputs, which needs no binding."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +194,55 @@ class ChrF:
         return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))
 
 
+NEARLY_ZERO = 2.0**-40
+"""Variances below this share of the mean square are rounding: those of constant numbers."""
+
+
+@known_as("Correlation")
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's correlation from 6 sums: x, x², xy, y, y² and items; 0 where x or y is constant (0/0)."""
+
+    zero_division: ClassVar[float] = 0.0
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Return the scores of sums of shape (..., 6)."""
+        covariance, *variances = _compute_moments(sums)
+        below = np.sqrt(variances[0]) * np.sqrt(variances[1])
+        undefined = below == 0
+        scores = np.where(undefined, self.zero_division, covariance) / np.where(undefined, 1.0, below)
+        return np.asarray(np.clip(scores, -1.0, 1.0))
+
+    def is_undefined(self, sums: Array) -> NDArray[np.bool_]:
+        """Return a mask of the sums for which a correlation is 0/0."""
+        _, *variances = _compute_moments(sums)
+        return np.asarray((variances[0] == 0) | (variances[1] == 0))
+
+
+def _compute_moments(sums: Array) -> list[NDArray[np.float64]]:
+    """Return n² times the covariance and both variances; variances that may be rounding alone are 0."""
+    largest = float(np.abs(sums).max(initial=0.0))
+    is_exact = sums.dtype.kind == "i" and largest * max(largest, 1.0) < 2.0**62
+    x, xx, xy, y, yy, n = np.moveaxis(sums if is_exact else np.asarray(sums, np.float64), -1, 0)
+    moments = [np.asarray(n * xy - x * y, np.float64)]
+    for squares, total in ((xx, x), (yy, y)):
+        variance = np.asarray(n * squares - total * total, np.float64)
+        moments.append(np.where(variance > NEARLY_ZERO * np.abs(n * squares), variance, 0.0))
+    return moments
+
+
+@known_as("CalibrationError")
+@dataclass(frozen=True, slots=True)
+class CalibrationError:
+    """The sizes of the first sums together, divided by the last: residuals of each bin, and items."""
+
+    def score(self, sums: Array) -> NDArray[np.float64]:
+        """Return the scores of sums of shape (..., n_bins + 1)."""
+        values = np.asarray(sums, np.float64)
+        n_items = values[..., -1]
+        return np.asarray(np.abs(values[..., :-1]).sum(axis=-1) / np.where(n_items == 0, 1.0, n_items))
+
+
 def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return about how much scores can change if each sum may be off by a given error.
 
@@ -255,6 +304,11 @@ def compute_scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
 def has_formula(form: Form) -> bool:
     """Return whether a score is computed by a user's function, wholly or in part."""
     return any(map(has_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
+
+
+def may_cancel(form: Form) -> bool:
+    """Return whether rounding in sums may change a score by more than ties allow, as where it subtracts them."""
+    return any(map(may_cancel, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula | Correlation)
 
 
 def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ Averages over labels take the labels of the gold data, as everywhere; means over
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -93,6 +94,44 @@ def label_average(spec: Spec) -> Metric:
     spec.check_options("labels", "zero_division", *_list_weight_options(kind))
     bind = _bind_macro if average == "macro" else _bind_micro
     return Metric(spec.name, partial(bind, spec, _get_weights(spec, kind)))
+
+
+RELATION_MATCHES = ("strict", "boundaries")
+"""How arguments of relations are matched: by type and offsets, or by offsets alone."""
+
+
+def relation_ratio(spec: Spec) -> Metric:
+    """Return the metric precision, recall or F1 of relations, of all or of one type (options average, match)."""
+    spec.check_options("average", "match", "zero_division", label=True)
+    spec.get_zero_division()
+    average, match = spec.get_choice("average", ("micro", "macro")), spec.get_choice("match", RELATION_MATCHES)
+    if spec.label is not None and average == "macro":
+        raise InputError(f"metric {spec.name!r}: a macro average is over types; leave [{spec.label}] out")
+    return Metric(spec.name, partial(_bind_relations, spec, average, match))
+
+
+@known_as("sigdask.metrics.labels:_bind_relations")
+def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> BoundMetric:
+    """Bind the metric of labels of the same kind to the fields of relations."""
+    prefix, kind = f"relation-{match}-", spec.base.removeprefix("relation-")
+    fields = {name.removeprefix(prefix): counts.field(name) for name in counts.fields if name.startswith(prefix)}
+    if not fields:
+        needed = "relations (format spans: brat's lines R, * and E, JSON with a list of relations)"
+        raise build_lacking_error(spec.name, needed, counts)
+    labels = [name[5:-1] for name in fields if name.startswith("gold[")]
+    is_gold = [bool(fields[f"gold[{label}]"].any()) for label in labels]
+    view = replace(
+        counts,
+        fields=fields,
+        labels=tuple(label for label, known in zip(labels, is_gold, strict=True) if known),
+        predicted_labels=tuple(label for label, known in zip(labels, is_gold, strict=True) if not known),
+    )
+    options = {name: text for name, text in spec.options.items() if name == "zero_division"}
+    base = f"macro-{kind}" if average == "macro" else kind
+    inner = Spec(spec.name, base, spec.label, options)
+    bound = (label_average if average == "macro" else ratio)(inner).bind(view)
+    assert isinstance(bound, BoundMetric)
+    return replace(bound, fields=tuple(prefix + name for name in bound.fields))
 
 
 def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:

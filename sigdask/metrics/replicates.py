@@ -2,12 +2,18 @@
 
 Clark, Dyer, Lavie & Smith 2011, "Better hypothesis testing for statistical machine translation:
 controlling for optimizer instability".
+
+pass@k is a function of the replicates (samples) of each item instead: Chen et al. 2021, "Evaluating large language
+models trained on code", equation 1.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +22,16 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array
 from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
-from sigdask.metrics.base import BoundMetric, BoundSets, Metric
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec, build_lacking_error
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
+from sigdask.text import format_count
 
 
-def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
+def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | BoundRanks | BoundAgreement:
     """Bind a metric to data; if systems have replicates, bind the mean of the replicates' scores."""
+    if metric.takes_replicates:
+        return metric.bind(counts)
     if not counts.replicates:
         return _set_held_items(metric.bind(counts), counts)
     bound = [_bind_replicate(metric, replicate) for replicate in counts.replicates]
@@ -46,7 +56,9 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     return BoundMetric(first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held)
 
 
-def _set_held_items(bound: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
+def _set_held_items(
+    bound: BoundMetric | BoundSets | BoundRanks | BoundAgreement, counts: Counts
+) -> BoundMetric | BoundSets | BoundRanks | BoundAgreement:
     """Return the bound metric with a record of the items that each system has in the metric's fields."""
     return replace(bound, held=counts.held_in(bound.fields)) if isinstance(bound, BoundMetric) else bound
 
@@ -62,9 +74,10 @@ def _find_held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[n
 def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
     """Return a metric bound to one replicate; raise InputError if the metric does not support replicates."""
     bound = metric.bind(replicate)
-    if isinstance(bound, BoundSets):
+    if not isinstance(bound, BoundMetric):
+        kind = {BoundSets: "of sets", BoundRanks: "of ranks"}.get(type(bound), "an agreement with people")
         raise InputError(
-            f"metric {metric.name!r} is of sets, which takes no replicates; give one file a system, or a metric of "
+            f"metric {metric.name!r} is {kind}, which takes no replicates; give one file a system, or a metric of "
             "sums (`sigdask metrics`)"
         )
     return bound
@@ -132,3 +145,119 @@ def _sum_columns(columns: Sequence[Array]) -> Array:
             lattice = Lattice(digits=max(known_digits))
             total[:, s] = lattice.to_scores(np.asarray(sum(lattice.to_integers(column[:, s]) for column in columns)))
     return total
+
+
+MOST_COMMON_DENOMINATOR = 1 << 40
+"""Up to it the values of items are integers over one denominator, so that equal sums are ties."""
+
+
+def compute_pass(n: int, right: int, k: int) -> Fraction:
+    """Return the probability that at least one of k samples, drawn from n of which some are right, is right.
+
+    Examples
+    --------
+    >>> compute_pass(5, 2, 1), compute_pass(5, 2, 3), compute_pass(5, 3, 3)
+    (Fraction(2, 5), Fraction(9, 10), Fraction(1, 1))
+    """
+    return 1 - Fraction(math.comb(n - right, k), math.comb(n, k))
+
+
+def pass_at_k(spec: Spec) -> Metric:
+    """Return the metric pass@k of samples that are right or wrong; pass@10[COLUMN] of one of several columns."""
+    spec.check_options(label=True)
+    return Metric(spec.name, partial(_bind_pass, spec), takes_replicates=True)
+
+
+@known_as("sigdask.metrics.replicates:_bind_pass")
+def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
+    k = int(spec.base.partition("@")[2])
+    field = _find_outcomes(spec, counts)
+    n_samples, right = _count_samples(field, counts)
+    held = _find_held_in_replicates(field, counts)
+    short = (n_samples < k) & (n_samples > 0) & (True if held is None else held)
+    if short.any():
+        item, system = np.argwhere(short)[0].tolist()
+        name = repr(counts.ids[item]) if counts.ids else str(item + 1)
+        n, least = int(n_samples[item, system]), int(n_samples[short].min())
+        raise InputError(
+            f"metric {spec.name!r}: item {name} of {counts.systems[system]} has {format_count(n, 'sample')}, fewer "
+            f"than {k}; draw more samples, or take at most pass@{least}"
+        )
+    pairs, places = np.unique(np.stack([n_samples.ravel(), right.ravel()], axis=1), axis=0, return_inverse=True)
+    values = [compute_pass(n, c, k) if n else Fraction(0) for n, c in pairs.tolist()]
+    denominator = math.lcm(*(value.denominator for value in values))
+    is_exact = denominator <= MOST_COMMON_DENOMINATOR
+    numbers = np.array([int(value * denominator) if is_exact else float(value) for value in values])
+    items = counts.field(_get_items_field(field, counts)) > 0
+    own = ExactNumbers(
+        {
+            f"{spec.name}@above": numbers[places.reshape(n_samples.shape)],
+            f"{spec.name}@below": items * np.int64(denominator if is_exact else 1),
+        },
+        {} if is_exact else {f"{spec.name}@above": (2.0**-53,) * counts.n_systems},
+    )
+    return BoundMetric(spec.name, tuple(own), MEAN, own=own, held=held)
+
+
+def _get_items_field(field: str, counts: Counts) -> str:
+    name = field.replace("score[", "items[")
+    return name if name != field and name in counts.fields else "items"
+
+
+def _find_outcomes(spec: Spec, counts: Counts) -> str:
+    """Return the one field that says which samples are right: 0 or 1 in each."""
+    names = [*counts.of_one.fields]
+    if spec.label is not None:
+        names = [name for name in (f"score[{spec.label}]",) if name in names]
+    fields = [name for name in names if name in {"correct", "score"} or name.startswith("score[")]
+    outcomes = [name for name in fields if _are_outcomes(name, counts)]
+    if len(outcomes) == 1:
+        return outcomes[0]
+    if outcomes:
+        columns = ", ".join(f"{spec.base}[{name[6:-1]}]" for name in outcomes)
+        raise InputError(f"metric {spec.name!r}: several columns hold 0 or 1 for each sample; name one: {columns}")
+    if spec.label is not None and not fields:
+        columns = ", ".join(name[6:-1] for name in counts.of_one.fields if name.startswith("score["))
+        raise InputError(f"metric {spec.name!r}: no column of scores {spec.label!r}; columns: {columns or 'none'}")
+    if fields:
+        raise InputError(
+            f"metric {spec.name!r}: the scores of samples are not all 0 or 1; it needs samples that are right or wrong"
+        )
+    raise build_lacking_error(
+        spec.name, "samples that are right or wrong: scores of 0 and 1, or labels and gold", counts
+    )
+
+
+def _are_outcomes(field: str, counts: Counts) -> bool:
+    """Return whether a field holds 0 or 1 for each sample of each item."""
+    if not counts.replicates:
+        if field.replace("score", "samples", 1) in counts.fields:
+            return True
+        values = counts.field(field)
+        return bool(np.isin(values, (0, 1) if field == "correct" else (0, counts.field("items").max())).all())
+    return all(np.isin(replicate.field(field), (0, 1)).all() for replicate in counts.replicates)
+
+
+def _count_samples(field: str, counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of samples of each item and system, and how many of them are right."""
+    if counts.apart:
+        raise InputError("pass@k takes all samples of an item together; leave replicates=each out")
+    if counts.replicates:
+        n_replicates = len(counts.replicates)
+        right = np.sum([replicate.field(field) for replicate in counts.replicates], axis=0).astype(np.int64)
+        n_samples = np.asarray(counts.fields.get("samples", np.full(right.shape, n_replicates)))
+        if (n_samples < 0).any():
+            raise InputError(
+                "pass@k: items have unlike numbers of samples, which this format does not tell for each; give all "
+                "items equally many samples, or a log of samples (--format samples)"
+            )
+        return n_samples, right * n_samples // n_replicates  # samples were repeated up to a common number
+    values = counts.field(field) / (1 if field == "correct" else counts.field("items"))
+    n_samples = counts.fields.get(field.replace("score", "samples", 1), np.ones(values.shape, np.int64))
+    return np.asarray(n_samples), np.rint(values * n_samples).astype(np.int64)
+
+
+def _find_held_in_replicates(field: str, counts: Counts) -> NDArray[np.bool_] | None:
+    """Return which items each system has in a field, in all replicates, or None if all have all."""
+    masks = [held for r in counts.replicates or (counts,) if (held := r.held_in((field,))) is not None]
+    return np.asarray(np.logical_and.reduce(masks)) if masks else None

@@ -105,7 +105,7 @@ def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
     for member in getattr(panel, "members", ()):
         yield from iter_functions(member.panel)
     black_box = getattr(panel, "metric", None)
-    if black_box is not None:
+    if black_box is not None and hasattr(black_box, "function"):
         yield black_box.name, black_box.function
     for metric in getattr(panel, "metrics", ()):
         function = getattr(getattr(metric, "form", None), "function", None)

@@ -10,7 +10,7 @@ Diagnose single comparisons: skewed differences of units, and few units that dec
 A test that swaps outputs assumes that the differences of units are symmetric about 0 if the systems are equal. Rare
 large losses break this: most units gain a little and a few lose much, or would if they had been drawn. The diagnosis
 reads the units' differences, linearised for scores that are not means. Limits were chosen by simulation
-(docs/statistics.md).
+(docs/statistics/assumptions.md).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.families.deviations import (
@@ -33,8 +34,6 @@ from sigdask.randomization.families.deviations import (
 )
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.panels.sets import PresencePanel
-
-Floats = NDArray[np.float64]
 
 AT_ONCE = 2**20
 """Sums of units that are scored together."""
@@ -92,9 +91,6 @@ def _compute_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
     return np.asarray(((seen_a[column] - seen_b[column]) - (a - b)) / 2)
 
 
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 LARGE = 1.5
 """Skewness beyond which a comparison is noted: at most 5 % of normal, uniform, logistic and graded samples are."""
 
@@ -131,10 +127,10 @@ class Influence:
     """
 
     skewness: Floats
-    is_skewed: Mask
+    is_skewed: Bools
     n_deciding: Integers
-    reverses: Mask
-    has_one_sign: Mask
+    reverses: Bools
+    has_one_sign: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +194,7 @@ def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray
     yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp]) -> tuple[Integers, Mask]:
+def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp]) -> tuple[Integers, Bools]:
     """Return how many units must be left out to change sign or verdict (0 if not few), and whether it is the sign."""
     d = np.sort(d / np.abs(d).max(axis=1, keepdims=True), axis=1)  # of skewed pairs, which vary
     n_differing = np.count_nonzero(d, axis=1)
@@ -208,7 +204,8 @@ def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp
     lead, tolerance = d.sum(axis=1)[:, None], 1e-12 * np.abs(d).sum(axis=1)[:, None]
     fewest = np.full((2, len(d)), limit + 1)
     for ordered, is_lead in ((d, lead <= tolerance), (d[:, ::-1], lead >= -tolerance)):
-        moments = _sum_powers_without_first(ordered, limit)
+        powers = (ordered**power for power in (1, 2, 4))
+        moments = np.stack([values.sum(axis=1)[:, None] - values[:, :limit].cumsum(axis=1) for values in powers])
         is_reversed = is_lead & (np.abs(moments[0]) > tolerance) & (np.sign(moments[0]) != np.sign(lead))
         p = _approximate_p(moments, n_differing[:, None] - number, side)
         is_changed = np.where(decision == 1, is_lead & (p > MARGIN * level), (decision == 0) & (p < level / MARGIN))
@@ -221,8 +218,8 @@ def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp
 
 
 def _confirm_reversals(
-    panel: ScoredSums, metric: int, pairs: Integers, d: Floats, n_deciding: Integers, reverses: Mask
-) -> Mask:
+    panel: ScoredSums, metric: int, pairs: Integers, d: Floats, n_deciding: Integers, reverses: Bools
+) -> Bools:
     """Return which pairs pass: where `reverses` is set, scores without the deciding units do reverse the difference."""
     is_confirmed = np.ones(len(pairs), np.bool_)
     for row in np.flatnonzero(reverses & (n_deciding > 0)).tolist():
@@ -238,12 +235,6 @@ def _confirm_reversals(
     return is_confirmed
 
 
-def _sum_powers_without_first(d: Floats, most: int) -> Floats:
-    """Return sums of 1st, 2nd and 4th powers of contributions without the first 1, 2, ... units, (3, n_rows, most)."""
-    powers = (d**power for power in (1, 2, 4))
-    return np.stack([values.sum(axis=1)[:, None] - values[:, :most].cumsum(axis=1) for values in powers])
-
-
 def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) -> Floats:
     """Return p of a swap test by an Edgeworth expansion, but at least the smallest possible p."""
     total, squares, fourths = moments
@@ -252,12 +243,12 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
         kurtosis = np.where(squares > 0, -2 * fourths / squares**2, 0.0)
     z = np.where(side == 0, np.abs(z), side * z)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    tail = special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
+    tail = scipy.special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
     sides = np.where(side == 0, 2.0, 1.0)
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
 
 
-def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Mask) -> Mask:
+def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Bools) -> Bools:
     """Return for which pairs all discordant units favour the same system, leaving out 0/1 scores."""
     is_one_sided = np.zeros(len(rows), np.bool_)
     signs = panel.sign_counts[rows, metric]
@@ -272,7 +263,7 @@ def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: 
     return is_one_sided
 
 
-def _is_one_sided(panel: ScoredSums, metric: int, rows: Integers) -> Mask:
+def _is_one_sided(panel: ScoredSums, metric: int, rows: Integers) -> Bools:
     result = np.zeros(len(rows), np.bool_)
     for batch in _iter_batches(panel, np.arange(len(rows))):
         d = compute_contributions(panel, metric, rows[batch].tolist())

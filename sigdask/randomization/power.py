@@ -26,9 +26,10 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
@@ -46,8 +47,6 @@ from sigdask.statistics.bounds import log_choose
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
-
-Array = NDArray[np.float64]
 
 EXACT_32 = 2**24
 """Whole numbers below it are exact in 32 bits, and so are sums of them."""
@@ -72,7 +71,7 @@ class ObservedPair:
     panel: Panel
 
     @cached_property
-    def _panel_influences(self) -> Array:
+    def _panel_influences(self) -> Floats:
         """Influence of each unit on the difference of scores, in the panel's order, shape (n_units,)."""
         panel, form = self.panel, self.panel.metrics[0].form
         n_units = len(panel.values)
@@ -92,13 +91,13 @@ class ObservedPair:
         return bool((below != below[0]).any())
 
     @cached_property
-    def _panel_differences(self) -> NDArray[np.int64]:
+    def _panel_differences(self) -> Integers:
         """Each unit's difference between the systems' contributions to a mean's numerator, in the panel's order."""
         above = self.panel.compute_numerators(0, self.panel.values)
         return np.asarray(above[:, 0] - above[:, 1])
 
     @cached_property
-    def _panel_arguments(self) -> Array:
+    def _panel_arguments(self) -> Floats:
         """What each unit adds to the sums that a score is made of, in the panel's order, (n_units, 2, n_fields)."""
         panel = self.panel
         return np.asarray(
@@ -106,22 +105,22 @@ class ObservedPair:
         )
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """Indices of the units by their influence, the smallest first."""
         return np.argsort(self._panel_influences, kind="stable")
 
     @cached_property
-    def influences(self) -> Array:
+    def influences(self) -> Floats:
         """Influence of each unit on the difference of scores, shape (n_units,)."""
         return self._panel_influences[self.order]
 
     @cached_property
-    def numerator_differences(self) -> NDArray[np.int64]:
+    def numerator_differences(self) -> Integers:
         """Each unit's difference between the systems' contributions to a mean's numerator, shape (n_units,)."""
         return self._panel_differences[self.order]
 
     @cached_property
-    def arguments(self) -> Array:
+    def arguments(self) -> Floats:
         """What each unit adds to the sums that a score is made of, shape (n_units, 2, n_fields)."""
         return self._panel_arguments[self.order]
 
@@ -134,13 +133,13 @@ class ObservedPair:
         return shifts.astype(np.float32 if fits else np.float64)
 
     @cached_property
-    def slack(self) -> NDArray[np.int64]:
+    def slack(self) -> Integers:
         """Slack that each unit brings to a sum, in steps, shape (n_units,); 0 where the systems do not differ."""
         sizes = self.panel.sizes[self.order] * self.panel.count_slack_steps(0)
         values = self.panel.values[self.order]
         return np.asarray(np.where((values[:, 0] != values[:, 1]).any(axis=1), sizes, 0))
 
-    def compute_error_bounds(self, totals: Array) -> Array:
+    def compute_error_bounds(self, totals: Floats) -> Floats:
         """Return bounds on the error of scores that comes from rounded sums, given sums of shape (..., n_fields)."""
         panel = self.panel
         if not panel.is_approximate(0):
@@ -168,7 +167,7 @@ class ObservedPair:
         """The observed difference of scores."""
         return float(self.panel.differences[0, 0])
 
-    def compute_difference(self, weights: Array) -> float:
+    def compute_difference(self, weights: Floats) -> float:
         """Return the difference of scores at the expected sums, if units are drawn with given probabilities."""
         if self.is_plain_mean:
             return float(weights @ self.influences)
@@ -188,7 +187,7 @@ class ObservedPair:
         wins, losses = self.panel.sign_counts[0, 0]
         return None if wins < 0 or not self.panel.linear[0] else (int(wins), int(losses))
 
-    def compute_spread(self, weights: Array) -> float:
+    def compute_spread(self, weights: Floats) -> float:
         """Return the standard deviation of the influences under given probabilities."""
         mean = weights @ self.influences
         return float(np.sqrt(weights @ (self.influences - mean) ** 2))
@@ -197,7 +196,7 @@ class ObservedPair:
         """Return the tilt that gives a target difference; None if there is none."""
         return power.find_strength(self.influences, self.compute_difference, target)
 
-    def compute_weights(self, strength: float) -> Array:
+    def compute_weights(self, strength: float) -> Floats:
         """Return the probabilities of the units under a tilt."""
         return power.compute_weights(self.influences, strength)
 
@@ -223,7 +222,7 @@ class SystemPairs:
                 self._cache[row] = pair
         return pair
 
-    def select(self, rows: NDArray[np.int64]) -> SystemPairs:
+    def select(self, rows: Integers) -> SystemPairs:
         """Return some of the pairs, with the systems that they need."""
         return SystemPairs(self.panel.select(rows))
 
@@ -237,7 +236,7 @@ MOST_SWAPS, KEPT, FEWEST = 2**19, 256, 64
 """Numbers of 0 and 1 in a matrix of swaps; swaps of it from which it is kept, and at least."""
 
 
-def draw_samples(key: Key, weights: NDArray[np.float64], *, first: int, n_samples: int, size: int) -> NDArray[np.int64]:
+def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size: int) -> Integers:
     """Draw samples of units with replacement.
 
     A smaller sample is the beginning of a larger one, and weights that lean to later units draw later ones.
@@ -367,8 +366,8 @@ def count_rejected(
 
 def _find_rejected(
     statistic: _MeanDifference | _ScoreDifference, key: Key, n_samples: int, size: int, alpha: float, sides: int
-) -> NDArray[np.bool_]:
-    rejected = statistic.find_certain(-float(special.ndtri(alpha / (sides * RADEMACHER))))
+) -> Bools:
+    rejected = statistic.find_certain(-float(scipy.special.ndtri(alpha / (sides * RADEMACHER))))
     undecided = np.flatnonzero(~rejected)
     n_extreme, n_swaps = np.zeros(n_samples, np.int64), 0
     for end in _iter_rounds(alpha):
@@ -426,11 +425,11 @@ class _MeanDifference:
 
     differences: NDArray[np.floating[Any]]  # (n_samples, size)
     total: NDArray[np.floating[Any]]  # (n_samples,)
-    slack: Array
+    slack: Floats
     side: int  # 1 greater, -1 less, 0 both
 
     @staticmethod
-    def from_samples(observed: ObservedPair, units: NDArray[np.int64], alternative: str) -> _MeanDifference:
+    def from_samples(observed: ObservedPair, units: Integers, alternative: str) -> _MeanDifference:
         reach = float(np.abs(observed.numerator_differences).max(initial=0)) * units.shape[1]
         differences: NDArray[Any] = observed.numerator_differences.astype(
             np.float32 if reach < EXACT_32 else np.float64
@@ -441,13 +440,13 @@ class _MeanDifference:
         side = {"greater": 1, "less": -1}.get(alternative, 0)
         return _MeanDifference(differences, differences.sum(axis=1), slack, side)
 
-    def find_certain(self, bar: float) -> NDArray[np.bool_]:
+    def find_certain(self, bar: float) -> Bools:
         """Return which samples are certainly rejected, however many trials are made."""
         norm = np.sqrt((self.differences.astype(np.float64) ** 2).sum(axis=1))
         reach = np.abs(self.total) if self.side == 0 else self.total * self.side
         return np.asarray((norm > 0) & (reach - 2 * self.slack >= bar * norm))
 
-    def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+    def count_exceedances(self, samples: Integers, swapped: NDArray[np.float32]) -> Integers:
         """Return, for each given sample, how many trials give a difference at least as extreme as the sample's own."""
         differences, total = self.differences[samples], self.total[samples]
         turned = swapped.astype(differences.dtype, copy=False) @ differences.T  # (n_trials, n_some)
@@ -466,13 +465,13 @@ class _ScoreDifference:
 
     observed: ObservedPair
     shifts: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
-    totals: Array  # (n_samples, 2, n_fields)
-    difference: Array
-    slack: Array
+    totals: Floats  # (n_samples, 2, n_fields)
+    difference: Floats
+    slack: Floats
     side: int
 
     @staticmethod
-    def from_samples(observed: ObservedPair, units: NDArray[np.int64], alternative: str) -> _ScoreDifference:
+    def from_samples(observed: ObservedPair, units: Integers, alternative: str) -> _ScoreDifference:
         totals = np.stack([observed.arguments[sample].sum(axis=0) for sample in units])  # (n_samples, 2, n_fields)
         form = observed.panel.metrics[0].form
         scores = form.score(totals)  # (n_samples, 2)
@@ -481,10 +480,10 @@ class _ScoreDifference:
         shifts = observed.swap_shifts[units]
         return _ScoreDifference(observed, shifts, totals, scores[:, 0] - scores[:, 1], slack, side)
 
-    def find_certain(self, _bar: float) -> NDArray[np.bool_]:
+    def find_certain(self, _bar: float) -> Bools:
         return np.zeros(len(self.difference), np.bool_)
 
-    def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+    def count_exceedances(self, samples: Integers, swapped: NDArray[np.float32]) -> Integers:
         shifts = self.shifts[samples]  # (n_some, size, n_fields)
         moved = swapped.astype(shifts.dtype, copy=False) @ shifts.transpose(1, 0, 2).reshape(shifts.shape[1], -1)
         moved = moved.reshape(len(swapped), *shifts.shape[::2])  # (n_trials, n_some, n_fields)
@@ -521,9 +520,9 @@ class PowerSamples:
     pairs: SystemPairs
     alternative: Alternative
     alpha: float
-    rows: NDArray[np.int64]
-    strengths: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    rows: Integers
+    strengths: Floats
+    sizes: Integers
 
     manner: ClassVar[CountingMethod] = CountingMethod(grain=256, timed=4)
     is_whole: ClassVar[bool] = False
@@ -567,7 +566,7 @@ class PowerSamples:
                 )  # fmt: skip
         return Tally(n_trials, counts)
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> PowerSamples:
+    def select(self, rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None, /) -> PowerSamples:
         """Return some of the points."""
         selected = np.asarray(rows, np.int64)
         return replace(self, rows=self.rows[selected], strengths=self.strengths[selected], sizes=self.sizes[selected])

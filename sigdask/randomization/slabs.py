@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scored, add_scores
@@ -37,8 +38,6 @@ ROOM_BYTES = 2**25
 """What the arrays of one slab may take, for each thread, while `FEWEST_TRIALS` fit."""
 
 FEWEST_TRIALS = 64
-
-Floats = NDArray[np.float64]
 
 
 def iter_slabs(
@@ -95,15 +94,15 @@ class TrialSlab:
         """Number of trials of this slab."""
         return int(self.moved.shape[1])
 
-    def count(self, m: int, counts: NDArray[np.int64]) -> None:
+    def count(self, m: int, counts: Integers) -> None:
         """Add the numbers of exceedances under metric `m` to `counts`, shape (n_pairs, 3)."""
         self.kernels[m].count(self, counts)
 
-    def count_by_trial(self, m: int, counts: NDArray[np.int64]) -> None:
+    def count_by_trial(self, m: int, counts: Integers) -> None:
         """Add the exceedances under metric `m` trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3)."""
         self.kernels[m].count_by_trial(self, counts)
 
-    def add(self, m: int, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, m: int, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs under metric `m` to `out`, and their slack to `tie`.
 
         Parameters
@@ -146,31 +145,6 @@ class TrialSlab:
         return 0 if column < 0 else self.arranged.sign_of[s, f] * self.moved[column].astype(np.int64)
 
 
-class Kernel(Protocol):
-    """Interface of kernels, which count the trials of a slab under one metric."""
-
-    @property
-    def numbers_per_trial(self) -> int:
-        """How many numbers the kernel stores for each system and trial in a slab."""
-        ...
-
-    def prepare(self, slab: TrialSlab) -> Any:
-        """Compute the data of a slab that `count` and `add` need."""
-        ...
-
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        ...
-
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
-        ...
-
-    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        ...
-
-
 Prepared = tuple[list[NDArray[Any]], list[NDArray[Any]]]
 """Arrays of sums over the swapped units, whose first axis is that of systems and whose last that of trials; and of
 sums over all units, without an axis of trials."""
@@ -183,21 +157,24 @@ class CompiledKernel:
     m: int
     fields: list[int]
 
+    @property
+    def numbers_per_trial(self) -> int:
+        """How many numbers the kernel stores for each system and trial in a slab: one for each field, at most."""
+        return len(self.fields)
+
     def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
         """Return what the loops compare with, shape (n_pairs,): observed differences, as a rule."""
         return [slab.get_observed(self.m)]
 
-    def count_pairs(
-        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
-    ) -> None:
+    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
         """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
         raise NotImplementedError
 
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         self.count_pairs(slab.get_prepared(self.m), slab.panel.pairs, self.get_bars(slab), counts)
 
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+    def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3).
 
         Each system in each trial is taken for a system: system s in trial k is number s * n_trials + k.
@@ -247,13 +224,11 @@ class LinearKernel(CompiledKernel):
         _, (totals,) = slab.get_prepared(self.m)
         return [_subtract_pairs(totals, slab.panel.pairs), slab.panel.slack[:, self.m]]
 
-    def count_pairs(
-        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
-    ) -> None:
+    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
         """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
         count_linear(*prepared[0], pairs, *bars, counts)
 
-    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
@@ -277,13 +252,11 @@ class RatioKernel(CompiledKernel):
             prepared[1].append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
         return prepared
 
-    def count_pairs(
-        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
-    ) -> None:
+    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
         """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
         count_ratio(*prepared[0], *prepared[1], pairs, self.form.zero_division, *bars, counts)
 
-    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
         add_ratio(*moved, *totals, slab.panel.pairs[rows], self.form.zero_division, weights, out, tie)
@@ -294,11 +267,6 @@ class FusedKernel(CompiledKernel):
     """Kernel of a score that has compiled code of its own: macro averages, BLEU, chrF."""
 
     fused: Parameters
-
-    @property
-    def numbers_per_trial(self) -> int:
-        """How many numbers the kernel stores for each system and trial in a slab: one for each field."""
-        return len(self.fields)
 
     def prepare(self, slab: TrialSlab) -> Prepared:
         """Return sums of fields over the swapped units, minus the base system's, and over all units.
@@ -311,13 +279,11 @@ class FusedKernel(CompiledKernel):
             sum_fields(slab.arranged, slab.moved, [f], [1], moved[:, k])
         return [moved], [slab.panel.totals[:, self.fields].astype(np.float64)]
 
-    def count_pairs(
-        self, prepared: Prepared, pairs: NDArray[np.int64], bars: list[NDArray[Any]], counts: NDArray[np.int64]
-    ) -> None:
+    def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
         """Add the exceedances of pairs of systems to `counts`, shape (n_pairs, 3)."""
         count_scored(*self.fused, *prepared[0], *prepared[1], pairs, *bars, counts)
 
-    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
         add_scored(*self.fused, *moved, *totals, slab.panel.pairs[rows], weights, out, tie)
@@ -335,19 +301,19 @@ class CalledFormKernel:
     def prepare(self, slab: TrialSlab) -> None:
         """Prepare nothing: pairs are scored one at a time."""
 
-    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             count_scores(*self.compute_scores(slab, p), observed, counts[p])
 
-    def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+    def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             scores = self.compute_scores(slab, p)
             for k in range(slab.n_trials):
                 count_scores(*(values[k : k + 1] for values in scores), observed, counts[p, k])
 
-    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         for k, p in enumerate(rows):
             add_scores(*self.compute_scores(slab, int(p)), weight, out[k], tie[k])
@@ -371,7 +337,11 @@ class CalledFormKernel:
         )
 
 
-def _subtract_pairs(totals: NDArray[Any], pairs: NDArray[np.int64]) -> NDArray[Any]:
+Kernel = LinearKernel | RatioKernel | FusedKernel | CalledFormKernel
+"""Counts the trials of a slab under one metric."""
+
+
+def _subtract_pairs(totals: NDArray[Any], pairs: Integers) -> NDArray[Any]:
     return np.asarray(totals[pairs[:, 0]] - totals[pairs[:, 1]])
 
 

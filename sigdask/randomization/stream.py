@@ -30,12 +30,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import canonicalize, canonicalize_column
+from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
-from sigdask.io.caches import cached_njit
+from sigdask.io.caches import cached_njit, inlined_njit
 
 SCHEME = 1
 SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
@@ -95,9 +95,7 @@ def _prefix_length(part: bytes) -> bytes:
     return len(part).to_bytes(8, "little") + part
 
 
-def draw_swap_bits(
-    key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP
-) -> NDArray[np.bool_]:
+def draw_swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP) -> Bools:
     """Return which units each trial of a range swaps, as a matrix of booleans.
 
     The kernels never make this matrix; it serves black-box metrics, samples of other sizes and tests.
@@ -157,7 +155,7 @@ def get_relabel_word(run: int) -> np.uint32:
     return np.uint32(run << 16 | RELABEL << 24)
 
 
-def draw_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.int64]:
+def draw_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> Integers:
     """Return the units that each resample of a range draws, shape (n_trials, n_units).
 
     It serves black-box metrics and tests; sums are made of `draw_kind_counts`.
@@ -234,7 +232,7 @@ def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noq
         words[3, t] = x3
 
 
-@njit(inline="always")
+@inlined_njit
 def call_philox(k0, k1, trial, c1, c2, c3):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Return the four words of Philox4x32-10 at the counter (trial, c1, c2, c3)."""
     x0 = np.uint32(trial)

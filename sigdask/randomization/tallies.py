@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.randomization.stream import BLOCK
 
 TAILS: tuple[str, ...] = ("greater", "less", "two-sided")
@@ -63,8 +63,8 @@ class Tally:
     """
 
     n_trials: int
-    counts: NDArray[np.int64]
-    trials: NDArray[np.int64] | None = None
+    counts: Integers
+    trials: Integers | None = None
 
     def get_n_trials(self, row: int, column: int) -> int:
         """Return the number of trials counted of one pair and metric."""
@@ -92,7 +92,7 @@ class Tally:
         trials = self._get_trials() + other._get_trials()
         return Tally(int(trials.min()) if trials.size else n_trials, counts, trials)
 
-    def _get_trials(self) -> NDArray[np.int64]:
+    def _get_trials(self) -> Integers:
         """Return the number of trials counted of each pair and metric, shape (n_pairs, n_metrics)."""
         return np.full(self.counts.shape[:2], self.n_trials, np.int64) if self.trials is None else self.trials
 
@@ -116,7 +116,7 @@ def find_round(trial: int) -> tuple[int, int]:
     return start, stop
 
 
-def find_rounds(trial: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def find_rounds(trial: Integers) -> tuple[Integers, Integers]:
     """Return the first trials of the rounds that trials belong to, and the first of the next rounds.
 
     Examples

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats
 from sigdask.counts.precision import TIE
 from sigdask.randomization.kernels.differences import mark_extreme
 from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.agreement import AgreementPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.panels.sets import PresencePanel
@@ -47,8 +49,7 @@ def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> N
     return counts
 
 
-Floats = NDArray[np.float64]
-PairPanel = Panel | PresencePanel | OutputsPanel
+PairPanel = Panel | PresencePanel | OutputsPanel | AgreementPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ class TrialDifferences:
 
     observed: float
     differences: Floats
-    extreme: NDArray[np.bool_]
+    extreme: Bools
 
     @staticmethod
     def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
@@ -93,9 +94,12 @@ def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: in
         yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
         return
     scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
-    for (a, b), observed in zip(scores, panel.pair_scores[:, 0], strict=True):
+    slack, all_observed = 0.0, panel.pair_scores[:, 0]
+    if isinstance(panel, AgreementPanel):
+        slack, all_observed = panel.trial_slack, panel.unswapped_scores[:, :, 0]
+    for (a, b), observed in zip(scores, all_observed, strict=True):
         yield TrialDifferences.from_differences(
-            float(observed[0] - observed[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b))
+            float(observed[0] - observed[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b)) + slack
         )
 
 

@@ -96,12 +96,12 @@ def _render_html_table(section: TableSection) -> str:
 
 
 def _render_html_cells(column: TableColumn) -> list[str]:
-    forms = (
-        f"<td{_format_alignment(column)}>{{}}{{}}</td>",
-        f"<td{_format_alignment(column)}><strong>{{}}</strong>{{}}</td>",
-    )
-    raised = {mark: mark and f"<sup>{_escape_text(mark)}</sup>" for mark in column.marks or [""]}
-    return [forms[bold].format(_escape_text(text), raised[mark]) for text, bold, mark in column.iter_rows()]
+    cell = f"<td{_format_alignment(column)}>{{}}{{}}</td>".format
+    texts = column.render(_escape_text, _escape_text, "<strong>{}</strong>")
+    return [
+        cell(text, mark and f"<sup>{_escape_text(mark)}</sup>")
+        for text, mark in zip(texts, column.marks or [""] * len(texts), strict=True)
+    ]
 
 
 def _format_alignment(column: TableColumn) -> str:

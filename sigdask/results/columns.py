@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
+
 Value = TypeVar("Value", bound=Hashable)
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Rows = slice | Integers
 
 
@@ -61,7 +61,7 @@ class CodedColumn(Generic[Value]):
         """Return the column with each distinct value converted."""
         return CodedColumn(self.codes, tuple(map(convert, self.values)))
 
-    def find(self, condition: Callable[[Value], bool]) -> NDArray[np.bool_]:
+    def find(self, condition: Callable[[Value], bool]) -> Bools:
         """Return whether a condition holds for the value of each row."""
         return np.array([condition(value) for value in self.values], np.bool_)[self.codes]
 
@@ -154,7 +154,13 @@ Group = TypeVar("Group", bound=ColumnGroup)
 
 @cache
 def _find_hints(group: type[ColumnGroup]) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(group).items() if name != "KEYS"}
+    return {name: _resolve_alias(hint) for name, hint in get_type_hints(group).items() if name != "KEYS"}
+
+
+def _resolve_alias(hint: Any) -> Any:
+    """Return what a type alias with parameters stands for, as `NDArray` of NumPy 2.5 is; others unchanged."""
+    alias = getattr(get_origin(hint), "__value__", None)
+    return hint if alias is None else alias[get_args(hint)]
 
 
 @cache
@@ -233,12 +239,12 @@ class AdjustmentDetails(ColumnGroup):
     high: Floats
 
     @property
-    def has_two_methods(self) -> NDArray[np.bool_]:
+    def has_two_methods(self) -> Bools:
         """Whether each row has the p-values of two methods."""
         return ~np.isnan(self.p_first)
 
     @property
-    def has_interval(self) -> NDArray[np.bool_]:
+    def has_interval(self) -> Bools:
         """Whether each row has a simultaneous interval."""
         return ~np.isnan(self.low)
 
@@ -305,9 +311,9 @@ class Assumptions(ColumnGroup):
     """
 
     skewness: Floats
-    is_skewed: NDArray[np.bool_]
-    n_deciding: NDArray[np.int64]
-    reverses: NDArray[np.bool_]
+    is_skewed: Bools
+    n_deciding: Integers
+    reverses: Bools
     unseen_rate: Floats
     cancelling_size: Floats
 
@@ -395,7 +401,7 @@ class InputDigests(ColumnGroup):
         Of the program that found the result.
     """
 
-    seed: NDArray[np.int64]
+    seed: Integers
     method: CodedColumn[str]
     units: CodedColumn[str]
     data_a: CodedColumn[str]
@@ -444,7 +450,7 @@ class Intervals(ColumnGroup):
     a_high: Floats
     b_low: Floats
     b_high: Floats
-    n_resamples: NDArray[np.int64]
+    n_resamples: Integers
     paired_d: Floats
     skewness: Floats
 

@@ -169,7 +169,7 @@ class ComparisonResults(Sequence[Result]):
             "notes": to_plain(list_dicts(self.notes)),
             "family": to_plain(self.family),
             "results": [],
-            "rankings": to_plain(self.rankings()),
+            "rankings": [ranking.as_dict() for ranking in self.rankings()],
             "together": to_plain(self.together),
         }
 
@@ -204,10 +204,18 @@ class ComparisonResults(Sequence[Result]):
         """
         return build_frame(self.table, library)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""
+    def to_csv(self, path: str | Path, *, csv_safe: bool = False) -> None:
+        """Write a CSV file, one row a comparison; the columns are those of `to_frame`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        csv_safe : bool
+            Write a quotation mark before names that spreadsheets would run as formulas, and a last column `csv_safe`.
+        """
         with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.writelines(iter_csv([self.table]))
+            file.writelines(iter_csv([self.table], csv_safe=csv_safe))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from itertools import chain
+from typing import IO, Any, TypeVar, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_columns
 from sigdask.results.table import Table, list_tests
 from sigdask.results.values import Nullable, Values, build_optional, list_values
+from sigdask.text import iter_json, to_plain
 
 FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet"}
 """Libraries of data frames that come with an extra."""
@@ -64,19 +65,128 @@ def _get_frame_maker(library: str) -> Any:
     return getattr(module, "DataFrame", None) or module.table
 
 
-def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
-    """Yield parts of a CSV file, one row per comparison, with the columns of a data frame."""
+Entry = TypeVar("Entry")
+
+
+class ListedResults(Sequence[Entry]):
+    """Base of dataclasses of results that are a list of entries, in their field `found`."""
+
+    __slots__ = ()
+    found: tuple[Entry, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame, one row an entry; libraries as of `Results.to_frame`."""
+        return build_frame_from_rows([to_plain(entry) for entry in self.found], library)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` writes, made of plain Python values."""
+        raise NotImplementedError
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the JSON text that `--json` writes, in parts."""
+        return iter_json(self.to_dict())
+
+    def to_json(self) -> str:
+        """Return the JSON text that `--json` writes."""
+        return "".join(self.json_parts())
+
+
+def iter_csv(tables: Iterable[Table], *, csv_safe: bool = False) -> Iterator[str]:
+    """Yield parts of a CSV file, one row per comparison, with the columns of a data frame.
+
+    Parameters
+    ----------
+    tables : iterable of Table
+        The results.
+    csv_safe : bool
+        Whether names that a spreadsheet would run as formulas are quoted; then a last column says so.
+    """
     is_first, tables = True, [*tables]
     tests = list_tests(tables)
     for part in _split_tables(tables):
-        part_columns = build_columns(part, tests)
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        if is_first:
-            writer.writerow(part_columns)
+        columns = build_columns(part, tests)
+        rows = zip(*map(_list_cells, columns.values()), strict=True)
+        yield format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
         is_first = False
-        writer.writerows(zip(*map(_list_cells, part_columns.values()), strict=True))
-        yield out.getvalue()
+
+
+CSV_SAFE = "csv_safe"
+"""The last column of CSV files in which names are quoted; it says so for whatever reads them."""
+
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+"""Characters with which a spreadsheet begins a formula, and blanks that it skips (OWASP, "CSV injection")."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+
+
+def quote_csv_name(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula; numbers stay as they are.
+
+    Examples
+    --------
+    >>> quote_csv_name("=1+1"), quote_csv_name("'a'"), quote_csv_name("-1.5"), quote_csv_name("a=1")
+    ("'=1+1", "''a'", '-1.5', 'a=1')
+    """
+    is_formula = text.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula or text.startswith("'") else text
+
+
+def unquote_csv_name(text: str) -> str:
+    """Return the text of which `quote_csv_name` made the given one.
+
+    Examples
+    --------
+    >>> [unquote_csv_name(quote_csv_name(name)) for name in ("=1+1", "'a'", "''=", "-1", "'", "")]
+    ['=1+1', "'a'", "''=", '-1', "'", '']
+    """
+    return text.removeprefix("'")
+
+
+def format_csv_rows(rows: Iterable[Iterable[Any]], *, csv_safe: bool = False, has_names: bool = True) -> str:
+    r"""Return rows of cells as lines of CSV.
+
+    Parameters
+    ----------
+    rows : iterable of iterable
+        Texts, numbers, truth values and None.
+    csv_safe : bool
+        Whether names that a spreadsheet would run as formulas are quoted; then a last column says so.
+    has_names : bool
+        The first row has the columns' names.
+
+    Examples
+    --------
+    >>> print(format_csv_rows([["a", "score"], ["=1", -1.5], ["x,y", None]], csv_safe=True), end="")
+    a,score,csv_safe
+    "'=1",-1.5,True
+    "x,y",,True
+    """
+    lines = (",".join([_format_cell(cell, csv_safe=csv_safe) for cell in row]) for row in rows)
+    if not csv_safe:
+        return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line},{CSV_SAFE if has_names and k == 0 else True}\n" for k, line in enumerate(lines))
+
+
+_SPECIAL = re.compile('[,"\r\n]')
+
+
+def _format_cell(cell: Any, *, csv_safe: bool) -> str:
+    if cell is None or isinstance(cell, int | float):
+        return "" if cell is None else str(cell)
+    plain = str(cell)
+    text = quote_csv_name(plain) if csv_safe else plain
+    is_quoted = text is not plain or _SPECIAL.search(text)
+    return '"' + text.replace('"', '""') + '"' if is_quoted else text
 
 
 def list_csv_rows(table: Table, tests: Sequence[str]) -> list[dict[str, Any]]:

@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools
 from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import messages
 from sigdask.results.columns import CodedColumn, Intervals, format_kinds
@@ -93,7 +93,7 @@ class ResultField:
         return {"type": [self.kind, "null"], "description": self.help + (f" In {self.unit}." if self.unit else "")}
 
 
-def _read_methods(exact: NDArray[np.bool_]) -> CodedColumn[str]:
+def _read_methods(exact: Bools) -> CodedColumn[str]:
     return CodedColumn(exact.astype(np.int32), METHODS)
 
 

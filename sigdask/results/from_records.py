@@ -197,23 +197,14 @@ def _build_tests(results: Sequence[Result]) -> tuple[ClassicalColumn, ...]:
     )
 
 
-def _find_interval_note(result: Result) -> str:
-    """Return the text of a result's note on why it has no interval or on how to read it; empty without one."""
-    return next((note.text.partition(": ")[2] for note in result.notes if note.kind == "interval"), "")
-
-
 def _build_intervals(results: Sequence[Result]) -> Intervals | None:
-    notes = [_find_interval_note(r) for r in results]
+    notes = [next((note.text.partition(": ")[2] for note in r.notes if note.kind == "interval"), "") for r in results]
     all_fields = ((r.interval, r.score_a_interval, r.score_b_interval, r.paired_d) for r in results)
     if not any(notes) and all(value is None for row_fields in all_fields for value in row_fields):
         return None
     skewness = [_find_note_number(r, "interval-coverage", "skewness") for r in results]
     return _fill_group(
-        Intervals,
-        results,
-        INTERVAL_PATHS,
-        skewness=np.array(skewness, np.float64),
-        why=CodedColumn.from_values(notes),
+        Intervals, results, INTERVAL_PATHS, skewness=np.array(skewness, np.float64), why=CodedColumn.from_values(notes)
     )
 
 

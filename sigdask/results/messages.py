@@ -6,12 +6,12 @@ Notes on intervals say why one is missing, that it disagrees with p, or that its
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats
 from sigdask.results.columns import (
     BCA,
     CONFIDENCE,
@@ -40,7 +40,6 @@ from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
 from sigdask.text import format_count
 
 RowNotes = Iterator[tuple[int, Note]]
-Rows = NDArray[np.bool_]
 
 FEW_UNITS = 30
 """Units below which resampling them tells too little of others: 0.92 of intervals hold the truth at 25, 0.90 at 10."""
@@ -53,34 +52,21 @@ SKEWNESS_LIMIT = 0.1
 0.947 hold the truth below it, 0.91 from 0.1 to 0.2 and 0.89 from there to 0.4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """A condition under which measured coverage is below the nominal level (docs/statistics.md).
-
-    Attributes
-    ----------
-    name : str
-        What it is, for programs.
-    text : str
-        What it is, for people.
-    """
-
-    name: str
-    text: str
+SHORTFALLS = {
+    "few-units": "units are few",
+    "few-discordant": "few units differ",
+    "skewed": "what units contribute is skewed",
+}
+"""Conditions under which measured coverage is below the nominal level (docs/error-rates.md), by name."""
 
 
-FEW = Shortfall("few-units", "units are few")
-SPARSE = Shortfall("few-discordant", "few units differ")
-SKEW = Shortfall("skewed", "what units contribute is skewed")
-
-
-def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
-    """Yield each kind of coverage shortfall with a mask of the rows to which it applies."""
+def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[str, Bools]]:
+    """Yield the name of each coverage shortfall with a mask of the rows to which it applies."""
     resampled = intervals.method.find(lambda method: method in {BCA, PERCENTILE, NORMAL}) & (table.n_discordant > 0)
     skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
-    yield FEW, resampled & (table.n_units < FEW_UNITS)
-    yield SPARSE, resampled & (table.n_discordant < FEW_DISCORDANT)
-    yield SKEW, resampled & (skewness >= SKEWNESS_LIMIT)
+    yield "few-units", resampled & (table.n_units < FEW_UNITS)
+    yield "few-discordant", resampled & (table.n_discordant < FEW_DISCORDANT)
+    yield "skewed", resampled & (skewness >= SKEWNESS_LIMIT)
 
 
 def iter_interval_notes(table: Table) -> RowNotes:
@@ -121,29 +107,34 @@ def _explain_difference(alternative: str, method: str) -> str:
     if alternative != "two-sided":
         return "p is one-sided, the interval leaves out as much on either side"
     return {
-        INVERSION: "both are of one test, by other trials or arrangements; more of them would bring the two together",
-        NORMAL: "the interval takes the difference of so many units for normal",
-        TANGO: "the test counts arrangements of the items that differ, the interval takes their difference for normal",
+        INVERSION: (
+            "both are of the same test, computed from different trials or arrangements; more trials would bring "
+            "them together"
+        ),
+        NORMAL: "the interval uses a normal approximation, because there are many units",
+        TANGO: "the test counts arrangements of the discordant items, and the interval uses a normal approximation",
     }.get(
         method,
-        "the test exchanges systems on these units and needs no approximation, the bootstrap asks what other units "
-        "would give; whether there is a difference is the test's to say, the interval tells how large it may be",
+        "the test swaps systems on these units and needs no approximation, and the bootstrap estimates what "
+        "other units would give; rely on the test for whether there is a difference, and on the interval for "
+        "its size",
     )
 
 
 def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
-    shortfalls_by_row: dict[int, list[Shortfall]] = {}
+    shortfalls_by_row: dict[int, list[str]] = {}
     for shortfall, rows in iter_shortfalls(table, intervals):
         for row in np.flatnonzero(rows).tolist():
             shortfalls_by_row.setdefault(row, []).append(shortfall)
     for row, row_shortfalls in shortfalls_by_row.items():
-        reasons = " and ".join(item.text for item in row_shortfalls)
+        reasons = " and ".join(SHORTFALLS[name] for name in row_shortfalls)
         text = (
-            f"{reasons}: intervals of such data were measured to hold the true difference less often than "
-            f"{100 * intervals.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
+            f"{reasons}: in simulations, intervals of such data contained the true difference less often than "
+            f"{100 * intervals.confidence[row]:.4g} % of the time (docs/error-rates.md); the interval is "
+            "probably too short"
         )
         numbers = {
-            "shortfalls": ", ".join(item.name for item in row_shortfalls),
+            "shortfalls": ", ".join(row_shortfalls),
             "skewness": None if np.isnan(intervals.skewness[row]) else float(intervals.skewness[row]),
         }
         yield row, Note("interval-coverage", text, numbers)
@@ -162,8 +153,8 @@ def note_adjusted(table: Table) -> list[Note]:
     if not (n := int(np.count_nonzero(is_contrary))):
         return []
     text = (
-        f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
-        f"where the adjusted p is above {table.alpha:g}"
+        f"intervals are not adjusted: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out where "
+        f"the adjusted p is above {table.alpha:g}"
     )
     return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
 
@@ -177,9 +168,9 @@ def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
     pairs = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MAX_NAMED].tolist()]
     remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
     text = (
-        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} part: the interval takes one "
-        "step "
-        "and resamples units, the p that decides may step down, exchange outputs, or be the larger of two"
+        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} disagree: the interval "
+        "is single-step and resamples units, but the adjusted p may step down, swap outputs, or be the larger "
+        "of two"
     )
     return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
 
@@ -193,8 +184,8 @@ SECOND_RUN = "second run"
 DROPPED_PLACEHOLDER = "{dropped}"
 """Stands in what a test says for the number of observations that it drops."""
 
-NOT_REACHED = Note("not-reached", "not reached: no trial is counted yet, and 1 bounds every p")
-STOP_UNKNOWN = Note("stop-unknown", "the trial to stop at is not looked for yet: p is the largest that it can be")
+NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
+STOP_UNKNOWN = Note("stop-unknown", "the stopping trial is not determined yet: p is its upper bound")
 
 
 def describe_checks(table: Table, name: str) -> list[str]:
@@ -244,7 +235,7 @@ def describe_test(test: ClassicalColumn) -> list[str]:
     return messages
 
 
-def format_p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
+def format_p_values(values: Floats, digits: int = 3) -> list[str]:
     """Return a text such as "p = 0.03" for each number, formatting equal rounded numbers only once."""
     distinct, positions = np.unique(round_up(values, digits), return_inverse=True)
     p_texts = [format_p_equals(value, digits=digits) for value in distinct.tolist()]
@@ -273,7 +264,11 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
 def _note_identical(table: Table) -> RowNotes:
     for row in np.flatnonzero(table.n_discordant == 0).tolist():
         step = table.step[row]
-        finely = f" by {step:.2g} or more, as finely as such large scores can be distinguished" if step else ""
+        finely = (
+            (f" by {step:.2g} or more, the smallest difference that rounding of such large scores allows")
+            if step
+            else ""
+        )
         yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely}")
 
 
@@ -281,8 +276,8 @@ def _note_upper_bound(table: Table) -> RowNotes:
     """Yield notes on rows whose p from trials is an upper bound, as scores of very unequal size may tie by rounding."""
     for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.is_enumerated).tolist():
         text = (
-            f"p by trials is an upper bound: some differences are smaller than {-table.step[row]:.2g}, to which sums "
-            "with such large scores can be distinguished, and trials count what may tie as a tie"
+            f"the sampled p is an upper bound: some differences are smaller than {-table.step[row]:.2g}, the "
+            "rounding error of sums of such large scores, and trials count possible ties as ties"
         )
         yield row, Note("upper-bound", text, {"step": -float(table.step[row])})
 
@@ -334,7 +329,7 @@ def _note_second_look(table: Table) -> RowNotes:
             row,
             Note(
                 "second-look",
-                f"second look: p was first had with {format_count(n_seen, 'trial')}",
+                f"second look: p was first computed with {format_count(n_seen, 'trial')}",
                 {"n_trials": n_seen},
             ),
         )
@@ -363,8 +358,9 @@ def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
 def _describe_skewed(columns: Assumptions, row: int) -> Assumption:
     skewness = float(columns.skewness[row])
     detail = (
-        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume symmetric "
-        "differences if the systems are equal, and err where rare large ones were not drawn"
+        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume "
+        "symmetric differences if the systems are equal, and are wrong if rare large ones are not in the "
+        "sample"
     )
     return Assumption("skewed-differences", "warning", detail, skewness=skewness)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sigdask.text import shorten_message
+
 NoteKind = Literal[
     # of one comparison
     "identical",  # no unit differs in what the metric counts
@@ -34,6 +36,7 @@ NoteKind = Literal[
     "missing",  # two systems without a common item are not compared
     "dependence",  # differences are correlated within groups that are not exchanged whole
     # of either
+    "permutation",  # what swapped scores of metrics are known not to hold
     "earlier",  # kept by a version whose notes were texts alone
 ]
 """What a note is about; the names stay."""
@@ -63,6 +66,9 @@ class Note:
     kind: NoteKind
     text: str
     numbers: Mapping[str, NoteValue] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", shorten_message(self.text))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the note as a JSON object: kind, text and numbers."""
@@ -98,9 +104,3 @@ def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
     rest = {name: value for name, value in values.items() if name != "warnings"}
     return {"notes": [{"kind": "earlier", "text": text} for text in values["warnings"]], **rest}
-
-
-def downgrade_notes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object of results in the earlier form, with texts in "warnings" in place of notes."""
-    rest = {name: value for name, value in values.items() if name != "notes"}
-    return {"warnings": [note["text"] for note in values["notes"]], **rest}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
+from sigdask.metrics.agreement import PREFIX
 from sigdask.results.table import Table
-from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, rank_systems
+from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
+from sigdask.text import to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class SystemRanking:
         Share of pairs with unadjusted p at most alpha (Sakai 2006).
     systems : tuple of RankedSystem
         Best first.
+    clusters : tuple of int, or None
+        The number of each system's cluster, of metrics compared by their agreement with people (`number_clusters`).
     """
 
     test_set: str
@@ -35,10 +40,18 @@ class SystemRanking:
     metric: str
     discriminative_power: float
     systems: tuple[RankedSystem, ...]
+    clusters: tuple[int, ...] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON object of the ranking, which has clusters where there are some."""
+        return {name: value for name, value in to_plain(self).items() if name != "clusters" or value is not None}
 
 
 def build_rankings(table: Table) -> list[SystemRanking]:
-    """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
+    """Return a ranking of the systems for each test set, subset and metric with all pairs compared.
+
+    Comparisons are two-sided, or those of metrics by their agreement with people, the better one first.
+    """
     return [build_ranking(part) for part in iter_ranked(table)]
 
 
@@ -48,7 +61,7 @@ def iter_ranked(table: Table) -> Iterator[Table]:
     return filter(is_ranked, parts)
 
 
-def group_rows(table: Table) -> Iterator[NDArray[np.int64]]:
+def group_rows(table: Table) -> Iterator[Integers]:
     """Yield the row indices of each test set, subset and metric, in order of first appearance."""
     names = {score: score.name for score in table.metric.values}
     positions = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
@@ -61,7 +74,7 @@ def group_rows(table: Table) -> Iterator[NDArray[np.int64]]:
     yield from (row_groups[k] for k in np.argsort(first))
 
 
-def index_systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
     """Return the names of all systems, and for each row the indices of its A and B in them."""
     names = list(dict.fromkeys((*table.a.values, *table.b.values)))
     positions = {name: k for k, name in enumerate(names)}
@@ -72,13 +85,20 @@ def index_systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[n
 
 
 def is_ranked(table: Table) -> bool:
-    """Return whether a table holds two-sided comparisons of all pairs of three or more systems."""
-    if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
+    """Return whether a table holds comparisons of all pairs of three or more systems, in either direction."""
+    sides = {table.alternative.values[code] for code in np.unique(table.alternative.codes).tolist()}
+    is_better_first = sides == {"greater"} and is_agreement(table) and bool((table.difference >= 0).all())
+    if sides != {"two-sided"} and not is_better_first:
         return False
     names, a, b = index_systems(table)
     n_systems = len(np.unique(np.concatenate([a, b])))
     n_pairs = len(np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b)))
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
+
+
+def is_agreement(table: Table) -> bool:
+    """Return whether all comparisons are of metrics, by their agreement with people."""
+    return all(table.metric.values[k].name.startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,9 +116,9 @@ class SystemScores:
     """
 
     systems: list[str]
-    scores: NDArray[np.float64]
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
+    scores: Floats
+    a: Integers
+    b: Integers
 
 
 def collect_scores(table: Table) -> SystemScores:
@@ -132,4 +152,16 @@ def build_ranking(table: Table) -> SystemRanking:
         score.name,
         discriminative_power(p_values, table.alpha),
         tuple(systems_ranked),
+        _find_clusters(table, system_scores, [ranked.system for ranked in systems_ranked]),
     )
+
+
+def _find_clusters(table: Table, scores: SystemScores, best_first: list[str]) -> tuple[int, ...] | None:
+    """Return the clusters of metrics by unadjusted p, as WMT's metrics tasks do; None of other systems."""
+    if not is_agreement(table):
+        return None
+    position = np.array([best_first.index(name) for name in scores.systems])
+    better, worse = np.where(table.difference >= 0, [scores.a, scores.b], [scores.b, scores.a])
+    is_beaten = np.zeros((len(best_first), len(best_first)), np.bool_)
+    is_beaten[position[better], position[worse]] = table.p_value <= table.alpha
+    return tuple(number_clusters(is_beaten))

@@ -53,17 +53,17 @@ class Stopped:
     Attributes
     ----------
     rule : {"besag-clifford", "confidence-sequence"}
-        Which.
+        The rule.
     n_asked : int
-        Trials that it could have taken.
+        The most trials that the rule could have taken.
     is_early : bool
         Whether it stopped before them.
     is_significant : bool or None
-        The decision of the confidence sequence, which gives no p; None where it is undecided.
+        Decision of the confidence sequence, which gives no p. None if it is undecided.
     epsilon : float or None
-        Its resampling risk.
+        Resampling risk of the confidence sequence.
     h : int or None
-        Exceedances that Besag and Clifford's rule waits for.
+        Number of exceedances at which Besag and Clifford's rule stops.
     """
 
     rule: str
@@ -81,15 +81,15 @@ class ClassicalTest:
     Attributes
     ----------
     name : str
-        As it is asked for.
+        Name of the test, as in the option `tests`.
     statistic, p_value : float or None
-        None where the test does not fit the score.
+        None if the test does not fit the score.
     n : int or None
-        Observations that it takes, of both samples where there are two.
+        Number of observations, of both samples if there are two.
     assumes_independence : bool
-        Whether it takes the two systems for independent: for contrast only.
+        Whether the test treats the two systems as independent. Such tests are for contrast only.
     detail : str
-        How it was had, or why it does not fit.
+        How it was computed, or why it does not fit.
     """
 
     name: str
@@ -107,15 +107,15 @@ class Interval:
     Attributes
     ----------
     method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "conditional-exact"}
-        How it was had.
+        Method of the interval.
     confidence : float
-        How often such intervals hold the true difference, as far as the method does what it promises.
+        Nominal share of such intervals that contain the true difference.
     low, high : float
-        Its ends; infinite where so few units reject no difference.
+        Ends of the interval. Infinite if so few units cannot reject any difference.
     n_resamples : int or None
-        Resamples, or trials of the inverted test; None where none were drawn.
+        Number of resamples, or of trials of the inverted test. None if none were drawn.
     percentile : tuple of float, or None
-        Of the same resamples, the plain percentiles.
+        Plain percentiles of the same resamples.
     """
 
     method: str
@@ -133,73 +133,73 @@ class Result:
     Attributes
     ----------
     test_set : str
-        Its name, empty unless given.
+        Name of the test set, empty by default.
     subset : dict or None
         {"column", "value"} of `--by`.
     unit : str
-        What was exchanged as a whole.
+        What was swapped as a whole.
     a, b : str
-        The systems.
+        Names of the systems.
     metric : str
-        As it was asked for.
+        Name of the metric, as you wrote it.
     higher_is_better : bool
-        Whether more is better.
+        Whether a higher score is better.
     score_a, score_b, difference : float
         difference = score_a - score_b.
     alternative : {"two-sided", "greater", "less"}
-        Of the difference.
+        Which differences count as extreme.
     n_items, n_units, n_discordant : int
-        Items, units, and units that differ in the metric's own fields: those that discordance leaves to a test.
+        Number of items, of units, and of discordant units.
     method : {"approximate", "exact"}
-        How p was had: by random trials, or exactly.
+        How p was computed: from random trials, or exactly.
     n_trials, n_extreme : int
-        Trials (or arrangements), and those at least as extreme as observed.
+        Number of trials (or arrangements), and how many of them are at least as extreme as observed.
     p_value : float
         (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p, by the trials; both ends equal p where none were random.
+        99 % Clopper-Pearson interval of the exact p, from the trials. Both ends equal p if no trial was random.
     p_adjusted : float or None
-        Adjusted for the family.
+        p adjusted for the family.
     p_adjusted_interval : tuple of float, or None
-        99 % Monte Carlo interval of what the adjusted p would be with endless trials; both ends equal
-        it where all arrangements were counted.
+        99 % Monte Carlo interval of the adjusted p with endless trials. Both ends equal p_adjusted if all arrangements
+        were counted.
     r12 : float or None
         Correlation of the two systems' item scores.
     second_run : SecondRun or None
         The cross-check by a second run.
     exact : Exact or None
-        The exact p, or bounds of it, where it can be had.
+        The exact p, or bounds of it, if it was computed.
     checks : tuple of Check
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
         How much differences are correlated within coarser groups than the unit.
     beside : tuple of OtherUnitResult
-        The same with other units exchanged.
+        The same comparison with other units swapped.
     notes : tuple of Note
-        On this comparison; `warnings` are their texts.
+        Notes on this comparison. `warnings` are their texts.
     signature : str or None
         How the scorer library counted, in its own words.
     stopped : Stopped or None
-        How a rule to stop early ended the counting; p is NaN where the rule gives a decision alone.
+        How a stopping rule ended the counting. p is NaN if the rule gives only a decision.
     tests : tuple of ClassicalTest
-        The classical tests that were asked for.
+        The classical tests that you chose.
     interval : Interval or None
-        Of the difference; None where none was asked for, or there is none.
+        Interval of the difference. None if you chose none, or there is none.
     score_a_interval, score_b_interval : tuple of float, or None
-        Of both scores, by the same resamples; by Wilson's method where the difference has Tango's.
+        Intervals of both scores, from the same resamples, or Wilson's if the difference has Tango's interval.
     paired_d : float or None
-        Standardised difference: over the standard deviation of what units contribute to it.
+        Standardised difference: the difference divided by the standard deviation of the units' contributions.
     test_signature : str or None
-        All that p depends on, in one line, by which it can be cited and repeated; None where an earlier version kept
-        no digests.
+        One line that names everything that p depends on, so that p can be cited and reproduced. None for results of
+        earlier versions without digests.
     assumptions : tuple of Assumption
-        Doubts about the test's assumptions that the units give: skewed differences, few units that decide.
+        Assumptions of the test that the units make doubtful: skewed differences, few deciding units.
     p_adjusted_by : dict of str to float, or None
-        The p-values of two methods of which the adjusted p is the larger, by the methods' names; None where it is of
-        one alone.
+        The p-values of the two methods of which the adjusted p is the larger, by the methods' names. None if one
+        method gives it.
     interval_simultaneous : tuple of float, or None
-        Of the difference, beside the intervals of all others judged together: at confidence 1 - alpha all of them
-        hold. Infinite on the side that a one-sided test leaves open.
+        Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
+        their differences. Infinite on the open side of a one-sided test.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
     """

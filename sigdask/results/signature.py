@@ -8,6 +8,7 @@ are adjusted together, have a digest.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +16,11 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.factors import number_rows
+from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
+from sigdask.options import LARGEST_SEED, MAX_STREAM_TRIALS, OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
@@ -27,17 +29,19 @@ from sigdask.results.table import Table
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
 """How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
 
-NUMBER_TYPES = {
-    "nt": int,
-    "h": int,
-    "epsilon": float,
-    "alpha": float,
-    "seed": int,
-    "scheme": int,
-    "m": int,
-    "limit": float,
+NUMBERS: Mapping[str, tuple[type, float, float]] = {
+    "nt": (int, 1, MAX_STREAM_TRIALS),
+    "h": (int, 1, MAX_STREAM_TRIALS),
+    "epsilon": (float, math.ulp(0), 1),
+    "alpha": (float, math.ulp(0), 1),
+    "seed": (int, 0, LARGEST_SEED),
+    "scheme": (int, 0, LARGEST_SEED),
+    "m": (int, 1, LARGEST_SEED),
+    "limit": (float, 0, math.inf),
 }
-"""Keys whose values are numbers."""
+"""Keys whose values are numbers: their type, the least and the largest."""
+
+NUMBER_PATTERN = re.compile(r"[\d.e+-]{1,40}|inf", re.ASCII)
 
 REQUIRED_KEYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
 """Keys that no signature is without."""
@@ -61,8 +65,13 @@ CHOICES = {
     "alt": ("two-sided", "greater", "less"),
     "method": ("auto", "randomization", "exact", "both"),
     "p": (TRIALS, EXACT, LIMITS, DECISION),
+    "adj": tuple(name for name in OPTIONS["adjust"].choices if name != "none"),
+    "stop": ("besag-clifford", "confidence-sequence"),
 }
 """What a value must be one of."""
+
+STOP_KEYS = {None: set(), "besag-clifford": {"h"}, "confidence-sequence": {"epsilon", "alpha"}}
+"""Keys beside each rule to stop."""
 
 OPTION_PREFIX = "metric."
 
@@ -94,7 +103,7 @@ class DataDigests:
         """Return the digests in the `data` value of a signature."""
         parts = text.split(".")
         if len(parts) != 3 or not all(part and set(part) <= set("0123456789abcdef") for part in parts):
-            raise InputError(f"signature: data = {text!r}: expected three numbers of base 16 with points between them")
+            raise InputError(f"signature: data = {text!r}: expected three hexadecimal numbers separated by points")
         return DataDigests(*parts)
 
 
@@ -194,7 +203,11 @@ class Signature:
         if missing := [key for key in REQUIRED_KEYS if key not in values]:
             raise InputError(f"signature: has no {', '.join(missing)}; it has {', '.join(pairs) or 'nothing'}")
         if ("by" in values) != ("value" in values):
-            raise InputError("signature: by and value name a subset together")
+            raise InputError("signature: by and value belong together; give both or neither")
+        rule, settings = values.get("stop"), values.keys() & set().union(*STOP_KEYS.values())
+        if settings != (needed := STOP_KEYS[rule]):
+            expected, found = (" and ".join(sorted(keys)) or "nothing" for keys in (needed, settings))
+            raise InputError(f"signature: stop = {rule or 'none'}: expected {expected} with it, found {found}")
         data = DataDigests.parse(values["data"])
         attributes: dict[str, Any] = {attribute: values.get(key) for key, attribute in ATTRIBUTES.items()}
         return Signature(
@@ -234,13 +247,13 @@ def _split_pairs(text: str) -> dict[str, str]:
     for part in LINE_BREAK.sub("", text.strip()).split("|"):
         key, colon, value = part.partition(":")
         if not colon:
-            raise InputError(f"signature: {part!r}: expected KEY:VALUE, parted by |")
+            raise InputError(f"signature: {part!r}: expected KEY:VALUE, separated by |")
         try:
             key, value = (unquote(escaped, errors="surrogatepass") for escaped in (key, value))
         except UnicodeDecodeError:
-            raise InputError(f"signature: {part!r}: what follows on % is no text") from None
+            raise InputError(f"signature: {part!r}: % must be followed by the code of a UTF-8 character") from None
         if key in pairs:
-            raise InputError(f"signature: {key} is there twice")
+            raise InputError(f"signature: {key} occurs twice")
         pairs[key] = value
     return pairs
 
@@ -248,15 +261,19 @@ def _split_pairs(text: str) -> dict[str, str]:
 def _parse_value(key: str, text: str) -> Any:
     """Return the value of a signature's key, checked and converted to its type."""
     if key not in KEYS:
-        raise InputError(f"signature: no key {key!r}; there are {', '.join(KEYS)} and {OPTION_PREFIX}…")
+        raise InputError(f"signature: no key {key!r}; keys: {', '.join(KEYS)} and {OPTION_PREFIX}…")
     if key in CHOICES and text not in CHOICES[key]:
         raise InputError(f"signature: {key} = {text!r}: must be one of {', '.join(CHOICES[key])}")
-    if key not in NUMBER_TYPES:
+    if key not in NUMBERS:
         return text
+    kind, least, most = NUMBERS[key]
     try:
-        return NUMBER_TYPES[key](text)
+        value = kind(text) if NUMBER_PATTERN.fullmatch(text) else math.nan
     except ValueError:
-        raise InputError(f"signature: {key} = {text!r}: must be a number") from None
+        value = math.nan
+    if not least <= value <= most:
+        raise InputError(f"signature: {key} = {text!r}: must be a number from {least:,} to {most:,}")
+    return value
 
 
 def format_signatures(table: Table) -> list[str | None]:
@@ -296,7 +313,7 @@ def format_shared(table: Table) -> str | None:
     return "|".join(part for part in common if part != f"data:{NO_DIGESTS}")
 
 
-def _group_signatures(table: Table, digests: InputDigests) -> tuple[NDArray[np.int64], list[Signature]]:
+def _group_signatures(table: Table, digests: InputDigests) -> tuple[Integers, list[Signature]]:
     """Return for each row the number of its group, and for each group a signature; in groups only `data` differs."""
     group = number_rows(*_list_settings(table, digests))
     _, firsts = np.unique(group, return_index=True)
@@ -394,7 +411,7 @@ def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
     return tuple(values.items()) if len(values) == len(pairs) else (("signature", text),)
 
 
-def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
+def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], Integers]]) -> Table:
     """Return the table with the family of each adjusted row: its method, number of comparisons and digest.
 
     Parameters

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.randomization.panels.exact import CLOSE
 from sigdask.results.columns import (
     SIMULTANEOUS,
@@ -23,9 +24,7 @@ from sigdask.results.columns import (
     CodedColumn,
     Column,
     ColumnGroup,
-    Floats,
     InputDigests,
-    Integers,
     Intervals,
     Rows,
     ScoredMetric,
@@ -101,7 +100,7 @@ class AlternativeUnit(ColumnGroup):
 
     unit: CodedColumn[str]
     n_units: Integers
-    exact: NDArray[np.bool_]
+    exact: Bools
     n_trials: Integers
     n_extreme: Integers
     p_value: Floats
@@ -133,11 +132,11 @@ class StoppedCounts(ColumnGroup):
 
     rule: str
     n_asked: Integers
-    is_early: NDArray[np.bool_]
+    is_early: Bools
     is_significant: NDArray[np.int8]
     epsilon: float | None
     h: int | None
-    is_unknown: NDArray[np.bool_]
+    is_unknown: Bools
     n_counted: Integers
     n_counted_extreme: Integers
 
@@ -176,7 +175,7 @@ class ClassicalColumn(ColumnGroup):
     detail: CodedColumn[str]
 
     @property
-    def is_requested(self) -> NDArray[np.bool_]:
+    def is_requested(self) -> Bools:
         """Whether the test was requested for each row."""
         return self.detail.find(bool)
 
@@ -257,7 +256,7 @@ class Table(ColumnGroup):
     n_items: Integers
     n_units: Integers
     n_discordant: Integers
-    exact: NDArray[np.bool_]
+    exact: Bools
     n_trials: Integers
     n_extreme: Integers
     p_value: Floats
@@ -339,7 +338,7 @@ class Table(ColumnGroup):
         return Table.from_paths(join_columns(parts, merge_orders(tuple(part) for part in parts)), tables[0].alpha)
 
     @property
-    def is_enumerated(self) -> NDArray[np.bool_]:
+    def is_enumerated(self) -> Bools:
         """Whether all arrangements were counted for each row, so that its p has no Monte Carlo error."""
         return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
 
@@ -354,7 +353,7 @@ class Table(ColumnGroup):
         return trials, extreme
 
     @property
-    def is_settled(self) -> NDArray[np.bool_]:
+    def is_settled(self) -> Bools:
         """Whether an early-stopping rule has ended the counting of each row."""
         settled = np.zeros(len(self), np.bool_)
         for stops in self.stops:
@@ -362,7 +361,7 @@ class Table(ColumnGroup):
         return settled
 
     @property
-    def is_open(self) -> NDArray[np.bool_]:
+    def is_open(self) -> Bools:
         """Whether each row is undecided: its interval of p contains alpha, and more trials could change the verdict."""
         undecided = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
         for stops in self.stops:
@@ -381,12 +380,12 @@ class Table(ColumnGroup):
         return decisions
 
     @property
-    def is_skewed(self) -> NDArray[np.bool_]:
+    def is_skewed(self) -> Bools:
         """Whether the differences between units are skewed, for each row."""
         return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
 
     @property
-    def has_disagreement(self) -> NDArray[np.bool_]:
+    def has_disagreement(self) -> Bools:
         """Whether any check of each row disagrees with its p."""
         disagreement = np.zeros(len(self), np.bool_)
         for checked in self.checks.values():
@@ -521,14 +520,14 @@ class ExactValues:
         """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
         return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
 
-    def where(self, mask: NDArray[np.bool_], other: ExactValues) -> ExactValues:
+    def where(self, mask: Bools, other: ExactValues) -> ExactValues:
         """Return these values where `mask` is true, and the values of `other` elsewhere."""
         codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
         methods = CodedColumn(codes, (*self.by.values, *other.by.values))
         return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
 
     @property
-    def is_p(self) -> NDArray[np.bool_]:
+    def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
         is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
         return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE * self.high) | (self.high == self.low)))

@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.results.columns import CodedColumn, take_column
 from sigdask.text import as_json_line
 
@@ -25,7 +26,7 @@ class Nullable:
     """Values that only some rows have."""
 
     values: Values
-    has_value: NDArray[np.bool_]
+    has_value: Bools
 
     def to_list(self) -> list[Any]:
         """Return the value of each row, None where it has none."""
@@ -77,7 +78,7 @@ class Composite:
             texts += [repeat(piece), format_values(member)]
         return list(map("".join, zip(*texts, repeat(self.pieces[-1]), strict=False)))  # repeats have no end
 
-    def take(self, rows: NDArray[np.int64]) -> Composite:
+    def take(self, rows: Integers) -> Composite:
         """Return the values of some rows."""
         return Composite(tuple(take_values(member, rows) for member in self.members), self.build, self.pieces)
 
@@ -149,11 +150,13 @@ def format_values(values: Values) -> list[str]:
     if isinstance(values, np.ndarray):
         return format_numbers(values)
     if isinstance(values, CodedColumn):
-        return _format_coded(values)
+        used_codes, positions = np.unique(values.codes, return_inverse=True)
+        json_texts = [as_json_line(values.values[code]) for code in used_codes.tolist()]
+        return [json_texts[position] for position in positions.tolist()]
     return format_texts(values) if isinstance(values, list) else values.to_json()
 
 
-def take_values(values: Values, rows: NDArray[np.int64]) -> Values:
+def take_values(values: Values, rows: Integers) -> Values:
     """Return the values of some rows."""
     if isinstance(values, np.ndarray | CodedColumn):
         return take_column(values, rows)
@@ -176,12 +179,12 @@ def build_pairs(low: Values, high: Values) -> Composite:
     return Composite((low, high), lambda *ends: ends, ("[", ",", "]"))
 
 
-def build_optional(values: NDArray[np.float64]) -> Nullable:
+def build_optional(values: Floats) -> Nullable:
     """Return numbers of which NaN stands for none."""
     return Nullable(values, ~np.isnan(values))
 
 
-def build_optional_pairs(low: NDArray[np.float64], high: NDArray[np.float64]) -> Nullable:
+def build_optional_pairs(low: Floats, high: Floats) -> Nullable:
     """Return pairs of numbers, none where the first is NaN."""
     return Nullable(build_pairs(low, high), ~np.isnan(low))
 
@@ -212,10 +215,3 @@ def format_texts(values: Sequence[str | None]) -> list[str]:
         return [as_json_line(value) for value in values]
     texts = array_text[2:-2].split('","')  # within a text, quotes follow a backslash
     return [NULL if value is None else f'"{text}"' for value, text in zip(values, texts, strict=True)]
-
-
-def _format_coded(column: CodedColumn[Any]) -> list[str]:
-    """Return the JSON of each row of a coded column, formatting each distinct value once."""
-    used_codes, positions = np.unique(column.codes, return_inverse=True)
-    json_texts = [as_json_line(column.values[code]) for code in used_codes.tolist()]
-    return [json_texts[position] for position in positions.tolist()]

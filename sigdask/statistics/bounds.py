@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
@@ -69,9 +70,6 @@ def sum_lower_tails(low, total, n):
     return out
 
 
-Integers = NDArray[np.int64]
-
-
 def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the distinct pairs (k, n), sorted by n then k, and the index of each pair among them.
 
@@ -89,20 +87,18 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
     return k[order][is_first], n[order][is_first], inverse
 
 
-Array = NDArray[np.float64]
-
 DEFAULT_CONFIDENCE = 0.99
 
 MAX_TRIALS = 2**48
 
 
-def compute_p_value(n_extreme: ArrayLike, n_trials: ArrayLike, *, exact: ArrayLike) -> Array:
+def compute_p_value(n_extreme: ArrayLike, n_trials: ArrayLike, *, exact: ArrayLike) -> Floats:
     """Return the exact share of exceedances where all arrangements were counted, else the bound (k + 1) / (n + 1)."""
     n = np.asarray(n_trials)
     return np.asarray(np.where(exact, n_extreme / np.maximum(n, 1), compute_bound(n_extreme, n_trials)))
 
 
-def compute_bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Array:
+def compute_bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Floats:
     """Return (exceedances + 1) / (trials + 1), a valid p-value for any number of trials fixed beforehand.
 
     References
@@ -119,7 +115,7 @@ def compute_bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Array:
 
 def clopper_pearson(
     n_extreme: ArrayLike, n_trials: ArrayLike, confidence: float = DEFAULT_CONFIDENCE
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """Return the Clopper-Pearson limits of a probability, from `n_extreme` occurrences in `n_trials` trials.
 
     Examples
@@ -134,11 +130,11 @@ def clopper_pearson(
     return low, high
 
 
-def compute_beta_limits(k: NDArray[Any], n: NDArray[Any], confidence: float) -> tuple[Array, Array]:
+def compute_beta_limits(k: NDArray[Any], n: NDArray[Any], confidence: float) -> tuple[Floats, Floats]:
     """Return the Clopper-Pearson limits as quantiles of beta distributions, for counts that need not be integers."""
     half = (1 - confidence) / 2
-    low = np.where(k > 0, special.betaincinv(np.where(k > 0, k, 1), n - k + 1, half), 0.0)
-    high = np.where(k < n, special.betaincinv(k + 1, np.where(k < n, n - k, 1), 1 - half), 1.0)
+    low = np.where(k > 0, scipy.special.betaincinv(np.where(k > 0, k, 1), n - k + 1, half), 0.0)
+    high = np.where(k < n, scipy.special.betaincinv(k + 1, np.where(k < n, n - k, 1), 1 - half), 1.0)
     return low, high
 
 
@@ -149,7 +145,7 @@ def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAUL
     """
     if p == alpha:
         return None
-    z = float(special.ndtri(0.5 + confidence / 2))
+    z = float(scipy.special.ndtri(0.5 + confidence / 2))
     needed = math.ceil((z / (p - alpha)) ** 2 * max(p * (1 - p), alpha * (1 - alpha)) * 1.1)
     return needed if needed < MAX_TRIALS else None
 
@@ -189,7 +185,7 @@ class Check:
     detail: str
 
 
-def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
+def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Floats:
     """Return Fisher's exact two-sided p-value of the hypothesis that exceedances are equally likely in two runs.
 
     Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
@@ -218,19 +214,21 @@ def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> ND
     return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
 
 
-def log_choose(n: ArrayLike, k: ArrayLike) -> NDArray[np.float64]:
+def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
     """Return the logarithms of binomial coefficients, n choose k."""
     n, k = np.asarray(n), np.asarray(k)
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+    return np.asarray(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))
 
 
-def binomial_pmf(k: ArrayLike, n: int, p: ArrayLike) -> NDArray[np.float64]:
+def binomial_pmf(k: ArrayLike, n: int, p: ArrayLike) -> Floats:
     """Return P(X = k), X ~ Bin(n, p)."""
     k = np.asarray(k)
-    return np.asarray(np.exp(log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(n - k, -np.asarray(p))))
+    return np.asarray(
+        np.exp(log_choose(n, k) + scipy.special.xlogy(k, p) + scipy.special.xlog1py(n - k, -np.asarray(p)))
+    )
 
 
-def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> Floats:
     """Return the two-sided exact binomial p-value of exceedance counts when the true probability is known.
 
     Twice the smaller tail; a z-score fails for tiny p.
@@ -248,19 +246,19 @@ def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np
     """
     count, n, known_p = np.broadcast_arrays(k, n_trials, p)
     inside = np.where(known_p < 1, known_p, 0.5)
-    lower = np.where(count < n, special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
-    upper = np.where(count > 0, special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
+    lower = np.where(count < n, scipy.special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
+    upper = np.where(count > 0, scipy.special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
     fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
     return np.asarray(np.where(known_p < 1, fits, np.where(count == n, 1.0, 0.0)))
 
 
-def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
     """Return the p-value of the fit test when the true probability is known only to lie in [low, high]."""
     share = np.asarray(k) / np.asarray(n_trials)
     return compute_fit_p(k, n_trials, np.clip(share, low, high))
 
 
-def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
+def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> Bools:
     """Return whether the share of exceedances among all arrangements equals a known p-value, up to rounding."""
     share = np.asarray(k) / np.asarray(n_arrangements)
     return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
@@ -315,8 +313,6 @@ def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) ->
     return f"{known_text}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {fit} (binomial)"
 
 
-Floats = NDArray[np.float64]
-
 ENUMERATED_UNITS = 20
 """Units up to which the means of all subsets are taken."""
 
@@ -352,15 +348,17 @@ def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -
     [0.025, 0.975]
     """
     alpha = compute_level(confidence)
-    quantile = special.ndtri(below)
+    quantile = scipy.special.ndtri(below)
     bias = np.where(np.isfinite(quantile), quantile, np.nan)
     shares = []
-    for z in special.ndtri([alpha / 2, 1 - alpha / 2]):
+    for z in scipy.special.ndtri([alpha / 2, 1 - alpha / 2]):
         shifted = bias + z
         denominator = 1 - acceleration * shifted
         shares.append(
             np.where(
-                denominator > 0, special.ndtr(bias + shifted / np.where(denominator > 0, denominator, 1.0)), np.nan
+                denominator > 0,
+                scipy.special.ndtr(bias + shifted / np.where(denominator > 0, denominator, 1.0)),
+                np.nan,
             )
         )
     low, high = shares
@@ -377,7 +375,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Float
     [0.5958, 0.9821]
     """
     k, n = np.asarray(successes, np.float64), np.asarray(n, np.float64)
-    z = float(special.ndtri(1 - compute_level(confidence) / 2))
+    z = float(scipy.special.ndtri(1 - compute_level(confidence) / 2))
     centre = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * np.sqrt(np.maximum(k * (n - k) / n + z * z / 4, 0.0))
     return np.where(k == 0, 0.0, centre - half), np.where(k == n, 1.0, centre + half)
@@ -393,7 +391,7 @@ def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
     return math.floor(alpha / 2 * n_trials if is_exact else alpha * (n_trials + 1))
 
 
-def invert_test(above: NDArray[np.int64], below: NDArray[np.int64], confidence: float) -> tuple[float, float]:
+def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a mean that inverts the exact two-sided randomization test.
 
     A shift D leaves sum(above - D below) over swapped units; swapping a subset of the units is as extreme,

@@ -23,14 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +51,7 @@ class RankedList:
     stop: Integers
 
     @staticmethod
-    def from_scores(scores: Floats, gold: NDArray[np.bool_], tie_order: Integers) -> RankedList:
+    def from_scores(scores: Floats, gold: Bools, tie_order: Integers) -> RankedList:
         """Rank candidates by their scores, larger ones first.
 
         Parameters
@@ -300,7 +298,7 @@ def estimate_dispersion(
         ratio=deviation / predicted if predicted > 0 else math.nan,
         chi2=chi2,
         df=df,
-        p_value=float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan,
+        p_value=float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan,
         factor=max(1.0, chi2 / df) if df > 0 else 1.0,
     )
 
@@ -467,7 +465,7 @@ def build_histogram(true: Integers, accepted: Integers, precision: float, *, kno
     observed = np.bincount(bars, minlength=len(edges) - 1)
     expected = _compute_expected(accepted, precision, edges)
     chi2, df = _compute_chi2(observed, expected, known=known)
-    p_value = float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
+    p_value = float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
     return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
 
 
@@ -564,7 +562,7 @@ def compute_list_limits(true: Integers, sampled: Integers, n: Integers, confiden
 
 def _log_factorials(n_max: int) -> Floats:
     """Return log(k!) for k from 0 to n_max."""
-    return np.asarray(special.gammaln(np.arange(1.0, n_max + 2)))
+    return np.asarray(scipy.special.gammaln(np.arange(1.0, n_max + 2)))
 
 
 @cached_njit()

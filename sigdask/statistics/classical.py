@@ -37,20 +37,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import special
+import scipy
+from numpy.typing import ArrayLike
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics.bounds import find_distinct_pairs
 
-Array = NDArray[np.float64]
-
 
 def compute_correlations(
-    values: Array | Callable[[], Iterable[Array]], pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-) -> Array:
+    values: Floats | Callable[[], Iterable[Floats]], pairs: tuple[Integers, Integers] | None = None
+) -> Floats:
     """Return the Pearson correlation of the item scores of pairs of systems (r12 in Yeh 2000).
 
     Parameters
@@ -115,13 +114,17 @@ ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
 
 
 OTHER_TESTS = (
-    (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", "p is of this test, without --tests"),
-    (r"(paired[-_ ])?bootstrap.*|bca", "--interval bootstrap gives intervals by it"),
-    (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "--adjust names such adjustments"),
-    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "--adjust max-t or tukey judges all systems together"),
-    (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "t is that of matched pairs, two-sample-t of two samples"),
-    (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", "scores are of the same items; wilcoxon is for them"),
-    (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it needs other data than scores of items of two systems"),
+    (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", (
+        "this is the test that sigdask makes; leave out --tests"
+    )),
+    (r"(paired[-_ ])?bootstrap.*|bca", "use --interval bootstrap for bootstrap intervals"),
+    (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "use --adjust for adjustments"),
+    (r"anova|friedman|nemenyi|kruskal.*|cochran.*|omnibus", "use --adjust max-t or tukey to test all systems together"),
+    (r"(paired[-_ ]?)?(t[-_ ]?test|student.*)", "use t for matched pairs, two-sample-t for independent samples"),
+    (r"welch.*|mann[-_ ]?whitney.*|u[-_ ]?test|rank[-_ ]?sum", (
+        "it takes independent samples, but systems are scored on the same items; use wilcoxon"
+    )),
+    (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it does not apply to item scores of two systems"),
 )  # fmt: skip
 """Patterns of names of tests that are asked for elsewhere, or that need other data."""
 
@@ -166,9 +169,6 @@ def sort_tests(names: Iterable[str]) -> tuple[str, ...]:
     """
     distinct = {*names}
     return tuple(name for name in NAMES if name in distinct)
-
-
-Floats = NDArray[np.float64]
 
 
 def two_proportion_z(
@@ -237,15 +237,15 @@ def chi_square(
 def compute_normal_p(z: Floats, alternative: str) -> Floats:
     """Return the p-value of a statistic z that is standard normal under the null hypothesis."""
     if alternative == "two-sided":
-        return np.asarray(2 * special.ndtr(-np.abs(z)))
-    return np.asarray(special.ndtr(-z if alternative == "greater" else z))
+        return np.asarray(2 * scipy.special.ndtr(-np.abs(z)))
+    return np.asarray(scipy.special.ndtr(-z if alternative == "greater" else z))
 
 
 EXACT_UP_TO = 1000
 """Signs up to which the binomial is summed in integers."""
 
 
-def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided") -> NDArray[np.float64]:
+def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided") -> Floats:
     """Return the exact p-value of the sign test; ties are dropped.
 
     Parameters
@@ -271,10 +271,10 @@ def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided"
     return _binomial_cdf(down if alternative == "greater" else up, n)
 
 
-def _binomial_cdf(k: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.float64]:
+def _binomial_cdf(k: Integers, n: Integers) -> Floats:
     """Return P(X <= k), X ~ Bin(n, 1/2): in integers for small n, else by the incomplete beta function."""
     few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
-    chances = np.asarray(special.bdtr(few_k, few_n, 0.5))
+    chances = np.asarray(scipy.special.bdtr(few_k, few_n, 0.5))
     sizes, starts, numbers = np.unique(few_n, return_index=True, return_counts=True)
     for size, start, number in zip(sizes.tolist(), starts, numbers, strict=True):
         if size <= EXACT_UP_TO:
@@ -389,11 +389,9 @@ def compute_t(
 
 def _compute_t_p(t: Floats, freedom: Floats, alternative: str) -> Floats:
     if alternative == "two-sided":
-        return np.asarray(2 * special.stdtr(freedom, -np.abs(t)))
-    return np.asarray(special.stdtr(freedom, -t if alternative == "greater" else t))
+        return np.asarray(2 * scipy.special.stdtr(freedom, -np.abs(t)))
+    return np.asarray(scipy.special.stdtr(freedom, -t if alternative == "greater" else t))
 
-
-Integers = NDArray[np.int64]
 
 WILCOXON_EXACT_UP_TO = 100
 """Differences that are not zero up to which p is exact; of more it is that of a normal distribution."""

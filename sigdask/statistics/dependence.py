@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
+import scipy
 
-Floats = NDArray[np.float64]
+from sigdask.counts.fields import Bools, Floats, Integers
 
 CLEAR_LEVEL = 0.01
 """Level of the F test from which differences are called dependent, shared by all that are tested."""
@@ -71,16 +70,14 @@ class SumsOfSquares:
     """
 
     column: str
-    sizes: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    total: NDArray[np.float64]
-    between: NDArray[np.float64]
+    sizes: Integers
+    sums: Floats
+    scale: Floats
+    total: Floats
+    between: Floats
 
     @staticmethod
-    def from_values(
-        column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]
-    ) -> SumsOfSquares:
+    def from_values(column: str, values: Floats, groups: Integers, n_items: Integers) -> SumsOfSquares:
         """Compute the sums of squares from each unit's values and group.
 
         Parameters
@@ -102,9 +99,7 @@ class SumsOfSquares:
         np.add.at(sums, groups, centred)
         return SumsOfSquares(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
-    def compute_dependence(
-        self, columns: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> tuple[Floats, Floats, Floats]:
+    def compute_dependence(self, columns: Integers, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Return ICC, design effect and p-value of many linear combinations, each of a few columns.
 
         Parameters
@@ -131,9 +126,7 @@ class SumsOfSquares:
         return _analyse_variance(self.sizes, total, np.clip(between, 0.0, total), total > 1e-12 * size)
 
 
-def _analyse_variance(
-    sizes: NDArray[np.int64], total: Floats, between: Floats, varies: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
+def _analyse_variance(sizes: Integers, total: Floats, between: Floats, varies: Bools) -> tuple[Floats, Floats, Floats]:
     """Return ICC, design effect and p-value from the sums of squares of an analysis of variance; NaN if undefined."""
     n, k = int(sizes.sum()), len(sizes)
     if k < 2 or n <= k:
@@ -146,7 +139,7 @@ def _analyse_variance(
     effect = np.maximum(1 + (squares / n - 1) * icc, 0.0)
     inside = mean_within > 0
     ratio = np.where(inside, mean_between, 0.0) / np.where(inside, mean_within, 1.0)
-    p = np.where(inside & np.isfinite(ratio), special.fdtrc(k - 1, n - k, ratio), 0.0)
+    p = np.where(inside & np.isfinite(ratio), scipy.special.fdtrc(k - 1, n - k, ratio), 0.0)
     icc, effect, p = (np.where(varies, x, np.nan) for x in (icc, effect, p))
     return icc, effect, p
 
@@ -159,5 +152,5 @@ def compute_naive_size(design_effect: float, alpha: float = 0.05) -> float:
     >>> round(compute_naive_size(1 + 9 * 0.1), 3)
     0.155
     """
-    z = special.ndtri(1 - alpha / 2) / np.sqrt(max(design_effect, 1e-12))
-    return float(2 * special.ndtr(-z))
+    z = scipy.special.ndtri(1 - alpha / 2) / np.sqrt(max(design_effect, 1e-12))
+    return float(2 * scipy.special.ndtr(-z))

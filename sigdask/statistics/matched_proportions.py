@@ -21,9 +21,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics import bounds
 
 EXACT_UP_TO = 200
@@ -138,27 +139,29 @@ class MatchedProportions:
         if self.is_exact:
             return compute_exact_p(self.wins, self.losses, self.n_items, share, alpha)
         z = float(compute_score(self.wins, self.losses, self.n_items, share)) / math.sqrt(self.design_effect)
-        return float(special.ndtr(-z) if self.n_clusters is None else special.stdtr(self._df, -z))
+        return float(scipy.special.ndtr(-z) if self.n_clusters is None else scipy.special.stdtr(self._df, -z))
 
     def _compute_power(self, share: float, alpha: float) -> float:
         if self.is_exact and share < compute_exact_margin(0, 0, self.n_items, alpha):
             return 0.0  # even one that agrees on all items is not shown
         half = (self.wins + self.losses) / self.n_items / 2
         n = self.n_items / self.design_effect
-        needed = -float(special.ndtri(alpha) if self.n_clusters is None else special.stdtrit(self._df, alpha))
+        needed = -float(
+            scipy.special.ndtri(alpha) if self.n_clusters is None else scipy.special.stdtrit(self._df, alpha)
+        )
         beyond = float(compute_score(half, half, 1.0, share)) * math.sqrt(n) - needed
         if half == 0:
             return float(self.is_exact or beyond >= 0)
-        return float(special.ndtr(beyond * math.sqrt(float(compute_variance(half, half, 1.0, share)) / (2 * half))))
+        return float(
+            scipy.special.ndtr(beyond * math.sqrt(float(compute_variance(half, half, 1.0, share)) / (2 * half)))
+        )
 
     @property
     def _df(self) -> int:
         return max((self.n_clusters or 0) - 1, 1)
 
 
-def estimate_loss_probability(
-    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike
-) -> NDArray[np.float64]:
+def estimate_loss_probability(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> Floats:
     """Return the maximum-likelihood probability of a loss, if a win is less likely than a loss by exactly the margin.
 
     The larger root of 2n q^2 - (wins + losses + margin (2n - wins + losses)) q + losses margin (1 + margin).
@@ -173,13 +176,13 @@ def estimate_loss_probability(
     return np.clip((b + root) / (4 * n), np.maximum(margin, 0.0), (1 + margin) / 2)
 
 
-def compute_variance(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
+def compute_variance(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> Floats:
     """Return the variance of wins - losses if the system is worse by exactly the margin."""
     margin = np.asarray(margin, np.float64)
     return np.asarray(np.asarray(n) * (2 * estimate_loss_probability(wins, losses, n, margin) - margin * (1 + margin)))
 
 
-def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
+def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> Floats:
     """Return the score statistic for a system worse by the margin; large values mean that it is better than that.
 
     Examples
@@ -207,10 +210,10 @@ def compute_score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
     return float(compute_score_margins(wins, losses, n, alpha))
 
 
-def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> NDArray[np.float64]:
+def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> Floats:
     """Return, for many comparisons at once, the smallest margin for which the score test shows non-inferiority."""
     wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (wins, losses, n)))
-    low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(special.ndtri(alpha))
+    low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(scipy.special.ndtri(alpha))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         is_shown = compute_score(wins, losses, n, middle) >= level
@@ -220,7 +223,7 @@ def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alph
 
 def compute_score_interval(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the ends of Tango's score interval for the difference of two matched proportions.
 
     They are where the score tests of `compute_score_margin`, one in each direction, cease to reject.
@@ -238,7 +241,7 @@ def compute_score_interval(
 
 def compute_conditional_interval(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float, alternative: str = "two-sided"
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the exact interval of the difference of matched proportions, given the number of differing items.
 
     Clopper-Pearson limits of the share of wins among the m items that differ, mapped by (2 share - 1) m / n. It
@@ -284,7 +287,7 @@ def compute_exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
     return _find_crossing(lambda margin: _find_largest_tail(min_wins, n, margin), alpha, halvings=HALVINGS // 2)
 
 
-def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.int64]:
+def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> Integers:
     """Return, for 0 to n losses, the fewest wins that are as good as the observed result; n + 1 where none are."""
     margin = compute_score_margin(wins, losses, n, alpha)
     counts = np.arange(n + 1)
@@ -294,7 +297,7 @@ def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.i
     return np.where(is_as_good.any(axis=1), is_as_good.argmax(axis=1), n + 1)
 
 
-def _find_largest_tail(min_wins: NDArray[np.int64], n: int, margin: float) -> float:
+def _find_largest_tail(min_wins: Integers, n: int, margin: float) -> float:
     """Return the largest probability of `min_wins` or more wins, if losses are likelier than wins by the margin."""
     low, high = max(margin, 0.0), (1 + margin) / 2
     losses = np.flatnonzero(min_wins + np.arange(n + 1) <= n)
@@ -308,13 +311,11 @@ def _find_largest_tail(min_wins: NDArray[np.int64], n: int, margin: float) -> fl
     return min(best, 1.0)
 
 
-def _compute_tails(
-    q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float
-) -> NDArray[np.float64]:
+def _compute_tails(q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float) -> Floats:
     """Return, for each probability q of a loss, the probability of `min_wins` or more wins; shape (len(q),)."""
     q = q[:, None]
     won = np.clip((q - margin) / np.maximum(1 - q, 1e-300), 0.0, 1.0)
-    enough = np.where(min_wins > 0, special.betainc(np.maximum(min_wins, 1), n - losses - min_wins + 1, won), 1.0)
+    enough = np.where(min_wins > 0, scipy.special.betainc(np.maximum(min_wins, 1), n - losses - min_wins + 1, won), 1.0)
     return np.asarray((bounds.binomial_pmf(losses, n, q) * enough).sum(axis=1))
 
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
+
 Numbers = NDArray[np.object_]
 """Whole numbers of any size."""
 
@@ -109,7 +111,7 @@ def estimate_steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]
     return total
 
 
-def compute_shares(margins: LabelMargins, label: int) -> NDArray[np.float64]:
+def compute_shares(margins: LabelMargins, label: int) -> Floats:
     """Return, for each number of agreements in one label, the share of arrangements that have it.
 
     The number of items can be large. Each share has a relative error of some 1e-16 for each term between it and

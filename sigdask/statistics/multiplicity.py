@@ -19,16 +19,15 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
+import scipy
 
-Array = NDArray[np.float64]
+from sigdask.counts.fields import Floats, Integers
 
 MAX_TRIALS_NEEDED = 2.0**63
 """Trials that are named as needed, where more would be."""
 
 
-def holm(p: Sequence[float] | Array) -> Array:
+def holm(p: Sequence[float] | Floats) -> Floats:
     """Return p-values adjusted by Holm's step-down method, valid under any dependence.
 
     References
@@ -46,7 +45,7 @@ def holm(p: Sequence[float] | Array) -> Array:
     return _restore_order(order, np.maximum.accumulate(values[order] * n_left))
 
 
-def hochberg(p: Sequence[float] | Array) -> Array:
+def hochberg(p: Sequence[float] | Floats) -> Floats:
     """Return p-values adjusted by Hochberg's step-up method, valid under independence and positive dependence.
 
     References
@@ -59,7 +58,7 @@ def hochberg(p: Sequence[float] | Array) -> Array:
     return _restore_order(order, np.minimum.accumulate(values[order] * n_left))
 
 
-def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array:
+def benjamini_hochberg(p: Sequence[float] | Floats, factor: float = 1.0) -> Floats:
     """Return p-values adjusted by the step-up method of Benjamini & Hochberg 1995, times `factor`.
 
     They control the false discovery rate under independence and positive dependence.
@@ -70,7 +69,7 @@ def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array
     return _restore_order(order, np.minimum.accumulate(values[order] * (factor * len(values) / rank)))
 
 
-def benjamini_yekutieli(p: Sequence[float] | Array) -> Array:
+def benjamini_yekutieli(p: Sequence[float] | Floats) -> Floats:
     """Return p-values adjusted by the step-up method of Benjamini & Yekutieli 2001, valid under any dependence."""
     return benjamini_hochberg(p, float((1.0 / np.arange(1, len(p) + 1)).sum()))
 
@@ -79,7 +78,7 @@ P_VALUE_ADJUSTMENTS = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochb
 """Adjustments that need p-values alone."""
 
 
-def enforce_step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
+def enforce_step_down(p: Floats, ascending: Integers) -> Floats:
     """Return step-down max-T p-values, raised where a less extreme hypothesis would have a smaller one.
 
     Parameters
@@ -93,7 +92,7 @@ def enforce_step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
     return _restore_order(order, np.maximum.accumulate(p[order]))
 
 
-def count_replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int64], Array]:
+def count_replicated(p: Sequence[float] | Floats, alpha: float) -> tuple[Integers, Floats]:
     """Return in how many test sets at least, at confidence 1 - alpha, the difference is real, and the p-value of that.
 
     Partial conjunctions: "at least u of the n differences are real" has the p-value
@@ -154,7 +153,7 @@ def compute_trials_needed(times: float, alpha: float) -> int:
     return int(np.ceil(min(times / alpha, MAX_TRIALS_NEEDED) - 1e-9)) - 1
 
 
-def _restore_order(order: NDArray[np.int64], values: Array) -> Array:
+def _restore_order(order: Integers, values: Floats) -> Floats:
     out = np.empty_like(values)
     out[order] = np.minimum(values, 1.0)
     return out
@@ -168,8 +167,6 @@ FIRST_SHARE = 0.5
 EXPONENT = 1.6
 """The weights fall with this power of the number of tests."""
 
-ZETA = float(special.zeta(EXPONENT))
-
 
 def compute_weight(j: int) -> float:
     """Return the weight of the j-th test after an alarm, j^-1.6 / zeta(1.6); all weights sum to one.
@@ -179,7 +176,7 @@ def compute_weight(j: int) -> float:
     >>> round(compute_weight(1), 4), round(compute_weight(2), 4)
     (0.4375, 0.1443)
     """
-    return math.pow(j, -EXPONENT) / ZETA
+    return math.pow(j, -EXPONENT) / float(scipy.special.zeta(EXPONENT))
 
 
 def compute_levels(

@@ -29,9 +29,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
+import scipy
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.bounds import binomial_pmf
 
 Z_95 = 1.959963984540054
@@ -161,8 +161,8 @@ class PowerCrossing:
 
     def _extrapolate(self, measured: MeasuredPower, power: float) -> float:
         """Return the position where power reaches the target, extrapolated from the power at a measured position."""
-        grown = float(special.ndtri(min(max(power, MIN_POWER), 1 - MIN_POWER))) + self.bar
-        factor = (float(special.ndtri(self.target)) + self.bar) / max(grown, 0.1)
+        grown = float(scipy.special.ndtri(min(max(power, MIN_POWER), 1 - MIN_POWER))) + self.bar
+        factor = (float(scipy.special.ndtri(self.target)) + self.bar) / max(grown, 0.1)
         return self._clip(measured.position * (factor**2 if self.is_integer else factor), rounded=False)
 
     def _choose_next(self, measured: MeasuredPower) -> float:
@@ -194,8 +194,6 @@ MIN_POWER = 1e-4
 """Powers nearer to 0 and 1 tell no slope."""
 
 
-Integers = NDArray[np.int64]
-
 REACH = 9.0
 """Standard deviations beyond which a number of discordant units does not matter."""
 
@@ -218,7 +216,7 @@ def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
     array([ 6,  6, 24])
     """
     level = alpha / sides
-    wins = np.ceil(n / 2 - special.ndtri(level) * np.sqrt(n) / 2).astype(np.int64).clip(0, n + 1)
+    wins = np.ceil(n / 2 - scipy.special.ndtri(level) * np.sqrt(n) / 2).astype(np.int64).clip(0, n + 1)
     for _ in range(int(n.max(initial=0)) + 2):
         too_few = (wins <= n) & (_binomial_tail(wins, n, 0.5) > level)
         if not too_few.any():
@@ -263,14 +261,12 @@ def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, s
     return float(binomial_pmf(n, n_units, differing) @ rejection)
 
 
-def _binomial_tail(k: Integers, n: Integers, p: float) -> NDArray[np.float64]:
+def _binomial_tail(k: Integers, n: Integers, p: float) -> Floats:
     """Return P(X >= k), X ~ Bin(n, p); 1 where k <= 0, 0 where k > n."""
     inside = (k > 0) & (k <= n)
-    tail = special.betainc(np.where(inside, k, 1), np.where(inside, n - k + 1, 1), p)
+    tail = scipy.special.betainc(np.where(inside, k, 1), np.where(inside, n - k + 1, 1), p)
     return np.asarray(np.where(inside, tail, k <= 0))
 
-
-Array = NDArray[np.float64]
 
 FIRST, LAST = -6, 40
 """Powers of two that strengths are tried at, in standard deviations of the influences."""
@@ -282,7 +278,7 @@ ROUNDING = 1e-11
 """Share of a difference by which rounding may miss it, as where all units differ by it."""
 
 
-def compute_weights(influences: Array, strength: float) -> Array:
+def compute_weights(influences: Floats, strength: float) -> Floats:
     """Return the probabilities of the units under a tilt of this strength, shape (n_units,).
 
     Examples
@@ -295,7 +291,7 @@ def compute_weights(influences: Array, strength: float) -> Array:
     return np.asarray(grown / grown.sum())
 
 
-def find_extreme_difference(influences: Array, difference: Callable[[Array], float], side: int) -> float:
+def find_extreme_difference(influences: Floats, difference: Callable[[Floats], float], side: int) -> float:
     """Return the largest or smallest difference of scores that tilting can produce.
 
     Parameters
@@ -312,7 +308,7 @@ def find_extreme_difference(influences: Array, difference: Callable[[Array], flo
     )
 
 
-def find_strength(influences: Array, difference: Callable[[Array], float], target: float) -> float | None:
+def find_strength(influences: Floats, difference: Callable[[Floats], float], target: float) -> float | None:
     """Return the strength of the tilt that gives the target difference; None if no tilt does.
 
     Parameters
@@ -350,7 +346,7 @@ def find_strength(influences: Array, difference: Callable[[Array], float], targe
     return None
 
 
-def _list_strengths(influences: Array, side: int) -> list[float]:
+def _list_strengths(influences: Floats, side: int) -> list[float]:
     """Return tilt strengths of one sign, growing until all weight is on the units of largest influence."""
     spread = float(influences.std())
     if spread == 0:
@@ -364,6 +360,6 @@ def _list_strengths(influences: Array, side: int) -> list[float]:
     return strengths
 
 
-def compute_n_effective(probabilities: Array) -> float:
+def compute_n_effective(probabilities: Floats) -> float:
     """Return the number of equally likely units that gives the same precision (Kish 1965): 1 / sum of squares."""
     return float(1 / (probabilities**2).sum())

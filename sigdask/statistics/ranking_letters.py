@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
 
 MOST_GROUPS = 1000
@@ -39,11 +39,7 @@ class RankedSystem:
 
 
 def rank_systems(
-    systems: Sequence[str],
-    scores: NDArray[np.float64],
-    different_pairs: NDArray[np.int64],
-    *,
-    higher_is_better: bool = True,
+    systems: Sequence[str], scores: Floats, different_pairs: Integers, *, higher_is_better: bool = True
 ) -> list[RankedSystem]:
     """Rank systems by score, and give a common letter to systems that are not significantly different.
 
@@ -74,7 +70,31 @@ def rank_systems(
     return ranked
 
 
-def find_best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> NDArray[np.bool_]:
+def number_clusters(is_beaten: Bools) -> list[int]:
+    """Return the number of each system's cluster, as WMT's metrics tasks rank metrics.
+
+    Systems stand best first. A cluster begins with the first system that one of the cluster before beats.
+
+    Parameters
+    ----------
+    is_beaten : bool array, shape (n_systems, n_systems)
+        Whether the system of a row is significantly better than that of a column.
+
+    Examples
+    --------
+    >>> number_clusters(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool))
+    [1, 1, 2]
+    """
+    numbers: list[int] = []
+    start = 0
+    for k in range(len(is_beaten)):
+        if is_beaten[start:k, k].any():
+            start = k
+        numbers.append(1 if not k else numbers[-1] + (start == k))
+    return numbers
+
+
+def find_best(scores: Floats, *, higher_is_better: bool = True) -> Bools:
     """Return a mask of the best scores, ties within rounding included.
 
     Examples
@@ -88,9 +108,7 @@ def find_best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> 
     return np.isclose(scores, best_score, rtol=2 * TIE, atol=0.0)
 
 
-def find_letter_groups(
-    n_systems: int, different_pairs: NDArray[np.int64] | Sequence[tuple[int, int]]
-) -> list[list[int]]:
+def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return the maximal groups of systems of which no two are significantly different.
 
     These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
@@ -115,7 +133,7 @@ def find_letter_groups(
     return sorted(members)
 
 
-def _find_neighbours(n_systems: int, different_pairs: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[int]:
+def _find_neighbours(n_systems: int, different_pairs: Integers | Sequence[tuple[int, int]]) -> list[int]:
     """Return for each system a bit mask of the systems that it does not significantly differ from."""
     pairs = np.array(different_pairs, np.int64).reshape(-1, 2)
     near = ~np.eye(n_systems, dtype=np.bool_)
@@ -150,7 +168,7 @@ def format_letter(number: int) -> str:
     return format_letter(high) + ascii_letters[low]
 
 
-def discriminative_power(p: Sequence[float] | NDArray[np.float64], alpha: float) -> float:
+def discriminative_power(p: Sequence[float] | Floats, alpha: float) -> float:
     """Return the share of pairs of systems whose p-value is at most alpha.
 
     References
@@ -165,7 +183,7 @@ def discriminative_power(p: Sequence[float] | NDArray[np.float64], alpha: float)
     return float(np.mean(np.asarray(p) <= alpha)) if len(p) else 0.0
 
 
-def achieved_significance(p: Sequence[float] | NDArray[np.float64]) -> list[float]:
+def achieved_significance(p: Sequence[float] | Floats) -> list[float]:
     """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006, figure 1)."""
     ascending: list[float] = np.sort(np.asarray(p, np.float64)).tolist()
     return ascending[::-1]

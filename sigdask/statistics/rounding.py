@@ -6,7 +6,8 @@ import math
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sigdask.counts.fields import Floats
 
 UP, DOWN = "up", "down"
 
@@ -78,7 +79,7 @@ def format_p_equals(p: float, level: float | None = None, *, digits: int = 3) ->
     return "p < 1e-300" if p == 0 else f"p = {format_p(p, level, digits=digits)}"
 
 
-def round_up(p: NDArray[np.float64], digits: int = 3) -> NDArray[np.float64]:
+def round_up(p: Floats, digits: int = 3) -> Floats:
     """Return p-values rounded up to the numbers that `format_p` prints, so that each text is formatted only once.
 
     Values below 1e-16 and what is no number stay.

@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from sigdask.statistics.bounds import MAX_TRIALS
 
 Recount = Callable[[int, int, Integers], ArrayLike]
 """(first trial, number of trials, comparisons) -> exceedances of each, shape (n_parts, n): each trial for itself where
@@ -50,7 +49,7 @@ class BesagClifford:
 
     h: int = 10
 
-    def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_reached(self, n_extreme: Integers, n_trials: Integers) -> Bools:
         """Return whether h exceedances have come, so that the rule stops at or before `n_trials`; arrays broadcast."""
         return np.broadcast_to(n_extreme >= self.h, np.broadcast_shapes(n_extreme.shape, n_trials.shape))
 
@@ -70,7 +69,7 @@ class ConfidenceSequence:
     alpha: float = 0.05
     epsilon: float = 1e-3
 
-    def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_reached(self, n_extreme: Integers, n_trials: Integers) -> Bools:
         """Return whether the confidence sequence excludes alpha, so that the rule stops.
 
         It does where (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon.
@@ -79,6 +78,9 @@ class ConfidenceSequence:
 
 
 Stopping = BesagClifford | ConfidenceSequence
+
+INTERVAL_RISK = 0.01
+"""Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
 RULES = ("besag-clifford", "confidence-sequence", "confidence")
 """What rules are called; the last is short for the one before."""
@@ -112,64 +114,50 @@ def parse_rule(text: str, alpha: float) -> Stopping:
     try:
         if not colon:
             return BesagClifford() if expected_key == "h" else ConfidenceSequence(alpha)
-        if key == expected_key == "h" and int(value) >= 1:
+        if key == expected_key == "h" and 1 <= int(value) <= MAX_TRIALS:
             return BesagClifford(int(value))
         if key == expected_key == "epsilon" and 0 < float(value) < 1:
             return ConfidenceSequence(alpha, float(value))
     except ValueError:
         pass
-    limits = "a number, 1 or more" if expected_key == "h" else "a number between 0 and 1"
+    limits = "a whole number from 1 to 2**48" if expected_key == "h" else "a number between 0 and 1"
     raise InputError(f"stop = {text!r}: expected {name}:{expected_key}=NUMBER, {limits}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SequentialP:
-    """Results of Besag and Clifford's rule for many comparisons: arrays of shape (...).
+class StoppingDecisions:
+    """Decisions of a stopping rule on many comparisons: arrays of shape (...).
 
     Attributes
     ----------
     is_final : bool
-        Whether it says anything: the h-th exceedance has come, or all trials are counted.
+        Whether it says anything: the rule has stopped, or all trials are counted.
     n_trials, n_extreme : int64
-        Trials up to the h-th exceedance, the last counted; or all, where it did not come.
+        Trials up to the h-th exceedance, or to the end of the block that decided; all, where the rule did not stop.
     p_value : float64
-        h / l, or (k + 1) / (n + 1) where all trials were counted.
+        h / l, or (k + 1) / (n + 1) where all trials were counted; NaN where the rule gives a decision alone.
+    p_low, p_high : float64
+        Interval of p; NaN where all trials were counted, and the interval is that of any sample.
     is_early : bool
-        Whether the h-th exceedance came.
+        Whether it stopped before the trials asked for.
+    is_significant : int8
+        1, 0, or -1 where it is undecided or the rule gives a p.
+    is_unknown : bool
+        Whether the trial to stop at is not looked for yet.
     """
 
-    is_final: NDArray[np.bool_]
+    is_final: Bools
     n_trials: Integers
     n_extreme: Integers
     p_value: Floats
-    is_early: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SequentialDecision:
-    """Results of the confidence-sequence rule for many comparisons, without p-values: arrays of shape (...).
-
-    Attributes
-    ----------
-    is_final : bool
-        Whether it has decided, or all trials are counted.
-    n_trials, n_extreme : int64
-        Trials up to the end of the block that decided, and exceedances among them.
-    is_significant : int8
-        1 where p <= alpha, 0 where not; -1 where all trials left it undecided.
-    p_low, p_high : float64
-        Hold the p of endless trials between them with probability 1 - epsilon, whenever one stops.
-    """
-
-    is_final: NDArray[np.bool_]
-    n_trials: Integers
-    n_extreme: Integers
-    is_significant: NDArray[np.int8]
     p_low: Floats
     p_high: Floats
+    is_early: Bools
+    is_significant: NDArray[np.int8]
+    is_unknown: Bools
 
 
-def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
+def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> Integers:
     """Return, for each comparison, the number of the first block of trials in which, or at whose end, the rule stops.
 
     Parameters
@@ -208,7 +196,7 @@ def _broadcast_blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Intege
 
 def compute_sequential_p(
     rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, position: ArrayLike, *, limit: ArrayLike
-) -> SequentialP:
+) -> StoppingDecisions:
     """Return the p-values of many comparisons by Besag and Clifford's rule.
 
     Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
@@ -233,7 +221,12 @@ def compute_sequential_p(
     n, k = trials.sum(axis=0), extreme.sum(axis=0)
     last_trial = np.where(early, np.where(position == NOT_YET, blocks.first + blocks.ordinals, position), n)
     p = np.where(early, rule.h / np.maximum(last_trial, 1), (k + 1) / (n + 1))
-    return SequentialP(early | (n >= limit), last_trial, np.where(early, rule.h, k), p, early)
+    n_extreme = np.where(early, rule.h, k)
+    low, high = compute_sequence_interval(n_extreme, np.maximum(last_trial, 1), INTERVAL_RISK)
+    return StoppingDecisions(
+        early | (n >= limit), last_trial, n_extreme, p, np.where(early, low, np.nan), np.where(early, high, np.nan),
+        early, np.full(np.shape(early), -1, np.int8), early & (position == NOT_YET),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,7 +236,7 @@ class HiddenBlocks:
     Arrays of shape (...); `has_come` says where there is such a block at all.
     """
 
-    has_come: NDArray[np.bool_]
+    has_come: Bools
     first: Integers
     n_trials: Integers
     ordinals: Integers
@@ -307,13 +300,14 @@ def locate_exceedances(
                 break
         else:
             raise InputError(
-                f"trials {first} to {first + n_trials - 1} were counted again and gave other counts; the data changed"
+                f"trials {first} to {first + n_trials - 1} were counted again with different counts, so the "
+                "data have changed"
             )
 
 
 def decide(
     rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike
-) -> SequentialDecision:
+) -> StoppingDecisions:
     """Return the decisions of a confidence sequence on many comparisons.
 
     Parameters
@@ -331,7 +325,11 @@ def decide(
     inside = ~decided | (np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) <= block)
     k, n = (extreme * inside).sum(axis=0), (trials * inside).sum(axis=0)
     significant = np.where(decided, k < rule.alpha * n, -1).astype(np.int8)
-    return SequentialDecision(decided | (n >= limit), n, k, significant, *compute_sequence_interval(k, n, rule.epsilon))
+    low, high = compute_sequence_interval(k, n, rule.epsilon)
+    is_final = (decided | (n >= limit)) & (n > 0)
+    return StoppingDecisions(
+        is_final, n, k, np.full(np.shape(n), np.nan), low, high, n < limit, significant, np.zeros_like(is_final)
+    )
 
 
 def compute_settled_after(
@@ -365,11 +363,11 @@ def compute_settled_after(
     return np.where(k < m, below, m * (n + 1) / (k + 1))
 
 
-def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArray[np.float64]:
+def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> Floats:
     """Return the logarithm of n + 1 times the binomial probability of k exceedances in n trials, elementwise."""
     k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
-    choose = -special.betaln(k + 1, n - k + 1)  # (n + 1) C(n, k) = 1 / B(k + 1, n - k + 1)
-    return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
+    choose = -scipy.special.betaln(k + 1, n - k + 1)  # (n + 1) C(n, k) = 1 / B(k + 1, n - k + 1)
+    return np.asarray(choose + scipy.special.xlogy(k, p) + scipy.special.xlog1py(n - k, -p))
 
 
 def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
@@ -395,11 +393,13 @@ def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon
     True
     """
     k, n = np.broadcast_arrays(np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64))
-    surplus = -special.betaln(k + 1, n - k + 1) - math.log(epsilon)
+    surplus = -scipy.special.betaln(k + 1, n - k + 1) - math.log(epsilon)
     low, high = np.zeros(k.shape), np.ones(k.shape)
     has_low, has_high = k > 0, k < n
-    low[has_low] = special.expit(_find_end(k[has_low], n[has_low], surplus[has_low], -surplus[has_low] / k[has_low]))
-    high[has_high] = special.expit(
+    low[has_low] = scipy.special.expit(
+        _find_end(k[has_low], n[has_low], surplus[has_low], -surplus[has_low] / k[has_low])
+    )
+    high[has_high] = scipy.special.expit(
         _find_end(k[has_high], n[has_high], surplus[has_high], surplus[has_high] / (n - k)[has_high])
     )
     return low, high
@@ -414,8 +414,8 @@ def _find_end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
     """
     logit, near = start, np.zeros(len(start), np.bool_)  # each ends on its own, whatever stands beside it
     for _ in range(MAX_STEPS):
-        above = k * special.log_expit(logit) + (n - k) * special.log_expit(-logit) + surplus
-        step = above / (k * special.expit(-logit) - (n - k) * special.expit(logit))
+        above = k * scipy.special.log_expit(logit) + (n - k) * scipy.special.log_expit(-logit) + surplus
+        step = above / (k * scipy.special.expit(-logit) - (n - k) * scipy.special.expit(logit))
         logit = np.where(near, logit, logit - step)
         near |= np.abs(step) <= 1e-10 * np.maximum(np.abs(logit), 1)  # what is left is of the order of its square
         if near.all():

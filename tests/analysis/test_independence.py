@@ -153,7 +153,7 @@ def test_scores_are_those_of_scikit_learn():
 
 def test_labellings_without_a_common_label_say_nothing():
     result = sigdask.independence(["a", "b"], ["c", "d"])
-    assert (result.p_value, result.warnings) == (1.0, ("every arrangement scores the same: p says nothing",))
+    assert (result.p_value, result.warnings) == (1.0, ("every arrangement has the same score, so p has no meaning",))
 
 
 def test_every_p_of_the_exact_test_is_valid():
@@ -285,7 +285,7 @@ def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
     panel = PermutedPanel(
         labellings.key, labellings.starts, labellings.reference, labellings.predicted, ((score.agreeing,),)
     )
-    with pytest.raises(InputError, match="workers on other machines are sent the names of metrics, not code"):
+    with pytest.raises(InputError, match="workers on other machines import metrics by name"):
         _pack_panel(panel, code=False)
 
 

@@ -9,7 +9,8 @@ from command import call_sigdask
 from conftest import ROOT
 
 import sigdask
-from sigdask.analysis.power import PowerQuestion, PowerSettings, check_question
+from sigdask.analysis.power import build_question
+from sigdask.options import PowerOptions, fill_options
 from sigdask.statistics.power import compute_sign_power
 
 RNG = np.random.default_rng(11)
@@ -110,7 +111,7 @@ def test_the_command_says_the_answer_first_and_keeps_it_in_json(table):
 def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
     result = call_sigdask("power", table.name, "--difference", "0.04", "--samples", "300", cwd=table.parent)
     assert result.returncode == 0
-    assert "old and same: alike on every unit" in result.stdout
+    assert "old and same: the systems are equal on every unit" in result.stdout
 
 
 def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
@@ -135,14 +136,14 @@ def test_workers_of_a_cluster_find_the_same_power():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--difference", "0"], "difference = 0: no test finds what is not there"),
-        (["--difference", "-0.1", "--alternative", "greater"], "give its size"),
-        (["--difference", "0.9", "--pair", "old", "new"], "out of reach: the observed units reach"),
-        (["--difference", "0.1", "--pair", "old", "same"], "alike on every unit"),
+        (["--difference", "0"], "difference = 0: must be above 0"),
+        (["--difference", "-0.1", "--alternative", "greater"], "must be positive"),
+        (["--difference", "0.9", "--pair", "old", "new"], "impossible with units like these: they allow"),
+        (["--difference", "0.1", "--pair", "old", "same"], "the systems are equal on every unit"),
         (["--units", "1"], "units = 1: must be at least 2"),
         (["--units", "100", "--power", "0.04"], "power = 0.04: must lie between alpha (0.05) and 1"),
         (["--units", "100", "--power", "1"], "must lie between"),
-        (["--units", "100", "--difference", "0.1"], "give one of them"),
+        (["--units", "100", "--difference", "0.1"], "give only one of them"),
         (["--samples", "3", "--units", "100"], "samples = 3: must be at least 100"),
         (["--difference", "nan"], "must be a number"),
         (["--alpha", "1e-9", "--units", "50"], "too many swaps"),
@@ -180,7 +181,7 @@ def test_very_many_units_are_told_by_the_normal_approximation():
 
 
 def test_a_two_sided_difference_is_a_size():
-    assert check_question(PowerQuestion(0.8, -0.1), PowerSettings()).difference == 0.1
+    assert build_question(fill_options(PowerOptions, {"difference": -0.1})).difference == 0.1
 
 
 @pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")

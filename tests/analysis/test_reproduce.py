@@ -63,7 +63,7 @@ def test_what_is_recorded_is_found_again(folder, way):
     for file in ("r.json", "r.csv"):
         result = call_sigdask("reproduce", file, way[0], "-q", cwd=folder)
         assert (result.returncode, result.stderr) == (0, "")
-        assert result.stdout.startswith("reproduced: every count and p is the same")
+        assert result.stdout.startswith("reproduced: every count and p-value")
 
 
 def test_subsets_and_units_are_found_again(folder):
@@ -86,7 +86,7 @@ def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
         assert result.returncode == 0, result.stdout
         assert "data and settings are those of the signature" in result.stdout
         assert f"{row['a']} and {row['b']}: " in result.stdout
-        assert "note: its adjusted p is of a whole family" in result.stdout
+        assert "note: its adjusted p needs the whole family" in result.stdout
     header, *rows = (folder / "scores.csv").read_text().splitlines()
     swapped = [",".join(reversed(line.split(","))) for line in (header, *rows)]
     (folder / "swapped.csv").write_text("\n".join(swapped) + "\n")
@@ -104,8 +104,8 @@ def format_p(result):
 def test_a_p_that_was_rounded_up_is_the_one_that_was_printed(folder):
     [row] = record_results(folder, "yeh.tsv", "-m", "f1")["results"]  # 0.02955137150557705, Yeh's exact one
     status = {p: call_sigdask("reproduce", row["test_signature"], "yeh.tsv", "--expect", p, "-q", cwd=folder).returncode
-              for p in ("0.0296", "0.03", "0.029551", "0.0295", "0.05")}  # fmt: skip
-    assert status == {"0.0296": 0, "0.03": 0, "0.029551": 0, "0.0295": 1, "0.05": 1}
+              for p in ("0.0296", "0.03", "0.029551", "0.0295", "0.05", "1e-99", "nan", "1e-9999")}  # fmt: skip
+    assert status == {"0.0296": 0, "0.03": 0, "0.029551": 0, "0.0295": 1, "0.05": 1, "1e-99": 1, "nan": 2, "1e-9999": 2}
 
 
 def test_other_data_are_named_before_anything_is_counted(folder):
@@ -115,16 +115,16 @@ def test_other_data_are_named_before_anything_is_counted(folder):
     result = call_sigdask("reproduce", "r.json", "other.tsv", "-q", cwd=folder)
     assert result.returncode == 1
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("other data: precision of I and II: II (B) is not what it was: its data are ")
+    assert lines[0].startswith("other data: precision of I and II: II (B) has changed: the digest of its data is ")
     assert lines[-1] == "not reproduced: 2 of 3 results"  # recall is of what is right alone
     signature = json.loads((folder / "r.json").read_text())["results"][2]["test_signature"]
     (folder / "both.tsv").write_text(text.replace("r120\t0", "r120\t1"))  # one more that is right
     output = call_sigdask("reproduce", signature, "both.tsv", "-q", cwd=folder).stdout
-    assert "as both are others, so may be what is right" in output
+    assert "since both differ, the gold standard" in output
     (folder / "less.tsv").write_text("".join(text.splitlines(keepends=True)[:-1]))
     result = call_sigdask("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
     assert result.returncode == 1
-    assert "the ids of the items are others than those of the signature (159 instead of 160)" in result.stdout
+    assert "the ids of the items differ from those of the signature (159 instead of 160)" in result.stdout
 
 
 def test_counts_that_are_not_those_are_told_with_both_values(folder):
@@ -174,7 +174,7 @@ def test_a_file_of_an_earlier_version_lacks_fields_and_has_other_sentences(folde
     result = call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
     assert result.returncode == 0, result.stdout
     assert "not compared (not in the file): interval.percentile, p_adjusted_by, rankings" in result.stdout
-    assert "not compared (sentences of another version of sigdask): checks.detail, notes, warnings" in result.stdout
+    assert "not compared (text by another version of sigdask): checks.detail, notes, warnings" in result.stdout
     for row in document["results"]:
         del row["n_extreme"]
     (folder / "r.json").write_text(json.dumps(document))
@@ -192,13 +192,32 @@ def test_cells_of_csv_are_compared(folder):
         assert (result.returncode, f" {column}: 'x', now " in result.stdout) == (1, True)
 
 
+def test_a_family_of_exact_p_whose_trials_csv_does_not_say_is_not_refused(folder):
+    [first, *_] = record_results(folder, "scores.csv", "--trials", "700", "--method", "exact", "--adjust", "max-t")[
+        "results"
+    ]
+    assert first["method"] == "exact"
+    assert first["p_adjusted"] * 701 == pytest.approx(round(first["p_adjusted"] * 701))  # of 700 trials
+    result = call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder)
+    assert result.returncode == 0, result.stdout
+    assert "not compared (CSV does not say the number of trials of the family): p_adjusted" in result.stdout
+    assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 0
+    document = json.loads((folder / "r.json").read_text())
+    document["results"][0]["p_adjusted"] += 1 / 701
+    (folder / "r.json").write_text(json.dumps(document))
+    assert call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder).returncode == 1
+    text = (folder / "r.csv").read_text()
+    (folder / "r.csv").write_text(text.replace(f",{first['p_value']!r},", ",0.5,"))
+    assert call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder).returncode == 1
+
+
 def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
     recorded_json = record_results(folder, "scores.csv", "--trials", "1000", "--method", "randomization")
     recorded_json["results"] = recorded_json["results"][:2]
     (folder / "r.json").write_text(json.dumps(recorded_json))
     result = call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
     assert result.returncode == 1
-    assert "p_adjusted: its family of 6 comparisons is not the one that is found here (2)" in result.stdout
+    assert "p_adjusted: its family of 6 comparisons differs from the one here (2)" in result.stdout
 
 
 def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
@@ -224,7 +243,7 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{", "line 1: is no JSON"),
+        ("{", "line 1: not JSON"),
         ("{}", 'with "results"'),
         ('{"results": []}', "holds no results"),
         ('{"results": [{"a": "x"}]}', "result 1: has no test_signature"),
@@ -233,7 +252,9 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
         (None, "no such file"),
         ('{"a":' * 100_000, "nested more than 50 deep"),
         ('{"results": [' + "[" * 60 + "]" * 60 + "]}", "nested more than 50 deep"),
-        ('{"alpha": ' + "9" * 5000 + ', "results": []}', "is no JSON of results"),
+        ('{"alpha": ' + "9" * 5000 + ', "results": []}', "not JSON of results"),
+        ('{"results": [{"a": "x", "a": "y"}]}', "an object has the key 'a' twice"),
+        ('{"schema_version": 2, "results": []}', "schema_version = 2: this version of sigdask reads version 1"),
     ],
 )
 def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):

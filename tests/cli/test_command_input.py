@@ -79,7 +79,7 @@ def test_files_are_written_as_their_endings_say(tmp_path):
     [
         (["-o", "a.doc"], "-o a.doc: expected a file that ends in .json, .csv"),
         (["-o", "-"], "-o -: expected a file that ends in"),
-        (["-o", "a.json", "-o", "b.json"], "a.json is to hold the same"),
+        (["-o", "a.json", "-o", "b.json"], "a.json already gets the same output"),
         (["-o", "no/a.json"], "-o no/a.json: cannot be written"),
         (["--html", "no/a.html"], "--html no/a.html: cannot be written"),
         (["--alpha", "5"], "alpha = 5.0: must lie between 0 and 1"),
@@ -132,8 +132,8 @@ CLUSTER_TOML = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.toml", CLUSTER_TOML.format("slurm"), "c.toml: class slurm: there is no sbatch on this machine"),
-        ("c.toml", CLUSTER_TOML.format("pbs"), "c.toml: class pbs: there is no qsub on this machine"),
+        ("c.toml", CLUSTER_TOML.format("slurm"), "c.toml: class slurm: the command sbatch is not on this machine"),
+        ("c.toml", CLUSTER_TOML.format("pbs"), "c.toml: class pbs: the command qsub is not on this machine"),
         ("c.toml", CLUSTER_TOML.format("slurn"), "did you mean 'slurm'"),
         ("d.toml", "", "cluster file d.toml: no such file"),
         ("nonsense", "", "cluster 'nonsense': expected auto, none"),
@@ -153,4 +153,4 @@ def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content
 def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
     listing = call_sigdask(cwd=tmp_path).stdout.split("Commands:")[1]
     assert "..." not in listing
-    assert "Slurm as a batch job that comes back until the plan is done." in " ".join(listing.split())
+    assert "Slurm as a batch job that is requeued until the plan is done." in " ".join(listing.split())

@@ -100,7 +100,7 @@ def test_the_demonstration_fits_a_terminal_and_leaves_its_files_where_it_is_told
     terminal = run_demo_in_terminal(tmp_path)
     assert terminal.status == 0
     assert max(map(len, terminal.screen)) <= 80
-    assert "Enter goes on" not in terminal.written
+    assert "Enter continues" not in terminal.written
     file_names = {path.name for path in (tmp_path / "kept").iterdir()}
     assert RESULTS | {"gold.conll", "hmm.conll", "SOURCE.md"} <= file_names
 
@@ -123,7 +123,7 @@ def test_at_a_terminal_enter_goes_on(tmp_path):
         if not chunk:
             break
         output += chunk
-        while output.count(b"Enter goes on, Ctrl-C ends ") > n_prompts:
+        while output.count(b"Enter continues, Ctrl-C ends ") > n_prompts:
             n_prompts += 1
             os.write(driver_end, b"\n")
     os.close(driver_end)

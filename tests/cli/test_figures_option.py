@@ -71,7 +71,7 @@ def test_two_systems_have_a_forest_alone(results):
     ("options", "words"),
     [
         (["--figure-format", "bmp"], "'bmp' is not one of svg, pdf, png"),
-        (["--figures", "{scores}"], "is no folder"),
+        (["--figures", "{scores}"], "not a folder"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_before_anything_is_read(scores, options, words, monkeypatch):

@@ -1,5 +1,6 @@
 """Tests of standard output and error that are closed, full or unread, and of control characters."""
 
+import contextlib
 import io
 import os
 import pty
@@ -9,12 +10,16 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from command import call_sigdask
+from command import call_sigdask, restore_process
 from conftest import YEH
 
+from sigdask.cli import commands, main
 from sigdask.cli.declared.analyses import compare
+from sigdask.cli.declared.plan import store
 from sigdask.cli.output.streams import Harmless
 
 SIGDASK = f"{sys.executable} -m sigdask"
@@ -34,8 +39,10 @@ def run_shell(command, cwd):
         (f"{COMPARE} >/dev/full", 3),
         (f"{COMPARE} --json - >/dev/full", 3),
         (f"{SIGDASK} compare --help >/dev/full", 3),
-        (f"{COMPARE} --json out.json >&-", 0),
-        (f"{COMPARE} >&- 2>&- <&-", 0),
+        (f"{SIGDASK} formats >&-", 3),
+        (f"{COMPARE} --json out.json >&-", 3),
+        (f"{COMPARE} >&- 2>&- <&-", 3),
+        (f"{COMPARE} --json out.json >/dev/null 2>&- <&-", 0),
         (f"{COMPARE} 2>/dev/full", 0),
         (f"{SIGDASK} compare absent.csv 2>&-", 2),
         (f"{COMPARE} --json - | head -1", 0),
@@ -46,8 +53,94 @@ def test_a_stream_that_is_lost_is_no_failed_gate_and_no_internal_error(command, 
     assert result.returncode == status
     assert "Traceback" not in result.stderr
     assert "internal" not in result.stderr
-    if status == 3:
-        assert "standard output: cannot be written (No space left on device)" in result.stderr
+    if status == 3 and "2>&-" not in command:
+        reason = "it is closed" if ">&-" in command else "No space left on device"
+        assert f"standard output: cannot be written ({reason})" in result.stderr
+
+
+PLAN = (
+    'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
+    '[[rankings]]\nname = "c"\ncandidates = "candidates.csv"\nn = [2]\n'
+)
+SUBMISSION = 'class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n'
+ALL_COMMANDS = {
+    "": (),
+    "compare": ("t.csv", "--trials", "9"),
+    "meta": ("human.csv", "--trials", "9"),
+    "rankings": ("candidates.csv", "--n", "2"),
+    "independence": ("labels.csv", "--trials", "9"),
+    "power": ("t.csv", "--difference", "0.5", "--samples", "100"),
+    "reproduce": ("r.json", "t.csv"),
+    "cite": (),
+    "init": ("t.csv", "-o", "new.toml", "--force"),
+    "check": ("plan.toml",),
+    "run": ("plan.toml",),
+    "submit": ("plan.toml", "--cluster", "slurm.toml", "--dry-run"),
+    "status": ("plan.toml",),
+    "history": ("plan.toml",),
+    "report": ("plan.toml",),
+    "store check": ("plan.toml",),
+    "store repair": ("plan.toml",),
+    "demo": ("--yes",),
+    "examples": (),
+    "metrics": (),
+    "formats": (),
+    "verify": ("--cluster", "none"),
+    "certificates": ("--help",),
+}  # by default it prints nothing
+
+
+@pytest.fixture(scope="module")
+def folder_of_all(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("all")
+    (folder / "t.csv").write_text("item,a,b\n" + "".join(f"{k},{k % 2},{k % 3}\n" for k in range(9)))
+    (folder / "labels.csv").write_text("item,gold,a\n" + "".join(f"{k},x{k % 2},x{k % 3}\n" for k in range(9)))
+    (folder / "candidates.csv").write_text("gold,m,n\n" + "".join(f"{k % 2},{k},{k % 7}\n" for k in range(9)))
+    agreement = "".join(f"s{k % 3},{k // 3},{k % 5},{k % 4},{k % 7}\n" for k in range(12))
+    (folder / "human.csv").write_text("system,segment,human,m,n\n" + agreement)
+    (folder / "plan.toml").write_text(PLAN)
+    (folder / "slurm.toml").write_text(SUBMISSION)
+    assert call_sigdask("compare", "t.csv", "--trials", "9", "-q", "-o", "r.json", cwd=folder).returncode == 0
+    assert call_sigdask("run", "plan.toml", "-q", cwd=folder).returncode == 0
+    return folder
+
+
+def call_with_output(folder, command, stream):
+    """Run a command whose standard output is a real stream, and return its status and what it says of it."""
+    stderr = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    argv = ["sigdask", *command.split(), *map(str, ALL_COMMANDS[command])]
+    with contextlib.chdir(folder), patch.multiple(sys, argv=argv, stdout=stream, stderr=stderr), restore_process():
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        if stream is not None:
+            stream.close()
+    stderr.flush()
+    return exit_.value.code, stderr.buffer.getvalue().decode()
+
+
+def test_the_table_has_every_command():
+    names = {name for name, command in commands.commands.items() if command is not store}
+    names |= {f"store {name}" for name in store.commands}
+    assert set(ALL_COMMANDS) == {"", *names}
+
+
+LONG_COMMANDS = ("demo", "verify")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG_COMMANDS else ()) for name in ALL_COMMANDS],
+)
+def test_output_that_cannot_be_written_is_an_error_of_every_command(command, folder_of_all):
+    full = Path("/dev/full").open("w")  # noqa: SIM115  # closed by the call
+    for reason, stream in (("it is closed", None), ("No space left on device", full)):
+        status, stderr = call_with_output(folder_of_all, command, stream)
+        assert f"sigdask: error: standard output: cannot be written ({reason})\n" in stderr
+        assert status == 3, stderr
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    status, stderr = call_with_output(folder_of_all, command, os.fdopen(write_end, "w"))
+    assert (status, "cannot be written" in stderr) == (0, False), stderr
 
 
 def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
@@ -67,7 +160,7 @@ def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
 
 def test_a_file_opened_later_does_not_get_what_is_written_on_a_closed_stream(tmp_path):
     result = run_shell(f"{SIGDASK} compare {YEH} --metric recall --json out.json --html out.html >&- 2>&-", tmp_path)
-    assert result.returncode == 0
+    assert result.returncode == 3
     assert (tmp_path / "out.json").read_text().startswith("{")
     assert (tmp_path / "out.html").read_text().startswith("<!DOCTYPE html>")
 

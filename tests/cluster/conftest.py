@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cluster import slurm as slurm_room
+from cluster.hosts import start_sshd
 from cluster.work import counted, exact_jobs, slow_jobs
 
 FOLDER = Path(__file__).parent
@@ -76,3 +77,13 @@ def certificates(tmp_path_factory):
     from sigdask.execution.certificates import create_certificates
 
     return create_certificates(tmp_path_factory.mktemp("tls") / "own")
+
+
+@pytest.fixture(scope="session")
+def login(tmp_path_factory):
+    """Options to log in to a real sshd on loopback."""
+    pytest.importorskip("asyncssh")
+    if shutil.which("sshd") is None:
+        pytest.skip("sshd is not installed: apt-get install openssh-server")
+    with start_sshd(tmp_path_factory.mktemp("sshd")) as options:
+        yield options

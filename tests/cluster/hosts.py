@@ -1,6 +1,7 @@
 """Real parts of clusters, started for a test and stopped after it: schedulers, workers, sshd, hosts."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -82,6 +83,21 @@ def is_answering(port, host="127.0.0.1"):
         return probe.connect_ex((host, port)) == 0
 
 
+def list_sockets(ports=None):
+    """Return the (address, port) on which this process's children and itself listen, or those of `ports`, by `ss`."""
+    import psutil
+
+    pids = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    lines = subprocess.run(["ss", "-Hltnp"], check=True, capture_output=True, text=True).stdout.splitlines()
+    sockets = set()
+    for line in lines:
+        host, _, port = line.split()[3].rpartition(":")
+        owners = {int(pid) for pid in re.findall(r"pid=(\d+)", line)}
+        if int(port) in ports if ports is not None else owners & pids:
+            sockets.add((host.strip("[]").replace("*", "::"), int(port)))
+    return sockets
+
+
 @contextmanager
 def start_sshd(folder):
     """Start a real sshd on a loopback port with new keys, and yield the options to log in."""
@@ -95,6 +111,7 @@ def start_sshd(folder):
     (folder / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/authorized\nPasswordAuthentication no\nUsePAM no\nStrictModes no\n"
+        f"SetEnv PYTHONPATH={build_environment()['PYTHONPATH']}\n"
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)

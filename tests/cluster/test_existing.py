@@ -93,5 +93,5 @@ def test_a_gateways_cluster_is_used_and_left_running(gateway):
     result = subprocess.run(user, capture_output=True, text=True, check=False, timeout=120)
     assert result.stdout.splitlines() == [
         "running True",
-        "the GatewayCluster that was given is closed; give one that is running",
+        "the given GatewayCluster is closed; give one that is running",
     ], result.stderr

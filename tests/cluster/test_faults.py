@@ -29,7 +29,7 @@ def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(mo
     n_done = []
     with connect("local", workers=2) as cluster:
         begun = time.monotonic()
-        with pytest.raises(UnfinishedError, match="A and B under deadly failed on every worker it was tried on"):
+        with pytest.raises(UnfinishedError, match="A and B under deadly failed on every worker that tried it"):
             count_jobs(jobs, cluster=cluster, progress=lambda n, _: n_done.append(n), blocks_per_task=8)
         print(f"poison found after {time.monotonic() - begun:.1f} s")
     assert n_done[-1] == 6 * 300_000 + 5_000  # trials of all pairs
@@ -84,7 +84,7 @@ def test_code_is_sent_to_no_other_machine(certificates, tmp_path):
         return float(np.sum(outputs))
 
     with start_dask_cluster(tmp_path) as address, connect(address) as cluster:
-        with pytest.raises(InputError, match="'mine': workers on other machines are sent the names of metrics"):
+        with pytest.raises(InputError, match="'mine': workers on other machines import metrics by name"):
             count_jobs(slow_jobs(100, function=here, label="mine"), cluster=cluster)
         jobs = slow_jobs(100)
         assert counted(jobs, cluster=cluster) == counted(jobs, cluster="none")

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.hosts import start_dask_cluster
+from cluster.hosts import list_sockets, start_dask_cluster
 from cluster.slurm import wait_until
 from cluster.work import counted
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters import connect, parse_description
+from sigdask.execution.clusters.lifecycle import list_listening as list_reported
 
 SIGDASK = str(Path(sys.executable).parent / "sigdask")
 LOOPBACK = {"127.0.0.1", "::1"}
@@ -168,6 +169,93 @@ def speaks_tls(host, port):
         return "certificate required" in str(error).lower()
 
 
+CUSTOM = "distributed:LocalCluster"
+
+
+@pytest.mark.parametrize(
+    ("table", "beyond"),
+    [
+        ({"class": "local"}, set()),
+        ({"class": "local", "expose": True, "options": {"dashboard_address": ":0"}}, {"http"}),
+        ({"class": CUSTOM, "options": {"n_workers": 1}}, set()),
+        ({"class": CUSTOM, "options": {"n_workers": 1, "host": "0.0.0.0"}}, {"tls"}),
+        ({"class": CUSTOM, "options": {"n_workers": 1, "host": "0.0.0.0"}, "security": "tcp", "expose": True}, {"tcp"}),
+        (
+            {"class": CUSTOM, "options": {"n_workers": 1, "dashboard_address": "0.0.0.0:0"}, "expose": True},
+            {"http"},
+        ),
+    ],
+)
+def test_listening_addresses_are_those_of_the_sockets(table, beyond, caplog):
+    before = list_sockets()
+    with (
+        caplog.at_level("INFO", "sigdask"),
+        connect(parse_description({"workers": 1, "wait": 60, **table}, source="c.toml")) as cluster,
+    ):
+        listening = list_reported(cluster.client)
+        sockets = list_sockets() - before
+    assert {port for *_, port in listening} == {port for _, port in sockets}
+    elsewhere = {(host, port) for host, port in sockets if host not in LOOPBACK}
+    assert {port for _, _, host, port in listening if host not in LOOPBACK} == {port for _, port in elsewhere}
+    assert {protocol for _, protocol, host, _ in listening if host not in LOOPBACK} == beyond
+    assert all(f":{port}" in caplog.text for _, port in elsewhere)
+    assert ("listening beyond loopback" in caplog.text) == bool(beyond)
+    page = next(host for role, protocol, host, _ in listening if role == "scheduler" and protocol == "http")
+    assert f"dashboard: http://{f'[{page}]' if ':' in page else page}:" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"class": "local", "options": {"dashboard_address": ":0"}},
+        {"class": CUSTOM, "options": {"n_workers": 1, "host": "0.0.0.0"}, "security": "tcp"},
+        {"class": CUSTOM, "options": {"n_workers": 1, "dashboard_address": ":0"}},
+        {"class": CUSTOM, "options": {"n_workers": 1, "worker_dashboard_address": ":0"}},
+    ],
+)
+def test_listening_beyond_loopback_without_tls_is_refused(table):
+    before = list_sockets()
+    described = parse_description({"workers": 1, "wait": 60, **table}, source="c.toml")
+    with (
+        pytest.raises(InputError, match=r"c\.toml: listening beyond loopback without TLS: .*expose = true"),
+        connect(described),
+    ):
+        pass
+    assert not list_sockets() - before
+
+
+def check_plain_tcp_beyond_loopback(table, dashboard, caplog):
+    """Plain tcp between machines goes on, warned about and logged; pages beyond loopback are refused."""
+    described = parse_description({**table, "security": "tcp"}, source="c.toml")
+    with caplog.at_level("INFO", "sigdask"), connect(described) as cluster:
+        beyond = {(protocol, port) for _, protocol, host, port in list_reported(cluster.client) if host not in LOOPBACK}
+        ports = {port for _, port in beyond}
+        assert {port for host, port in list_sockets(ports) if host not in LOOPBACK} == ports
+    assert {protocol for protocol, _ in beyond} == {"tcp"}
+    assert "plain tcp" in caplog.text
+    assert all(f":{port}" in caplog.text for port in ports)
+    options = {**table["options"], "scheduler_options": {"dashboard_address": dashboard}}
+    exposed = {**table, "options": options, "security": "tcp"}
+    with (
+        pytest.raises(InputError, match="listening beyond loopback without TLS: scheduler http"),
+        connect(parse_description(exposed, source="c.toml")),
+    ):
+        pass
+    with connect(parse_description({**exposed, "expose": True}, source="c.toml")) as cluster:
+        assert cluster.client.nthreads()
+
+
+def test_plain_tcp_of_a_queue_goes_on_and_its_addresses_are_logged(slurm, caplog, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # without certificates the jobs' logs go there
+    table = {"class": "slurm", "workers": 1, "wait": 60, "options": {"cores": 1, "memory": "1GB"}}
+    check_plain_tcp_beyond_loopback(table, ":0", caplog)
+
+
+def test_plain_tcp_over_ssh_goes_on_and_its_addresses_are_logged(login, caplog):
+    hosts = {"hosts": ["127.0.0.1"], "python": sys.executable, "connect": login, "worker_options": {"nthreads": 1}}
+    check_plain_tcp_beyond_loopback({"class": "ssh", "wait": 60, "options": hosts}, "0.0.0.0:0", caplog)
+
+
 HOSTILE_NAMES = ["<script>alert(1)</script>", "$(touch pwned)", "`touch pwned`", "'; DROP TABLE tallies; --", "a;touch pwned",
            "\x1b[31mred", "[bold]x[/bold]", "../../etc/passwd"]  # fmt: skip
 
@@ -199,7 +287,7 @@ def test_a_path_that_a_job_script_would_run_is_refused(path, monkeypatch, tmp_pa
         (tmp_path / command).touch(0o755)
     described = parse_description({"class": "slurm", "workers": 1, "options": {
         "cores": 1, "memory": "1GB", "local_directory": path}}, source="c.toml")  # fmt: skip
-    with pytest.raises(InputError, match="goes into a job script"), connect(described):
+    with pytest.raises(InputError, match="is written into a job script"), connect(described):
         pass
 
 

@@ -102,7 +102,7 @@ def test_workers_may_be_jobs_of_their_own(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('class = "ssh"', "submit knows Slurm"),
+        ('class = "ssh"', "supports only Slurm"),
         (CLUSTER_TOML + '[submit]\nallocation = "two"', 'must be "one" or "jobs"'),
         (CLUSTER_TOML + '[submit]\nprologue = "module load x"', "must be a list of strings"),
         (CLUSTER_TOML.replace('"1GB"', '"much"'), "must be a size"),
@@ -127,7 +127,7 @@ def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
     (folder / "bin" / "sbatch").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
     monkeypatch.setattr(submission, "SUBMIT_SECONDS", 0.5)
-    with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` tells"):
+    with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` shows"):
         build_submission(find_plan(folder), folder / "slurm.toml").send()
 
 

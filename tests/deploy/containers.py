@@ -21,7 +21,7 @@ from cluster.slurm import wait_until
 from conftest import ROOT
 
 DOCKER = ROOT / "deploy" / "docker"
-BASE = "docker.io/library/python:3.11-slim"
+BASE = "docker.io/library/python:3.11.14-slim-bookworm"
 MIRROR = "http://deb.debian.org/debian"
 NAMESPACE = "sdk-compose"
 ADDRESSES = {"scheduler": "10.78.31.1", "postgres": "10.78.31.2"}
@@ -65,7 +65,9 @@ class BuiltImages:
             with ThreadPoolExecutor() as pool:
                 list(
                     pool.map(
-                        self._build, ["docker.io/library/postgres:16", "sigdask:0.3.0"], [postgres, sigdask_arguments]
+                        self._build,
+                        ["docker.io/library/postgres:16.11", "sigdask:0.3.0"],
+                        [postgres, sigdask_arguments],
                     )
                 )
         except BaseException:

@@ -157,10 +157,49 @@ def test_cluster_files_are_understood(path):
         assert as_allocation(described).options["threads"] == described.options["cores"]
 
 
-def test_the_docker_image_installs_extras_that_exist():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for names in re.findall(r"\[([\w,]+)\]", (DEPLOY / "docker" / "Dockerfile").read_text()):
-        assert set(names.split(",")) <= extras.keys() | {"postgres"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TEXTS = {
+    path.relative_to(DEPLOY).as_posix(): path.read_text()
+    for path in DEPLOY.rglob("*")
+    if path.suffix != ".pyc" and path.is_file()
+} | {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+
+
+def test_what_is_installed_are_wheels_of_this_version_with_extras_that_exist():
+    wheels = [wheel for text in TEXTS.values() for wheel in re.findall(r"sigdask-([\d.]+)-py3-none-any\.whl", text)]
+    assert set(wheels) == {PROJECT["version"]}
+    extras = [
+        names for text in TEXTS.values() for names in re.findall(r"(?:whl|source|sigdask)\)?\"?\[([\w,]+)\]", text)
+    ]
+    assert len(extras) == 6  # twice in the image, the workflow, the action, Slurm, ssh
+    assert {name for names in extras for name in names.split(",")} <= PROJECT["optional-dependencies"].keys()
+    assert not [
+        name for name, text in TEXTS.items() if re.search(r"pip install (-\S+ )*'?sigdask", text)
+    ]  # no release yet
+
+
+PINS = {
+    r"^ *(?:- )?uses: (?!\./)(.+)": r"(actions|pypa)/[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+",
+    r"^ *runs-on: (.+)": r"ubuntu-\d\d\.\d\d",
+    r"^FROM (\S+)": r"python:\d+\.\d+\.\d+-slim-[a-z]+",
+    r"^ *image: (\S+)": rf"python:\d+\.\d+\.\d+-slim-[a-z]+|postgres:\d+\.\d+|(?:registry\.example\.org/)?sigdask:{re.escape(PROJECT['version'])}",
+    r"^ *helm install (.+)": r".* --version \d+\.\d+\.\d+ .*",
+}
+"""What names an image, action or chart, and how it must be pinned."""
+
+
+def test_images_actions_and_charts_are_pinned_and_a_line_says_how_to_renew_them():
+    n_pinned = dict.fromkeys(PINS, 0)
+    for name, text in TEXTS.items():
+        for pattern, pin in PINS.items():
+            for found in re.findall(pattern, text, re.MULTILINE):
+                n_pinned[pattern] += 1
+                assert re.fullmatch(pin, found), (name, found)
+                assert "sigdask:" in found or re.search("renew", text, re.IGNORECASE), (name, found)
+    assert all(n_pinned.values()), n_pinned
+    assert re.search("--version (.+?) ", TEXTS["kubernetes/README.md"])[1].startswith(
+        re.search(r"dask-kubernetes (\d+\.\d+)\)", TEXTS["kubernetes/README.md"])[1]
+    )
 
 
 @pytest.mark.parametrize("path", [*DEPLOY.rglob("*.sh"), *DEPLOY.rglob("*.sbatch")], ids=lambda p: p.name)
@@ -268,3 +307,16 @@ def test_pods_that_do_not_start_end_in_an_error_that_says_why_and_are_deleted(ku
     ):
         pass
     assert '"delete"' in (kubectl / "calls").read_text()
+
+
+def test_the_recipe_for_conda_has_the_version_and_requirements_of_the_package():
+    text = (DEPLOY / "conda" / "meta.yaml").read_text()
+    assert re.search('set version = "(.+)"', text)[1] == PROJECT["version"]
+    recipe = yaml.safe_load(re.sub(r"{%.*%}|{{ *PYTHON *}}", "", text).replace("{{ version }}", PROJECT["version"]))
+    required = [name.replace("dask>", "dask-core>") for name in PROJECT["dependencies"]]  # conda's dask has extras too
+    assert [name.replace(" ", "") for name in recipe["requirements"]["run"]] == [
+        f"python{PROJECT['requires-python']}",
+        *required,
+    ]
+    [(command, function)] = PROJECT["scripts"].items()
+    assert recipe["build"]["entry_points"] == [f"{command} = {function}"]

@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,7 +19,7 @@ from builders import build_rng
 from conftest import ROOT
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
+from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict, template_process
 from sigdask.nightly.gate.web_hook import render_json
 from sigdask.nightly.plan import NotifySettings, load_plan
 from sigdask.nightly.report.gate import render_junit
@@ -34,17 +35,33 @@ def workflow():
     return yaml.safe_load(WORKFLOW.read_text())
 
 
-def test_the_workflow_is_valid_in_the_published_schema(workflow):
+ACTION = GITHUB / "action" / "action.yml"
+GITLAB = ROOT / "deploy" / "gitlab" / "sigdask.gitlab-ci.yml"
+SCHEMAS = {
+    WORKFLOW: "github-workflows",
+    **dict.fromkeys(sorted((ROOT / ".github" / "workflows").glob("*.yml")), "github-workflows"),
+    **dict.fromkeys(sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml")), "github-issue-forms"),
+    ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml": "github-issue-config",
+    ACTION: "github-actions",
+    GITLAB: "gitlab-ci",
+}
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_workflows_actions_and_forms_are_valid_in_the_published_schemas(path):
     package_spec = importlib.util.find_spec("check_jsonschema")
     if package_spec is None:
         pytest.skip("check-jsonschema is not installed: the schema that it holds is needed")
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((Path(package_spec.origin).parent / "builtin_schemas/vendor/github-workflows.json").read_text())
-    workflow["on"] = workflow.pop(True)  # YAML 1.1 takes the key `on` for a truth value
-    jsonschema.validate(workflow, schema)
-    workflow["jobs"]["evaluate"]["stepz"] = []
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(workflow, schema)
+    schema_path = Path(package_spec.origin).parent / f"builtin_schemas/vendor/{SCHEMAS[path]}.json"
+    schema, document = json.loads(schema_path.read_text()), yaml.safe_load(path.read_text())
+    if True in document:
+        document["on"] = document.pop(True)  # YAML 1.1 takes the key `on` for a truth value
+    jsonschema.validate(document, schema)
+    if path == WORKFLOW:
+        document["jobs"]["evaluate"]["stepz"] = []
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, schema)
 
 
 @contextmanager
@@ -131,6 +148,127 @@ def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
     assert [(tmp_path / path).is_file() for path in caches] == [True, True]
 
 
+class GitHub(BaseHTTPRequestHandler):
+    """Comments of one pull request, as GitHub's interface keeps them."""
+
+    def do_GET(self):
+        page = parse_qs(urlsplit(self.path).query)["page"]
+        self.answer(self.server.comments if page == ["1"] else [])
+
+    def do_POST(self):
+        self.server.comments.append({"id": len(self.server.comments), **self.read_body()})
+        self.answer({})
+
+    def do_PATCH(self):
+        self.server.comments[int(self.path.rpartition("/")[2])] |= self.read_body()
+        self.answer({})
+
+    def read_body(self):
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def answer(self, document):
+        assert self.headers["Authorization"] == "Bearer secret"
+        self.server.paths.append(f"{self.command} {urlsplit(self.path).path}")
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(document).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def run_action(folder, api):
+    """Run the steps of the action but for its installation; return its output, its status and what it gives back."""
+    (folder / "bin").mkdir(exist_ok=True)
+    for name, command in (("sigdask", f'"{sys.executable}" -m sigdask'), ("python", f'"{sys.executable}"')):
+        (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (folder / "bin" / name).chmod(0o755)
+    given = {
+        "inputs.plan": "evaluation/nightly.toml",
+        "inputs.options": "-q",
+        "inputs.comment == 'true' && github.event.pull_request.number || ''": "7",
+        "inputs.token": "secret",
+    }
+    files = {"GITHUB_OUTPUT": folder / "given_back", "GITHUB_STEP_SUMMARY": folder / "summary.md"}
+    files["GITHUB_OUTPUT"].unlink(missing_ok=True)
+    printed, status = "", None
+    for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"]:
+        if step["name"] == "Install":
+            continue
+        outputs = (
+            dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
+            if files["GITHUB_OUTPUT"].exists()
+            else {}
+        )
+        values = given | {f"steps.evaluate.outputs.{name}": value for name, value in outputs.items()}
+        environment = {name: values[re.fullmatch(r"\${{ (.+) }}", value)[1]] for name, value in step["env"].items()}
+        result = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "CHAT_WEBHOOK": "", **environment, **{key: str(path) for key, path in files.items()},
+                 "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "RUNNER_TEMP": str(folder), "GITHUB_ACTION_PATH": str(ACTION.parent),
+                 "GITHUB_API_URL": api, "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "nlp/eval", "GITHUB_RUN_ID": "42"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert "Traceback" not in result.stderr, result.stderr
+        printed, status = printed + result.stdout, result.returncode
+    return printed, status, outputs
+
+
+@pytest.mark.slow
+def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rewrite(tmp_path):
+    evaluation = tmp_path / "evaluation" / "nightly.toml"
+    evaluation.parent.mkdir()
+    shutil.copy(GITHUB / "nightly.toml", evaluation)
+    server = HTTPServer(("127.0.0.1", 0), GitHub)
+    server.comments, server.paths = [{"id": 0, "body": "looks good"}], []
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    api = f"http://127.0.0.1:{server.server_port}"
+    try:
+        write_logs(evaluation.parent, 1, lost=True)
+        printed, status, outputs = run_action(tmp_path, api)
+        assert (status, outputs["status"]) == (1, "1")
+        [annotation] = re.findall("::error title=sigdask gate failed::(.+)", printed)
+        assert annotation.startswith("candidate is significantly worse than production by acc on harness, task gsm8k")
+        assert annotation in server.comments[1]["body"]
+        assert "nightly: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
+        assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
+        assert json.loads(Path(outputs["results"]).read_text())["gate"]["passed"] is False
+        write_logs(evaluation.parent, 2)
+        printed, status, _ = run_action(tmp_path, api)
+        assert (status, "::error" in printed) == (0, False)
+        assert "gate passed" in server.comments[1]["body"]
+        evaluation.write_text("nome = 1\n")
+        printed, status, _ = run_action(tmp_path, api)
+        assert (status, "did not run to its end" in printed) == (2, True)
+    finally:
+        server.shutdown()
+        server.server_close()
+    comments = "/repos/nlp/eval/issues/7/comments"
+    assert server.paths == [
+        *(f"GET {comments}", f"GET {comments}", f"POST {comments}"),
+        *(f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1"),
+    ]
+    assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
+
+
+@pytest.mark.slow
+def test_the_script_for_gitlab_ends_with_the_verdict(tmp_path):
+    job = yaml.safe_load(GITLAB.read_text())["sigdask"]
+    evaluation = tmp_path / job["variables"]["PLAN"]
+    evaluation.parent.mkdir()
+    shutil.copy(GITHUB / "nightly.toml", evaluation)
+    write_logs(evaluation.parent, 1, lost=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CHAT_WEBHOOK": "", **job["variables"]}
+    script = "set -e\n" + "\n".join(job["script"]).replace("sigdask ", f'"{sys.executable}" -m sigdask ')
+    result = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 1, result.stderr
+    kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]]
+    assert all((tmp_path / name).stat().st_size for name in kept)
+
+
 def build_verdict(passed):
     text = 'new is "significantly worse"\nthan base <b>' if not passed else "new is not worse than base"
     finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
@@ -205,6 +343,16 @@ def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, templ
         load_plan(tmp_path / "plan.toml")
     with pytest.raises(InputError, match=said):
         render_json(template, {"text": 'a "b"'})
+
+
+@pytest.mark.parametrize("template", ['{{ "x" * 3 * 10**9 }}', "{{ 2 ** (2 ** 36) }}"])
+def test_a_template_is_stopped_where_the_system_limits_no_process(tmp_path, monkeypatch, template):
+    unlimited = Path(template_process.__file__).read_text().replace("import resource", "raise ImportError")
+    (tmp_path / "unlimited.py").write_text(unlimited)
+    monkeypatch.setattr(template_process, "__file__", str(tmp_path / "unlimited.py"))
+    assert render_json('{"text": {{ text | tojson }}}', {"text": "a"}) == b'{"text": "a"}'
+    with pytest.raises(InputError, match="takes more than 5 s or 1 GiB of memory"):
+        render_json(template, {"text": "a"})
 
 
 def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkeypatch):

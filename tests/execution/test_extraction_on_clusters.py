@@ -78,7 +78,9 @@ def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, e
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         assert list_counts(ClusterExtraction(Cluster("dask", 2, client=object()))(build_parts(), 1e3)) == EXPECTED
     messages = [record.getMessage() for record in caplog.records]
-    last_message = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
+    last_message = (
+        [f"extraction: the cluster did not finish {6 - n} of 6 parts; this process computes them"] if n < 6 else []
+    )
     assert messages == ([f"extraction: {error}"] if error else []) + last_message
 
 

@@ -19,8 +19,8 @@ HARNESS = {"results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0
            "configs": {"gsm8k": {"task": "gsm8k"}}, "n-shot": {"gsm8k": 5}, "date": 1.7e9}  # fmt: skip
 SWE_BENCH = {"total_instances": 3, "submitted_instances": 3, "resolved_instances": 2, "submitted_ids": ["a", "b", "c"],
        "resolved_ids": ["a", "b"], "unresolved_ids": ["c"], "schema_version": 2}  # fmt: skip
-EVALPLUS = {"date": "2024-05-01", "hash": "x", "pass_at_k": {"base": {"pass@1": 0.8}},
-            "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "base_status": "pass"}]}}  # fmt: skip
+EVALPLUS = {"date": "2023-05-01", "hash": "x", "pass_at_k": {"base": {"pass@1": 0.8}},
+            "eval": {"HumanEval/0": {"nfiles": 1, "base": [["success", [True]]]}}}  # fmt: skip
 DOCUMENTS: dict[str, tuple[Any, str]] = {
     "lm-eval": (HARNESS, "--log_samples"),
     "lighteval": ({"config_general": {"model_name": "m"}, "results": {"all": {"acc": 0.5}}}, "--save-details"),
@@ -34,7 +34,12 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "MTEB": ({"task_name": "STS12", "mteb_version": "1.12.0", "scores": {"test": [{"main_score": 0.7}]}}, "prediction"),
     "MTEB before 1.11": ({"mteb_dataset_name": "T2", "mteb_version": "1.1.1", "test": {"map": 0.7}}, "prediction"),
     "SWE-bench": (SWE_BENCH, "resolved_ids"),
-    "EvalPlus": (EVALPLUS, "base_status"),
+    "EvalPlus before 0.2": (EVALPLUS, "base_status"),
+    "seqeval": (
+        {"overall_precision": 0.5, "overall_f1": 0.4, "LOC": {"precision": 0.2, "number": 3}},
+        "tagged sentences",
+    ),
+    "evaluate.save": ({"accuracy": 0.7, "_timestamp": "2024-04-17", "_evaluate_version": "0.4.1"}, "--gold FILE"),
     "pass@k": ({"humaneval": {"base": {"pass@1": 0.8}, "plus": {"pass@1": 0.7}}}, "_eval_results.json"),
     "HELM": ([{"name": {"name": "em"}, "count": 1, "sum": 0.5, "mean": 0.5, "stddev": 0.0}], "per_instance_stats"),
     "Trainer": ({"epoch": 3.0, "eval_f1": 77.4, "eval_loss": 1.1, "eval_runtime": 13.2}, "a row an item"),

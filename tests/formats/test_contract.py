@@ -15,6 +15,7 @@ from sigdask.formats import FORMATS, Options, detect, parse_source, read
 TABLES = {
     "responses": ("item\tgold\tx\ty\n", ["a\t1\t1\t0\n", "b\t0\t1\t0\n", "c\t1\t0\t1\n", "d\t1\t0\t0\n"], "f1"),
     "labels": ("item,gold,x,y\n", ["a,P,P,Q\n", "b,Q,P,Q\n", "c,P,Q,P\n", "d,Q,Q,Q\n"], "macro-f1"),
+    "numbers": ("item,gold,x,y\n", ["a,0.1,0.3,0.2\n", "b,0,1.0,0.5\n", "c,0.25,0.5,0\n", "d,1,0,2\n"], "MAE"),
     "wide": ("topic,x,y\n", ["a,0.1,3e-04\n", "b,0,1.0\n", "c, 0.25 ,0.5\n", "d,1,0\n"], "mean"),
     "long": (
         "system;item;score\n",
@@ -36,6 +37,7 @@ SAMPLE = '{"doc_id": %d, "doc": {"q": %d}, "target": "x", "resps": [["a"]], "fil
 BATTLE = '{"question_id": %d, "model_a": "%s", "model_b": "%s", "winner": "%s"}\n'
 SPAN = '{"id": "d%d", "text": "%s", "spans": [%s]}\n'
 SPAN_P, SPAN_Q = '{"start": 0, "end": 2, "label": "P"}', '{"start": 3, "end": 5, "label": "Q"}'
+PARSE = "".join(f"{k}\tw{k}\t_\tX\t_\t_\t{{{k - 1}}}\tdep\t_\t_\n" for k in (1, 2, 3)) + "\n"
 FILES = {
     "segments": ({"gold": [*PROSE], "x": [*WORSE], "y": [*PROSE]}, "chrF", False),
     "speech": (
@@ -83,6 +85,31 @@ FILES = {
             "y": ["EU\tO\n", "runs\tO\n", "\n", "Ann\tB-PER\n", "\n"],
         },
         "f1",
+        False,
+    ),
+    "conllu": (
+        {
+            name: [PARSE.format(*heads) for heads in parses]
+            for name, parses in {"gold": ["012", "011"], "x": ["012", "012"], "y": ["011", "031"]}.items()
+        },
+        "LAS",
+        False,
+    ),
+    "conllx": (
+        {
+            name: [PARSE.replace("X", "N(soort)").format(*heads) for heads in parses]
+            for name, parses in {"gold": ["012", "011"], "x": ["012", "012"], "y": ["011", "031"]}.items()
+        },
+        "UAS",
+        False,
+    ),
+    "trees": (
+        {
+            "gold": ["(S (NP (DT the) (NN dog)) (VP (VB ran)))\n", "(S (NP (NN it)) (VP (VB ran)))\n"],
+            "x": ["(S (NP (DT the) (NN dog)) (VP (VB ran)))\n", "(S (NP (NN it)) (VB ran))\n"],
+            "y": ["(S (DT the) (NP (NN dog)) (VP (VB ran)))\n", "(S (NN it) (VP (VB ran)))\n"],
+        },
+        "bracket-f1",
         False,
     ),
     "timbl": (
@@ -161,7 +188,7 @@ FILES = {
 
 
 def test_every_format_is_under_contract():
-    assert {*TABLES, *FILES, "mt-metrics-eval"} == set(FORMATS)  # a folder, tested on its own
+    assert {*TABLES, *FILES, "mt-metrics-eval", "meta"} == set(FORMATS)  # a folder, tested on its own
 
 
 @pytest.fixture(params=FILES)
@@ -174,7 +201,7 @@ def compare_files(folder, contents, metric, suffix="", format="auto"):  # noqa: 
     gold = folder / f"gold{suffix}" if "gold" in contents else None
     systems = [folder / f"{name}{suffix}" for name in contents if name != "gold"]
     counts = read(*systems, gold=gold, format=format)
-    results = compare_all(counts, metrics=[metric], method="randomization", trials=500)
+    results = compare_all(counts, metrics=[metric], method="randomization", trials=500, interval="none")
     return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
@@ -301,7 +328,8 @@ def case(request):
 
 
 def compare_table(path, metric, **options):
-    results = compare_all(read(path, **options), metrics=[metric], method="randomization", trials=500)
+    counts = read(path, **{"options": Options(metrics=(metric,)), **options})  # which some formats are known by
+    results = compare_all(counts, metrics=[metric], method="randomization", trials=500, interval="none")
     return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
@@ -313,7 +341,8 @@ def compare_plain(case, tmp_path):
 
 
 def test_auto_takes_it_for_what_it_is(case, tmp_path):
-    assert detect([parse_source(str(compare_plain(case, tmp_path)[0]))]) == case[0]
+    path, _ = compare_plain(case, tmp_path)
+    assert detect([parse_source(str(path))], options=Options(metrics=(case[3],))) == case[0]
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])

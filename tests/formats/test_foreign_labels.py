@@ -21,16 +21,19 @@ def test_options_written_out_instead_of_numbered_are_named_in_the_first_lines_an
     path = _write_table(tmp_path / "t.csv", [*OPTIONS])
     result = call_sigdask("compare", path, "--json", "out.json", cwd=tmp_path)
     first_lines = result.stdout.splitlines()[:2]
-    assert "a: no label is a gold one: 'zero' where gold has '0', so none is right" in first_lines[0]
-    assert "written out instead of numbered" in first_lines[0]
+    assert (
+        "a: none of its labels occurs in the gold standard (such as 'zero' where gold has '0'), so none is correct"
+        in first_lines[0]
+    )
+    assert "written as text in one file" in first_lines[0]
     document = json.loads((tmp_path / "out.json").read_text())
-    assert any("a: no label is a gold one" in warning for warning in document["warnings"])
-    assert [note["kind"] for note in document["notes"] if "no label is a gold one" in note["text"]] == ["scope"]
+    assert any("a: none of its labels occurs in the gold standard" in warning for warning in document["warnings"])
+    assert [note["kind"] for note in document["notes"] if "none of its labels" in note["text"]] == ["scope"]
 
 
 def test_json_on_standard_output_leaves_the_warning_on_standard_error(tmp_path: Path) -> None:
     result = call_sigdask("compare", _write_table(tmp_path / "t.csv", [*OPTIONS]), "--json", "-", cwd=tmp_path)
-    assert "a: no label is a gold one" in result.stderr
+    assert "a: none of its labels occurs in the gold standard" in result.stderr
     json.loads(result.stdout)
 
 
@@ -38,23 +41,25 @@ def test_labels_that_differ_in_case_alone_are_told_so(tmp_path: Path) -> None:
     rows = "".join(f"q{k},{'yes' if k % 2 else 'no'},{'Yes' if k % 3 else 'No'},yes\n" for k in range(40))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
     [note] = [warning for warning in read(path, format="labels").notices if warning.startswith("a:")]
-    assert "differ in case alone" in note
+    assert "differ only in case" in note
 
 
 def test_a_system_with_most_labels_outside_is_named_and_one_with_few_is_not(tmp_path: Path) -> None:
     most_foreign = read(_write_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).notices
     few_foreign = read(_write_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).notices
-    assert any("a: 30 of 40 labels are no gold ones (such as 'one')" in warning for warning in most_foreign)
-    assert not any("gold ones" in warning for warning in few_foreign)
+    assert any(
+        "a: 30 of 40 labels do not occur in the gold standard (such as 'one')" in warning for warning in most_foreign
+    )
+    assert not any("do not occur in the gold standard" in warning for warning in few_foreign)
 
 
 def test_free_answers_whose_gold_hardly_repeats_are_no_label_set(tmp_path: Path) -> None:
     rows = "".join(f"q{k},answer {k},{'answer' if k % 3 else 'other'} {k},answer {k}\n" for k in range(40))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
-    assert not any("gold one" in warning for warning in read(path).notices)
+    assert not any("in the gold standard" in warning for warning in read(path).notices)
 
 
 def test_python_warns_too() -> None:
     result = compare([*OPTIONS] * 5, ["0", "1", "2", "0"] * 5, gold=["0", "1", "2", "3"] * 5)
     assert result.score_a == 0
-    assert any("A: no label is a gold one" in warning for warning in result.warnings)
+    assert any("A: none of its labels occurs in the gold standard" in warning for warning in result.warnings)

@@ -3,10 +3,10 @@
 import gzip
 import json
 import os
-import time
 import zipfile
 
 import pytest
+from command import call_sigdask, limit_cpu
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -89,12 +89,80 @@ def _write_gzip(path, n_megabytes):
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-def test_a_hostile_file_is_refused_in_no_time(kind, tmp_path):
+def test_a_hostile_file_is_refused_soon(kind, tmp_path):
     path = SPECIAL[kind](tmp_path)
-    begun = time.process_time()
-    with pytest.raises(SigdaskError):
+    with limit_cpu(), pytest.raises(SigdaskError):
         compare_all(read(str(path)), trials=16, cluster="none")
-    assert time.process_time() - begun < 2
+
+
+LONG = "x" * 20_000
+REPEATING = "a, b's " * 3000
+LONG_CELLS = {
+    "a cell": (f"item,a,b\n1,2,3\n2,{LONG},1\n", (), "t.csv, line 3", "expected"),
+    "a cell of words": (f'item,a,b\n1,2,3\n2,"{REPEATING}",1\n', (), "t.csv, line 3", ""),
+    "a repeated name": (f"item,{LONG},{LONG}\n1,2,3\n", (), "t.csv: column 'xxx", "choose with --format"),
+    "many names": (f"{','.join(f'name{k}' for k in range(9999))}\n{'1,' * 9998}1\n", ("--id", "no"), "t.csv", ""),
+    "a repeated id": (f"item,a,b\n{LONG},2,3\n{LONG},1,x\n", (), "t.csv, line 3", ""),
+    "a column": ("item,a,b\n1,2,3\n", ("--id", LONG), "no column 'xxx", ""),
+    "a metric": ("item,a,b\n1,2,3\n", ("-m", LONG), "xxx", ""),
+    "a choice": ("item,a,b\n1,2,3\n", ("--method", LONG), "'xxx", "sigdask --help"),
+    "a number": ("item,a,b\n1,2,3\n", ("--trials", LONG), "'xxx", "sigdask --help"),
+    "a pair": ("item,a,b\n1,2,3\n", ("--pair", LONG, "b"), "xxx", ""),
+    "a format": ("item,a,b\n1,2,3\n", ("--format", LONG), "xxx", ""),
+    "a file": ("item,a,b\n1,2,3\n", ("--json", f"{LONG}/x.json"), "--json xxx", "writable"),
+    "another file": ("item,a,b\n1,2,3\n", (LONG,), "xxx", ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "log"), [*((kind, ()) for kind in LONG_CELLS), ("a number", ("--log-json",)), ("a file", ("--log-json",))]
+)
+def test_messages_cut_what_is_very_long_in_the_middle(kind, log, tmp_path):
+    text, options, first, last = LONG_CELLS[kind]
+    write_text(tmp_path / "t.csv", text)
+    result = call_sigdask(*log, "compare", "t.csv", *options, cwd=tmp_path)
+    assert result.returncode == 2
+    message = result.stderr.splitlines()[-1]
+    assert len(message) < 5000
+    assert "xxxx[…]xxxx" in message or "[…]" in message
+    assert first in message[:200]
+    assert last in message[-250:]
+
+
+def test_messages_in_python_are_cut_too(tmp_path):
+    write_text(tmp_path / "t.csv", f"item,a,b\n1,2,3\n2,{LONG},1\n")
+    with pytest.raises(InputError, match=r"t.csv, line 3, .*'x+\[…\]x+'.*expected") as error:
+        read(tmp_path / "t.csv")
+    assert len(str(error.value)) < 1000
+
+
+WIDE = {
+    "a header": ",".join(f"c{k}" for k in range(400_000)) + "\n",
+    "one name": "a," * 399_999 + "a\n" + "1," * 399_999 + "1\n",
+    "rows": (",".join(f"c{k}" for k in range(100_000)) + "\n") + ("1," * 99_999 + "1\n") * 2,
+    "a row": "item,a,b\n1,0.5,0.2\n2," + "1," * 10**6 + "1\n3,1,2\n",
+    "objects": "{" + ",".join(f'"k{k}":1' for k in range(20_000)) + "}\n",
+    "a line": "x" * 10**7 + "\n",
+    "a cell": "item,a,b\n1,0.5," + "x" * 10**7 + "\n",
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Read a table by compiled code, so that no test waits for the compiler."""
+    path = write_text(tmp_path_factory.mktemp("compiled") / "t.csv", "item,a,b\n" + "1,0.5,0.25\n" * 9000)
+    with pytest.raises(InputError, match="repeat"):
+        read(path)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", WIDE)
+def test_a_table_of_any_width_is_refused_soon(kind, tmp_path):
+    path = write_text(tmp_path / ("t.jsonl" if kind == "objects" else "t.csv"), WIDE[kind])
+    with limit_cpu(), pytest.raises(InputError) as error:
+        read(path)
+    assert len(str(error.value)) < 5000
 
 
 def test_a_gzip_file_that_lies_of_its_size_is_refused_as_it_is_read(tmp_path):
@@ -113,10 +181,8 @@ def test_an_option_raises_what_files_may_unpack_to(tmp_path):
 
 def test_a_name_of_many_parts_is_no_column(tmp_path):
     path = write_text(tmp_path / "a.jsonl", '{"id": "p", "a": {"x": 1}}\n{"id": "q", "a": {"x": 2}}\n')
-    begun = time.process_time()
-    with pytest.raises(InputError, match="no column"):
+    with limit_cpu(), pytest.raises(InputError, match="no column"):
         read(path, options=Options(id_column=".".join("a" * 50_000)))
-    assert time.process_time() - begun < 2
 
 
 def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
@@ -125,14 +191,12 @@ def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
         '"a" . ' * 50_000 + "b = 1\n",
         "[" + ".".join("a" * 50_000) + "]\n",
     ):
-        begun = time.process_time()
-        with pytest.raises(InputError, match="more than 50 parts"):
+        with limit_cpu(), pytest.raises(InputError, match="more than 50 parts"):
             load_plan(write_text(tmp_path / "plan.toml", text))
-        assert time.process_time() - begun < 2
 
 
 def test_a_pipe_is_no_plan(tmp_path):
-    with pytest.raises(InputError, match="no file"):
+    with pytest.raises(InputError, match="not a file"):
         load_plan(make_fifo(tmp_path / "plan.toml"))
 
 
@@ -145,18 +209,17 @@ def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
     table = pa.concat_tables([pa.table({"item": column, "a": column, "b": column})] * 10)
     parquet.write_table(table, tmp_path / "a.parquet")
     for format_ in ("auto", "samples"):
-        begun = time.process_time()
-        with pytest.raises(InputError, match="unpack to more than"):
+        with limit_cpu(), pytest.raises(InputError, match="unpack to more than"):
             read(tmp_path / "a.parquet", format=format_)
-        assert time.process_time() - begun < 2
 
 
 def test_a_cluster_file_is_no_pipe_and_no_key_without_end(tmp_path):
     for path in (make_fifo(tmp_path / "a.toml"), write_text(tmp_path / "b.toml", ".".join("a" * 50_000) + " = 1\n")):
-        begun = time.process_time()
-        with pytest.raises(InputError, match=r"cluster file .*: (is no file|not TOML: a key has more than 50 parts)"):
+        with (
+            limit_cpu(),
+            pytest.raises(InputError, match=r"cluster file .*: (not a file|not TOML: a key has more than 50 parts)"),
+        ):
             describe_file(path)
-        assert time.process_time() - begun < 2
 
 
 def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
@@ -174,7 +237,7 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
         read(tmp_path / "loop", format="samples")
-    with pytest.raises(InputError, match="is no URL"):
+    with pytest.raises(InputError, match="not a URL"):
         as_path("http://[")
     with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
         pass
@@ -189,10 +252,8 @@ def test_a_file_of_holes_and_one_of_zeros_are_refused(tmp_path):
     for start, reason in (("item\ta\tb\n1\t0\t1\n", "unpack to more"), ("", "begins with zeros")):
         path = write_text(tmp_path / "a.tsv", start)
         os.truncate(path, 1 << 40)
-        begun = time.process_time()
-        with pytest.raises(InputError, match=reason):
+        with limit_cpu(), pytest.raises(InputError, match=reason):
             read(path)
-        assert time.process_time() - begun < 2
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
@@ -209,7 +270,6 @@ def test_a_database_is_no_pipe(tmp_path):
 
 def test_a_file_of_blank_lines_is_not_looked_at_again_and_again(tmp_path):
     path = write_text(tmp_path / "a", "\n" * (1 << 25))
-    begun = time.process_time()
-    assert not is_run(path)
-    assert not sniff_speech([Source(path)], None, Options())
-    assert time.process_time() - begun < 1
+    with limit_cpu():
+        assert not is_run(path)
+        assert not sniff_speech([Source(path)], None, Options())

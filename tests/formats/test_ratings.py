@@ -13,7 +13,9 @@ from sigdask.formats import Options, detect, parse_source, read
 
 
 def compute_scores(counts, metric=None, **options):
-    results = compare_all(counts, metrics=[metric or counts.suggested[0]], trials=256, second_run=False, **options)
+    results = compare_all(
+        counts, metrics=[metric or counts.suggested[0]], trials=256, second_run=False, interval="none", **options
+    )
     return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
 
 
@@ -93,7 +95,9 @@ def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
         read(path)
     results = {
         (r.a, r.b): r
-        for r in compare_all(read(path, options=Options(missing="pairwise")), metrics=["mean"], trials=256)
+        for r in compare_all(
+            read(path, options=Options(missing="pairwise")), metrics=["mean"], trials=256, interval="none"
+        )
     }
     assert {pair: r.n_items for pair, r in results.items()} == {("x", "y"): 2, ("x", "z"): 2, ("y", "z"): 3}
     assert compute_scores(read(path, options=Options(missing="zero")))["x"] == pytest.approx(0.5 / 3)
@@ -117,7 +121,7 @@ def test_three_raters_of_thirds_tie_where_they_should(tmp_path):
     rows = [f"x,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.1, 0.2, 0.3), strict=True)]
     rows += [f"y,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.3, 0.2, 0.1), strict=True)]
     path = write_text(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
-    [r] = compare_all(read(path), metrics=["mean"], trials=256)
+    [r] = compare_all(read(path), metrics=["mean"], trials=256, interval="none")
     assert (r.difference, r.p_value) == (0, 1)
 
 
@@ -162,7 +166,7 @@ def test_segments_numbered_within_documents_are_told_apart(tmp_path):
     path = write_text(tmp_path / "d.tsv", "system\tdoc\tseg\tesa_score\n" + "\n".join(rows) + "\n")
     counts = read(path)
     assert counts.ids == ("d1:1", "d1:2", "d2:1", "d2:2")
-    [r] = compare_all(counts, metrics=["mean"], unit="doc", trials=256)
+    [r] = compare_all(counts, metrics=["mean"], unit="doc", trials=256, interval="none")
     assert r.n_units == 2
 
 
@@ -192,7 +196,7 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
     assert len(gappy) == 6
     full, gaps = complete[0], gappy[0]
     pairs = [(full, name) for name in counts.systems if name != full] + [(gaps, gappy[1])]
-    results = {(r.a, r.b): r for r in compare_all(counts, metrics=["mean"], pairs=pairs, trials=256)}
+    results = {(r.a, r.b): r for r in compare_all(counts, metrics=["mean"], pairs=pairs, trials=256, interval="none")}
     for name in complete[1:]:
         r = results[full, name]
         assert r.n_items == 805
@@ -204,7 +208,7 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
     pair_counts = read(
         path, options=Options(ignore=tuple(set(gappy) - {gaps}), groups=("dataset",), missing="pairwise")
     )
-    [pair_result] = compare_all(pair_counts, metrics=["mean"], pairs=[(full, gaps)], trials=256)
+    [pair_result] = compare_all(pair_counts, metrics=["mean"], pairs=[(full, gaps)], trials=256, interval="none")
     assert (pair_result.n_extreme, pair_result.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
 
 

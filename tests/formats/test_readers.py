@@ -71,7 +71,7 @@ def test_texts_after_labels_need_no_header_either(files):
     )
     counts = read("one", "two", gold="gold")
     assert counts.field("correct").tolist() == [[1, 0], [0, 0], [1, 0], [0, 0]]
-    assert "two: no label is a gold one: '1' where gold has 'P'" in counts.scope[0]
+    assert "two: none of its labels occurs in the gold standard (such as '1' where gold has 'P')" in counts.scope[0]
     assert any("gold: has no header; column 2 is taken" in warning for warning in counts.warnings)
 
 

@@ -8,6 +8,7 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import read
+from sigdask.formats.reading.options import Options
 from sigdask.metrics import METRICS, find_metric
 from sigdask.statistics.bounds import compute_fit_p
 
@@ -53,13 +54,29 @@ def test_every_built_in_metric_binds_to_some_data(name, tmp_path):
         (tmp_path / file).write_text("some words\nmore words\n")
         (tmp_path / f"{file}.trec").write_text("1 Q0 a 1 2 tag\n" if file != "r" else "1 0 a 1\n")
     (tmp_path / "t").write_text("id\tterm\n1\tsome\n")
+    (tmp_path / "parse").write_text("1\tw\tw\tX\t_\t_\t0\troot\t_\t_\n\n")
+    (tmp_path / "tree").write_text("(S (NP (NN dog)))\n")
+    (tmp_path / "meta").write_text("system,segment,human,a,b\nx,1,1,2,3\ny,1,2,3,1\n")
+    (tmp_path / "numbers").write_text("gold,a,b\n0.5,1,2\n1.5,0,1\n")
+    (tmp_path / "links").write_text('{"relations": [{"head": [0, 1, "A"], "tail": [2, 3, "B"], "type": "at"}]}\n')
     data = [
+        read(
+            tmp_path / "links",
+            f"y={tmp_path / 'links'}",
+            gold=tmp_path / "links",
+            options=Options(metrics=("relation-f1",)),
+        ),
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "r", format="segments"),
         read(tmp_path / "x.trec", tmp_path / "y.trec", gold=tmp_path / "r.trec", format="trec"),
         LABELS,
         Counts.from_scores({"a": [1, 2], "b": [2, 1]}),
         Counts.from_responses([1, 0], {"a": [1, 0], "b": [0, 1]}),
         Counts.from_label_sets([["L"], []], {"a": [["L"], ["M"]], "b": [[], []]}),
+        read(tmp_path / "numbers", format="numbers"),
+        read(tmp_path / "parse", gold=tmp_path / "parse", format="conllu"),
+        read(tmp_path / "tree", gold=tmp_path / "tree", format="trees"),
+        Counts.from_numbers([0, 1], {"a": [0.5, 0.6], "b": [0.1, 0.2]}),
+        read(tmp_path / "meta", format="meta"),
         read(tmp_path / "t", f"y={tmp_path / 't'}", gold=tmp_path / "t", format="terms"),
     ]
     bound = 0

@@ -80,11 +80,11 @@ def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
         swap = (arrangement >> np.arange(n) & 1).astype(bool)
         x, y = np.where(swap, b, a), np.where(swap, a, b)
         if form == "mean":
-            p_values.append(compare(x, y).p_value)
+            p_values.append(compare(x, y, interval="none").p_value)
         else:
             gold = ["A", "B", "A", "A", "B", "A", "B"]
             x, y = (["A" if v % 2 else "B" for v in z] for z in (x, y))
-            p_values.append(compare(x, y, gold=gold, metric="f1[A]").p_value)
+            p_values.append(compare(x, y, gold=gold, metric="f1[A]", interval="none").p_value)
     p_values = np.array(p_values)
     for k in range(1, 2**n + 1):
         assert (p_values <= k / 2**n).sum() <= k
@@ -219,19 +219,19 @@ def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
     assert (counts * 2 ** (n_items - n)).tolist() == want
 
 
-@pytest.mark.parametrize("tail", [0, 1, 2], ids=["greater", "less", "two-sided"])
 @pytest.mark.parametrize("name", FORMS)
-def test_orbit_of_ten_units_in_every_tail(name, tail):
-    n = 10
+def test_orbit_of_nine_units_in_every_tail(name):
+    n = 9
     values = draw_responses(3, n)
-    p_values = np.empty(2**n)
+    p_values = np.empty((2**n, 3))
     for k, swap in enumerate(reference.list_arrangements(n)):
         arranged = np.where(swap[:, None, None], values[:, ::-1], values)
         panel = build_panel(arranged, [FORMS[name][0]]).build_enumeration(0, 0)
         n_units = len(panel.addresses)
-        p_values[k] = panel.tally(n_trials=2**n_units).counts[0, 0, tail] / 2**n_units
+        p_values[k] = panel.tally(n_trials=2**n_units).counts[0, 0, :3] / 2**n_units
     levels = np.arange(1, 2**n + 1) / 2**n
-    assert (np.searchsorted(np.sort(p_values), levels, side="right") <= np.arange(1, 2**n + 1)).all()
+    for tail in p_values.T:
+        assert (np.searchsorted(np.sort(tail), levels, side="right") <= np.arange(1, 2**n + 1)).all()
 
 
 def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():

@@ -13,7 +13,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
 from sigdask.report.plots.canvas import shorten_names
 from sigdask.report.plots.curves import NBestCurve
-from sigdask.report.plots.matrix import SHADES, compute_levels
+from sigdask.report.plots.pairs import SHADES, compute_levels
 
 HOSTILE_NAMES = [
     "cost $5 and $6",

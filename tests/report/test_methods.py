@@ -16,7 +16,7 @@ from pybtex.database import parse_string
 from sigdask import compare_all
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
-from sigdask.report.methods.sources import SOURCES, format_bibtex
+from sigdask.report.methods.sources import SOURCES, format_bibtex, get_field
 from sigdask.report.wording import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.classical import DESCRIPTIONS
@@ -40,10 +40,10 @@ def test_all_sources_are_bibtex_that_a_parser_reads():
 def test_the_program_is_cited_as_citation_cff_says():
     file = Path(__file__).parents[2] / "CITATION.cff"
     citation_file = yaml.safe_load(file.read_text())
-    source = SOURCES["sigdask"]
-    assert source.title.replace("{", "").replace("}", "") == citation_file["title"]
-    assert source.author.strip("{}") == " and ".join(author["name"] for author in citation_file["authors"])
-    assert SOURCES["yeh2000"].title == citation_file["references"][0]["title"]
+    assert get_field("sigdask", "title").replace("{", "").replace("}", "") == citation_file["title"]
+    names = " and ".join(author["name"] for author in citation_file["authors"])
+    assert get_field("sigdask", "author").strip("{}") == names
+    assert get_field("yeh2000", "title") == citation_file["references"][0]["title"]
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
@@ -138,7 +138,23 @@ def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("{}", "results"), ('{"results": [{}]}', "is not what"), (None, "no such file")]
+    ("content", "said"),
+    [
+        ("{}", "results"),
+        ('{"results": [{}]}', "not results of `sigdask compare --json`: results[0] lacks a key"),
+        (None, "no such file"),
+        (
+            '{"results": [{"checks": [{"verdict": "x"}]}]}',
+            "results[0].checks[0].verdict = 'x': must be one of 'agrees', ",
+        ),
+        ('{"results": [{"notes": [], "n_items": "3"}]}', "results[0].n_items = '3': must be integer"),
+        ('{"results": [{"difference": 1e999}]}', "results[0].difference = inf: must be a finite number"),
+        (
+            f'{{"results": [{{"n_trials": {2**63}}}]}}',
+            "results[0].n_trials = 9223372036854775808: must be a number of 63 bits",
+        ),
+        ('{"results": [], "alpha": 1}', "alpha = 1: must be less than 1"),
+    ],
 )
 def test_what_cannot_be_cited_is_an_error(tmp_path, content, said):
     if content is not None:

@@ -36,7 +36,7 @@ def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cos
     assert re.search(
         r"two-sample-t +3\.282 .* for contrast, as if independent \(r12 = 0\.345: 1\.24 times as wide\)\n", text
     )
-    assert "f1: sign, two-sample-t: does not fit: the denominator depends on the system" in text
+    assert "f1: sign, two-sample-t: does not apply: the denominator depends on the system" in text
     assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))
 
 

@@ -128,7 +128,7 @@ def test_pairs_without_a_common_item_are_missing():
     scores = {name: [np.nan if x is None else x for x in column] for name, column in gaps.items()}
     [note] = select_notes(compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=["mean"]), "missing")
     assert note.numbers == {"n_comparisons": 1}
-    assert note.text == "not compared, as the two have no item in common: a and b by mean"
+    assert note.text == "not compared, because they have no item in common: a and b by mean"
 
 
 def test_dependence_is_told_by_its_worst():

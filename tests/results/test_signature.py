@@ -24,13 +24,15 @@ from sigdask.results.signature import DataDigests, Signature
 
 WORDS = st.text(max_size=12)
 HEX = st.text("0123456789abcdef", min_size=12, max_size=12)
+RULES = [{}, {"stop": "besag-clifford", "h": 5}, {"stop": "confidence-sequence", "epsilon": 1e-9, "alpha": 0.05}]
 SIGNATURES = st.builds(
-    Signature,
+    lambda rule, **values: Signature(**rule, **values),
+    rule=st.sampled_from(RULES),
     metric=WORDS,
     alternative=st.sampled_from(["two-sided", "greater", "less"]),
     method=st.sampled_from(["auto", "randomization", "exact", "both"]),
     p=st.sampled_from(["trials", "exact", "limits", "decision"]),
-    seed=st.integers(0, 2**64),
+    seed=st.integers(0, 2**63 - 1),
     scheme=st.integers(1, 9),
     test_set=WORDS,
     unit=WORDS,
@@ -39,12 +41,8 @@ SIGNATURES = st.builds(
     n_trials=st.none() | st.integers(1, 2**48),
     exact_limit=st.none() | st.floats(0, 1e9),
     options=st.dictionaries(WORDS, WORDS, max_size=3).map(lambda own: tuple(own.items())),
-    stop=st.none() | WORDS,
-    h=st.none() | st.integers(1, 99),
-    epsilon=st.none() | st.floats(1e-9, 0.5),
-    alpha=st.none() | st.floats(1e-9, 0.5),
     subset=st.none() | st.tuples(WORDS, WORDS),
-    adjust=st.none() | WORDS,
+    adjust=st.none() | st.sampled_from(["holm", "max-t", "bootstrap-t"]),
     members=st.none() | st.integers(1, 10**6),
     family=st.none() | HEX,
 )
@@ -79,13 +77,23 @@ def test_what_parts_a_signature_is_escaped_within_it():
     [
         (SIGNATURE_LINE.replace("|unit:item", ""), "has no unit"),
         (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
-        (SIGNATURE_LINE + "|seed:1", "seed is there twice"),
+        (SIGNATURE_LINE + "|seed:1", "seed occurs twice"),
         (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
+        (
+            SIGNATURE_LINE.replace("seed:0", "seed:٠"),
+            "seed = '٠': must be a number from 0 to 9,223,372,036,854,775,807",
+        ),
+        (SIGNATURE_LINE.replace("seed:0", "seed:0|h:5"), "stop = none: expected nothing with it, found h"),
+        (
+            SIGNATURE_LINE.replace("seed:0", "stop:confidence-sequence|alpha:0.05|seed:0"),
+            "stop = confidence-sequence: expected alpha and epsilon with it, found alpha",
+        ),
+        (SIGNATURE_LINE.replace("seed:0", "seed:0|adj:fdr"), "adj = 'fdr': must be one of holm, hochberg"),
         (SIGNATURE_LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
-        (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three numbers"),
-        (SIGNATURE_LINE + "|by:domain", "by and value name a subset together"),
+        (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three hexadecimal numbers"),
+        (SIGNATURE_LINE + "|by:domain", "by and value belong together; give both or neither"),
         ("recall", "'recall': expected KEY:VALUE"),
-        (SIGNATURE_LINE + "|value:%FF", "is no text"),
+        (SIGNATURE_LINE + "|value:%FF", "must be followed by the code"),
     ],
 )
 def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, said):

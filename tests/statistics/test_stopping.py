@@ -211,6 +211,28 @@ def test_many_places_in_one_block_are_found_together():
     assert len(ranges) < 40 * 11
 
 
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 127, 1000, 1023, 1025, 1089, 4097, 5008, 5009])
+def test_blocks_of_any_length_are_searched_to_their_last_trial_and_no_further(length):
+    first = 777
+    flags = np.random.default_rng(length).random(first + length + 5000) < 0.1
+    flags[first + length - 1 :] = True  # the last trial of the block, and all that come after it
+    places = np.flatnonzero(flags[first : first + length])
+
+    def recount(start, n, indices):
+        assert first <= start < start + n <= first + length
+        return build_recount(np.tile(flags, (len(places), 1)))(start, n, indices)
+
+    indices = np.arange(len(places))
+    trials = {
+        k: trial
+        for solved, stops in locate_exceedances(first, length, indices, indices + 1, recount)
+        for k, trial in zip(solved, stops, strict=True)
+    }
+    assert [trials[k] for k in indices] == (first + places + 1).tolist()
+    with pytest.raises(InputError, match="counted again"):  # one more than there are
+        list(locate_exceedances(first, length, indices[:1], indices[:1] + len(places) + 1, recount))
+
+
 def test_a_place_not_looked_for_yet_bounds_p_from_above():
     rng = np.random.default_rng(13)
     for _ in range(100):
@@ -258,7 +280,7 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     ],
 )
 def test_counts_that_changed_in_between_are_refused(h, recount):
-    with pytest.raises(InputError, match="trials 0 to 4095 were counted again and gave other counts"):
+    with pytest.raises(InputError, match="trials 0 to 4095 were counted again with different counts"):
         compute_p(BesagClifford(h), [5], [4096], recount, limit=4096)
 
 

@@ -33,13 +33,14 @@ from sigdask.analysis.candidate_rankings.spec import (
     RankingSpec,
     SampledPrecision,
     Validation,
-    iter_csv_lines,
 )
 from sigdask.counts.candidates import UNKNOWN, Candidates
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import Key, compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
+from sigdask.results.export import format_csv_rows
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.candidates import (
     Dispersion,
@@ -61,8 +62,6 @@ from sigdask.statistics.candidates import (
 from sigdask.statistics.multiplicity import enforce_step_down
 from sigdask.text import describe_items, iter_json, to_plain
 
-Integers = NDArray[np.int64]
-
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
 
 FEWEST_SAMPLES = 2
@@ -73,7 +72,7 @@ TIE_RUN = 1
 
 TIES = {
     "expected": "precision, recall and average precision are means over all orders of tied candidates; each test takes "
-    "the order that is least favourable to its difference, whose p is the largest",
+    "the order that gives it the largest p",
     "random": "tied candidates stand in one random order, the same for all measures (seed {seed})",
     "given": "tied candidates stand in the order in which they were given",
 }
@@ -199,10 +198,10 @@ class MeasureRankings:
         if not self.spec.samples:
             return None
         if self.candidates.is_sampled:
-            raise InputError("samples are drawn of candidates that are all judged; here only some are")
+            raise InputError("--samples needs candidates that are all judged, but only some of these are; leave it out")
         size = self.spec.sample_size or 0
         if size > len(self.gold):
-            raise InputError(f"sample_size = {size:,}: there are {len(self.gold):,} candidates")
+            raise InputError(f"sample_size = {size:,}: must be at most {len(self.gold):,}, the number of candidates")
         orders, _, gold = self.judged_lists
         return RandomSamples(self.key, orders, gold, self.cutoffs, size, self.spec.samples)
 
@@ -359,11 +358,7 @@ class MeasureRankings:
 
 
 def _take_largest_p(
-    tied: TiedOrders,
-    p_fisher: NDArray[np.float64],
-    swap_columns: Sequence[NDArray[Any]],
-    panel: TiedRanks,
-    n_trials: int,
+    tied: TiedOrders, p_fisher: Floats, swap_columns: Sequence[NDArray[Any]], panel: TiedRanks, n_trials: int
 ) -> Iterator[NDArray[Any]]:
     """Yield columns of p-values and exceedances, set to their maximum where ties let either list be ahead."""
     is_open = tied.is_open.ravel()
@@ -384,7 +379,7 @@ def _compute_average_precision(ranked: RankedList) -> float:
     return float((ranked.above[true_ranks] / true_ranks).sum() / ranked.above[-1])
 
 
-def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[Floats, Floats]:
     """Return the p-value of each hypothesis, and its p-value adjusted over all hypotheses by step-down max-T."""
     counts = tally.counts[:, 0]
     p = compute_bound(counts[:, TWO_SIDED], tally.n_trials)
@@ -395,8 +390,8 @@ def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[NDArray[np.flo
 FEWEST_REPEATED_SAMPLES = 3
 
 MODEL = (
-    "binomial: in every sample the true ones of N accepted candidates are Bin(N, p), with one p for all samples, that "
-    "of all of them together; Clopper-Pearson intervals of each sample are to hold it"
+    "binomial: in every sample the true ones of N accepted candidates are Bin(N, p), with one p for all "
+    "samples, estimated from all of them; the Clopper-Pearson interval of each sample should contain it"
 )
 
 
@@ -421,8 +416,8 @@ class AcceptanceSet:
     cutoff: float | None
     n: int | None
     sample: tuple[str, ...]
-    accepted: NDArray[np.int64]
-    true: NDArray[np.int64]
+    accepted: Integers
+    true: Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -485,15 +480,15 @@ class RepeatedSamples:
         """Yield the JSON text of the validation in parts."""
         return iter_json(self.as_dict())
 
-    def csv_lines(self) -> Iterator[str]:
+    def csv_lines(self, *, csv_safe: bool = False) -> Iterator[str]:
         """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""
-        names = ["measure", "cutoff", "n"]
+        names = ["measure", "cutoff", "n", "sample", "accepted", "true", "precision", "low", "high"]
         rows = [
             [validation.sets.measure, validation.sets.cutoff, validation.sets.n, *row.values()]
             for validation in self.found
             for row in _iter_sample_rows(validation.sets, self.confidence)
         ]
-        yield from iter_csv_lines([*names, "sample", "accepted", "true", "precision", "low", "high"], rows)
+        yield format_csv_rows([names, *rows], csv_safe=csv_safe)
 
 
 def _as_json_dict(validation: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
@@ -560,13 +555,15 @@ def validate(
     spec = RankingSpec.from_options(n=n, confidence=confidence)
     if bool(cutoffs) == bool(spec.cutoffs):
         raise InputError(
-            "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), one of both"
+            "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), not both"
         )
     if len(samples) < FEWEST_REPEATED_SAMPLES:
         raise InputError(f"validation needs {FEWEST_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
-            raise InputError(f"sample {name!r}: some candidates are not judged")
+            raise InputError(
+                f"sample {name!r}: some candidates are not judged; validation needs samples that are all judged"
+            )
     sets = list(_accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, spec))
     notes = tuple(
         f"{_describe_set(acceptance)}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no "
@@ -601,7 +598,9 @@ def _accept_n_best(samples: Mapping[str, Candidates], spec: RankingSpec) -> Iter
             counts = []
             for name, rankings in lists.items():
                 if n > len(rankings.candidates):
-                    raise InputError(f"sample {name!r}: n = {n:,}, it has {len(rankings.candidates):,} candidates")
+                    raise InputError(
+                        f"sample {name!r}: n = {n:,} is more than its {len(rankings.candidates):,} candidates"
+                    )
                 counts.append(
                     (n, int(rankings.ranked_lists[_get_measure_index(rankings.candidates, measure, name)].above[n]))
                 )
@@ -620,7 +619,10 @@ def _build_set(
     accepted, true = np.array(counts, np.int64).T
     some_are = accepted > 0
     if some_are.sum() < FEWEST_REPEATED_SAMPLES:
-        raise InputError(f"{measure}: the cutoff accepts candidates in {int(some_are.sum())} of {len(names)} samples")
+        raise InputError(
+            f"{measure}: the cutoff accepts candidates in only {int(some_are.sum())} of {len(names)} samples, which "
+            "is too few to validate; lower it"
+        )
     accepting = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
     return AcceptanceSet(measure, cutoff, n, accepting, accepted[some_are], true[some_are])
 

@@ -25,6 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
@@ -131,9 +132,6 @@ def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C
             out[p, t] = (x - y) / n_true
             tie[p, t] = 2.0 * TIE * (x + y) / n_true
 
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SLAB_BYTES = 2**23
 """What the swaps and the differences of the trials that are counted at a time may take, each."""
@@ -256,7 +254,7 @@ class SwappedRanks(WholePanel):
                 draw_swap_bits(self.key, run=run, first=start, n_trials=n_slab, n_units=len(self.gold))
             )
 
-    def _compute_differences(self, swapped: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def _compute_differences(self, swapped: Bools) -> tuple[Floats, Floats]:
         """Return the differences after swaps and their slack, each of shape (n_hypotheses, n_trials)."""
         out, tie = np.empty((2, len(self.scales), len(swapped)))
         if self.cutoffs.size:
@@ -402,7 +400,7 @@ class TiedOrders:
     orders: NDArray[np.int32]
     pairs: Integers
     pair_index: Integers
-    is_open: NDArray[np.bool_]
+    is_open: Bools
 
     @staticmethod
     def from_lists(

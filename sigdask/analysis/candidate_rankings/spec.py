@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from io import StringIO
-from itertools import chain, combinations
+from itertools import combinations
 from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.options import RANKING_TRIALS, RankingOptions, Ties, check_options
-from sigdask.results.export import build_frame_from_rows
+from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.candidates import Dispersion, IntervalCoverage
 from sigdask.text import iter_json, to_plain
 
@@ -52,15 +50,13 @@ class RankingSpec:
         values = {name: value for name, value in options.items() if value is not None}
         check_options(RankingOptions, values)
         if values.get("baseline") is not None and values.get("pairs"):
-            raise InputError("baseline and pairs: both say what is compared; give one of them")
+            raise InputError("baseline and pairs exclude each other; give one of them")
         if ("samples" in values) != ("sample_size" in values):
-            raise InputError("samples and sample_size belong together: how many samples, and of how many candidates")
+            raise InputError("samples and sample_size belong together; give both: the number of samples and their size")
         n = values.pop("n", None)
         pairs = values.pop("pairs", None)
         return RankingSpec(
-            cutoffs=tuple(convert_cutoffs(n)),
-            pairs=None if pairs is None else tuple(map(tuple, pairs)),
-            **values,
+            cutoffs=tuple(convert_cutoffs(n)), pairs=None if pairs is None else tuple(map(tuple, pairs)), **values
         )
 
     def list_cutoffs(self, n_candidates: int) -> tuple[int, ...]:
@@ -69,7 +65,7 @@ class RankingSpec:
             return list_default_cutoffs(n_candidates)
         beyond = next((n for n in self.cutoffs if n > n_candidates), None)
         if beyond is not None:
-            raise InputError(f"n = {beyond:,}: the list has {n_candidates:,} candidates")
+            raise InputError(f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list")
         return self.cutoffs
 
     def list_pairs(self, measures: Sequence[str]) -> list[tuple[int, int]]:
@@ -156,11 +152,11 @@ def sort_cutoffs(numbers: Sequence[int]) -> list[int]:
 
 MODELS = {
     "precision": "binomial: each of the n best is true with one probability; Clopper-Pearson interval",
-    "fisher": "Fisher's exact test, two-sided, on the candidates that one list has and the other has not: the sizes of "
-    "both lists are fixed; of each n for itself",
-    "exchange": "each candidate's two ranks are exchanged with probability 1/2, at all n jointly: the sizes of lists "
+    "fisher": "Fisher's exact test, two-sided, on the candidates that only one of the lists has; the sizes of both "
+    "lists are fixed; each n is tested separately",
+    "exchange": "each candidate's two ranks are swapped with probability 1/2, at all n jointly: the sizes of lists "
     "vary; max-T step-down over all pairs and all n",
-    "average precision": "the same exchange of ranks; max-T step-down over all pairs",
+    "average precision": "the same swaps of ranks; max-T step-down over all pairs",
     "sampled": "hypergeometric: the judged candidates are a random sample of each list; exact interval of the list's "
     "own precision",
 }
@@ -372,15 +368,8 @@ class RankingEvaluation:
         """Yield the JSON text of the evaluation in parts."""
         return iter_json(self.as_dict())
 
-    def csv_lines(self) -> Iterator[str]:
+    def csv_lines(self, *, csv_safe: bool = False) -> Iterator[str]:
         """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
         rows = self.precision or self.sampled
-        yield from iter_csv_lines([f.name for f in fields(rows[0])], ([*to_plain(row).values()] for row in rows))
-
-
-def iter_csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV table, beginning with the column names."""
-    for row in chain([names], rows):
-        buffer = StringIO()
-        csv.writer(buffer, lineterminator="\n").writerow(row)
-        yield buffer.getvalue()
+        names = [f.name for f in fields(rows[0])]
+        yield format_csv_rows([names, *([*to_plain(row).values()] for row in rows)], csv_safe=csv_safe)

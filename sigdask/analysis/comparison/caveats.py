@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Integers
+from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.families.skewness import SHARE
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
-from sigdask.randomization.panels.sums import Panel
-from sigdask.results.columns import Assumptions, Floats, compute_unseen_rate
+from sigdask.randomization.panels.sums import SUMS, Panel
+from sigdask.results.columns import Assumptions, compute_unseen_rate
 from sigdask.results.notes import Note, NoteValue
 from sigdask.results.table import Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
@@ -24,25 +25,55 @@ from sigdask.text import format_count
 FEW_UNITS = 20
 
 TUKEY_CAVEAT = (
-    "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are declared "
-    "different too often (9 to 16 % at 5 % in simulation); --adjust max-t is not so"
+    "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
+    "declared different too often (9 to 16 % at 5 % in simulation); --adjust max-t does not have this problem"
 )
 EXACT_BY_HOLM = (
-    "p is exact, and adjusted by Holm; --adjust max-t takes trials, and finds more where comparisons are correlated"
+    "p is exact and adjusted by Holm; --adjust max-t uses trials instead, and has more power if comparisons are "
+    "correlated"
 )
 SKEWED = (
-    "{n:,} of {of:,} comparisons are of systems whose units are strongly skewed in opposite directions: {adjust} alone "
-    "can find false differences of such systems several times as often as its level says; "
+    "{n:,} of {of:,} comparisons are of systems whose units are strongly skewed in opposite directions: "
+    "{adjust} alone can report false differences between such systems several times as often as its level "
+    "allows; "
 )
 LARGER = (
-    "there the adjusted p is the larger of {adjust}'s and that of bootstrap-t, which resamples units, and {turned:,} "
-    "that {adjust} alone finds significant are not (docs/statistics.md has the error rates)"
+    "their adjusted p is the larger of those by {adjust} and by bootstrap-t, which resamples units; {turned:,} "
+    "that {adjust} alone finds significant are not (error rates: docs/error-rates.md)"
 )
-RESAMPLE = "--adjust bootstrap-t resamples units instead (docs/statistics.md has the error rates); more units help"
+RESAMPLE = "--adjust bootstrap-t resamples units instead (error rates: docs/error-rates.md); more units help"
 TUKEY_P = (
-    "the verdict takes the larger of Tukey's p, which is the published one, and the unadjusted p: in {n:,} of {of:,} "
-    "comparisons the unadjusted p, as of {a} and {b}, where Tukey's p = {tukey} and the unadjusted p = {alone}"
+    "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
+    "comparisons the unadjusted p is larger, such as {a} and {b}: Tukey's p = {tukey}, unadjusted p = {alone}"
 )
+
+
+PERMUTED = {
+    "scores": (0.040, 0.130, "scores of single segments are swapped as if a metric's errors on them were independent",
+               "--permute systems (--unit system) swaps whole systems"),
+    "segments": (0.020, 0.130, "segments are swapped as if a metric's errors on them were independent",
+                 "--permute systems (--unit system) swaps whole systems"),
+    "pairs": (0.220, 0.310, "decisions on pairs are swapped as if pairs of one segment and system were independent",
+              "--permute scores assumes less"),
+}  # fmt: skip
+"""What is swapped, by its name, to the sizes of acc-eq at 0.05 in `benchmarks.meta` with independent errors and with
+system effects, to what it assumes, and to what else there is."""
+
+
+def note_permutation(metric: object, unit: str) -> Note | None:
+    """Return the note on what is swapped for a metric of agreement with people; None where it assumes less."""
+    if not isinstance(metric, BoundAgreement):
+        return None
+    swapped = "pairs" if metric.swaps_pairs else {"item": "scores", "segment": "segments"}.get(unit, "")
+    if not swapped:
+        return None
+    size, with_effects, assumed, remedy = PERMUTED[swapped]
+    text = (
+        f"{assumed}. In a simulation (15 systems, 100 segments, acc-eq) the test found {size:.0%} of equally good "
+        f"metrics different at 0.05, and {with_effects:.0%} where a metric errs alike on all segments of a system; "
+        f"{remedy}"
+    )
+    return Note("permutation", text, {"swapped": swapped, "size": size, "size_system_effects": with_effects})
 
 
 def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
@@ -62,9 +93,8 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
         if (min_trials := int(sampled.min())) < needed:
             text = (
-                f"{format_count(min_trials, 'trial')} cannot bring a single p of {len(table):,} to {alpha:g} "
-                f"after {adjustment.method}: "
-                f"it takes {needed:,} (--trials {needed})"
+                f"{format_count(min_trials, 'trial')} are too few for any of {len(table):,} p-values to reach "
+                f"{alpha:g} after {adjustment.method}; at least {needed} are needed (--trials {needed})"
             )
             yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
         return
@@ -73,12 +103,15 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     needed = compute_trials_needed(1, alpha)
     if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
         text = (
-            f"{format_count(adjustment.n_trials, 'trial')} cannot reach {alpha:g}: it takes {needed:,} (--trials "
-            f"{needed})"
+            f"{format_count(adjustment.n_trials, 'trial')} are too few for p to reach {alpha:g}; at least "
+            f"{needed} are needed (--trials {needed})"
         )
         yield Note("few-trials", text, {"n_trials": adjustment.n_trials, "needed": needed, "alpha": alpha})
     elif len(sampled) and (max_trials := int(sampled.max())) < needed:
-        text = f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
+        text = (
+            f"the trials that --trials sets are too few for p to reach {alpha:g}; at least {needed} are needed "
+            f"(--trials {needed})"
+        )
         yield Note("few-trials", text, {"n_trials": max_trials, "needed": needed, "alpha": alpha})
 
 
@@ -87,7 +120,8 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     alpha = table.alpha
     if not ((table.n_units > 0) & (table.n_units < FEW_UNITS)).any():
         return
-    min_p = compute_min_p(table)
+    two_sided = np.array([side == "two-sided" for side in table.alternative.values])[table.alternative.codes]
+    min_p = np.minimum(2.0 ** (two_sided - table.n_units.astype(np.float64)), 1.0)
     reachable_p = P_VALUE_ADJUSTMENTS[adjustment.method](min_p) if adjustment.method in P_VALUE_ADJUSTMENTS else min_p
     for code in np.argsort(np.array(table.unit.values, object), kind="stable").tolist():
         unit = table.unit.values[code]
@@ -102,20 +136,14 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
             finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
             method_text = "" if adjustment.method == "none" else f" after {adjustment.method}"
             reach = (
-                f"; {alpha:g} cannot be reached{method_text}{_format_share(n_hopeless, n_few)}: more units are "
+                f"; p cannot reach {alpha:g}{method_text}{_format_share(n_hopeless, n_few)}: more units are "
                 f"needed{finer}"
             )
         number = format_count(low, "unit") if low == high else f"{low} to {high} units"
-        text = f"only {number} ({unit}){_format_share(n_few, len(table))}: a test of so few says little{reach}"
+        text = f"only {number} ({unit}){_format_share(n_few, len(table))}: a test with so few has little power{reach}"
         numbers: dict[str, NoteValue] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
         numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(table)}
         yield Note("few-units", text, numbers)
-
-
-def compute_min_p(table: Table) -> Floats:
-    """Return the smallest p that each comparison's number of units can give."""
-    two_sided = np.array([side == "two-sided" for side in table.alternative.values])[table.alternative.codes]
-    return np.minimum(2.0 ** (two_sided - table.n_units.astype(np.float64)), 1.0)
 
 
 def _format_share(n: int, total: int) -> str:
@@ -135,14 +163,14 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
         has_remedy = adjustment.family is not None and needed < MAX_TRIALS
         text = (
-            f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error "
-            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if has_remedy else ''}"
+            f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error (99 %) "
+            f"of {alpha:g}: another seed could change the verdict{remedy if has_remedy else ''}"
         )
         numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
         yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
 
 
-def count_monitored_trials(table: Table) -> NDArray[np.int64]:
+def count_monitored_trials(table: Table) -> Integers:
     """Return the number of trials requested for each comparison that a stopping rule monitored; 0 for others."""
     return sum((stops.n_asked for stops in table.stops), np.zeros(len(table), np.int64))
 
@@ -193,7 +221,7 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
     for comparisons in set_comparisons:
         for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
             panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-            if not isinstance(panel, Panel):
+            if not isinstance(panel, Panel) or panel.kind != SUMS:
                 continue
             table_rows, metric = start + rows, int(comparisons.column[rows[0]])
             pairs = comparisons.row[rows].astype(np.int64)

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.nesting import sum_units
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
@@ -37,9 +37,6 @@ from sigdask.statistics.classical import (
     two_proportion_z,
     wilcoxon_sorted,
 )
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 PAIR_COST = 64
 """Pairs of which one is worth that many products of a matrix."""
@@ -72,7 +69,7 @@ def compute_r12(comparisons: Comparisons) -> Floats:
 
 
 def _build_score_iterator(
-    counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: Integers
+    counts: Counts, metric: BoundMetric, mask: Bools | None, systems: Integers
 ) -> Callable[[], Iterator[Floats]]:
     """Return a function that yields the scores of blocks of items that all systems have, shape (n_block, n_systems).
 
@@ -98,8 +95,8 @@ def _build_score_iterator(
 
 
 def iter_ratios(
-    counts: Counts, metric: BoundMetric, rows: NDArray[np.int64], systems: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers
+) -> Iterator[tuple[Floats, Floats]]:
     """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
 
     Parameters
@@ -255,7 +252,7 @@ class ItemShares:
 
     n_right: Floats
     n_items: Floats
-    fits: NDArray[np.bool_]
+    fits: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -283,7 +280,7 @@ ZEROS = {"wilcox": "before", "pratt": "after"}
 
 FREEDOM = "n - 1 degrees of freedom"
 CONSTANT = "not defined: all differences are the same"
-NO_DIFFERENCE = "no unit differs"
+NO_DIFFERENCE = "no unit is discordant"
 TOO_FEW = "fewer than 2 units"
 
 
@@ -402,7 +399,7 @@ FEWEST = 5
 SAMPLES_FREEDOM = "pooled variance, n - 2 degrees of freedom"
 NO_SPREAD = "not defined: scores do not vary"
 ALL_ALIKE = "all items are alike"
-NO_ITEMS = "does not fit: a system has no item that counts"
+NO_ITEMS = "does not apply: a system has no item that counts"
 
 
 def two_sample_t(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
@@ -460,9 +457,9 @@ def _build_column(
     return ClassicalColumn(name, statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
-NO_RATIO = "does not fit: the score is no mean or share of items"
-NOT_A_MEAN = "does not fit: the denominator depends on the system, so that the score is no sum over units"
-NOT_RIGHT_OR_WRONG = "does not fit: the score is no share of single items, each right or wrong"
+NO_RATIO = "does not apply: the score is not a mean or share over items"
+NOT_A_MEAN = "does not apply: the denominator depends on the system, so the score is not a sum over units"
+NOT_RIGHT_OR_WRONG = "does not apply: the score is not a share of single items that are right or wrong"
 
 
 def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[ClassicalColumn, ...]:
@@ -511,7 +508,7 @@ def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
     if group.ratio is None:
         return NO_RATIO
     if name in {"mcnemar", *SHARE_TESTS} and group.unit != "item":
-        return f"does not fit: it takes single items, which depend on each other within a {group.unit}"
+        return f"does not apply: it takes single items, and these depend on each other within a {group.unit}"
     return NOT_A_MEAN if name not in SHARE_TESTS and group.mean is None else None
 
 

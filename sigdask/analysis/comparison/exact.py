@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Method
 from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
-from sigdask.randomization.panels.sums import SUMS, Panel
+from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn
@@ -38,8 +39,6 @@ from sigdask.statistics.exact import (
 )
 from sigdask.statistics.exact.result import LARGEST_ESTIMATE
 from sigdask.text import format_count, format_duration
-
-Integers = NDArray[np.int64]
 
 SWAPPED_SLACK = 2
 """A shuffled difference less the observed one is twice the sum over swapped units, in whose steps panels have slack."""
@@ -81,7 +80,7 @@ class ProblemReader:
         if panel.linear[self.column]:
             return SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, self.column]))
         if panel.is_approximate(self.column):
-            return "the score is made of sums that are not exact, and of no one of them alone"
+            return "the score combines several sums that have rounding errors"
         changes = changes[changes.any(axis=1)]
         metric = panel.metrics[self.column]
         fields = list(metric.fields)
@@ -297,14 +296,16 @@ class _UnenumeratedGroup:
             panel = c.panels[int(c.panel[rows[0]])]
             if isinstance(panel, Panel) and panel.is_coarse(int(c.column[rows[0]])):
                 problems: Iterator[Problem | str] = iter([COARSE_REASON] * len(rows))
-            elif panel.kind == SUMS:
-                assert isinstance(panel, Panel)
+            elif isinstance(panel, Panel):
                 problems = ProblemReader.from_panel(panel, int(c.column[rows[0]])).iter_problems(
                     c.row[rows].astype(np.int64)
                 )
             else:
                 problems = (
-                    f"{panel.kind} is enumerated or sampled, and {n} units are discordant"
+                    (
+                        f"the p-value of {panel.kind} can only be enumerated or sampled, and {n} discordant units "
+                        "are too many to enumerate"
+                    )
                     for n in c.n_discordant[rows].tolist()
                 )
             yield from zip(unsolved[group].tolist(), problems, strict=True)
@@ -332,7 +333,7 @@ def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> Exac
     return method_plan.reason if isinstance(method_plan, NoMethod) else ExactPanel(problem, method_plan)
 
 
-COARSE_REASON = "scores of very unequal size are enumerated up to 20 discordant units alone"
+COARSE_REASON = "scores of very unequal size can be enumerated only up to 20 discordant units"
 
 
 def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
@@ -376,12 +377,12 @@ def _format_gigabytes(n: int) -> str:
 
 CENTURY = 100 * 365 * 86400.0
 
-WEAKER_GUARANTEES = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
+WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
 """What a guarantee is less than."""
 
 RAISE_REMEDY = "raise it with --exact-limit SECONDS"
 
 REMEDY = (
-    "--method auto samples it, --method both samples it and adds the exact values that fit, "
-    "--method randomization samples alone"
+    "--method auto samples it, --method both samples it and adds the exact values that fit, --method "
+    "randomization only samples"
 )

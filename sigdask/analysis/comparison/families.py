@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.analysis.comparison.pairs import IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
@@ -33,15 +33,13 @@ from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
-from sigdask.results.columns import UNADJUSTED, AdjustmentDetails, CodedColumn, Floats
+from sigdask.results.columns import UNADJUSTED, AdjustmentDetails, CodedColumn
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_p_value
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicated, enforce_step_down
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Adjusted = tuple[Array, Array, Array]
+Adjusted = tuple[Floats, Floats, Floats]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
 
 AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
@@ -91,7 +89,7 @@ class Adjustment:
     n_trials: int = 0
     job: Job | None = None
     for_exact: bool = False
-    skewed: NDArray[np.bool_] | None = None
+    skewed: Bools | None = None
     resampling: Job | None = None
     with_intervals: bool = False
 
@@ -121,7 +119,7 @@ class Adjustment:
         """Number of comparisons whose differences between units are too skewed for the adjustment alone."""
         return 0 if self.skewed is None else int(np.count_nonzero(self.skewed))
 
-    def compute_p_values(self, p: Array, low: Array, high: Array, tallies: Tallies) -> Adjusted | None:
+    def compute_p_values(self, p: Floats, low: Floats, high: Floats, tallies: Tallies) -> Adjusted | None:
         """Return adjusted p-values and their Monte Carlo intervals, each at least as large as before adjustment.
 
         Parameters
@@ -157,7 +155,7 @@ class Adjustment:
         assert isinstance(panel, StudentisedBootstrap)
         return compute_joint_p_values(panel, self.method, tallies[self.resampling])
 
-    def compute_details(self, p: Array, difference: Array, tallies: Tallies, alpha: float) -> AdjustmentDetails:
+    def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
         """Return the p-values of max-T and the bootstrap if the larger is reported, and intervals that hold jointly.
 
         Parameters
@@ -205,7 +203,7 @@ class Adjustment:
 
 
 def _set_two_p_values(
-    details: AdjustmentDetails, first: str, p_first: Array, second: str, p_second: Array, rows: NDArray[np.bool_]
+    details: AdjustmentDetails, first: str, p_first: Floats, second: str, p_second: Floats, rows: Bools
 ) -> AdjustmentDetails:
     """Return a copy of the details with the names and p-values of two methods in the given rows."""
     codes = rows.astype(np.int32)
@@ -285,7 +283,9 @@ def build_adjustment(
     if method in P_VALUE_ADJUSTMENTS:
         return Adjustment(method, skewed=_find_skewed(comparisons))
     if (misfit := describe_non_sums(comparisons)) is not None:
-        raise InputError(f"adjust {method}: {misfit}, which shares no sums; use holm")
+        raise InputError(
+            f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials; use --adjust holm"
+        )
     if method == "bootstrap-t":
         family = build_bootstrap(comparisons, alternative)
         result = Adjustment.from_family(method, family, count_resamples(comparisons, family))
@@ -315,7 +315,7 @@ def _add_companion(
     return replace(result, resampling=Job(family, n, label=f"resamples of {len(comparisons)} comparisons"))
 
 
-def _find_skewed(comparisons: FamilyComparisons) -> NDArray[np.bool_] | None:
+def _find_skewed(comparisons: FamilyComparisons) -> Bools | None:
     """Return which comparisons have differences between units that are too skewed; None if scores are not sums."""
     if len(comparisons) < 2 or describe_non_sums(comparisons) is not None:
         return None
@@ -352,7 +352,7 @@ def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap
 
 
 def build_family(
-    members: Sequence[FamilyMember], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool
+    members: Sequence[FamilyMember], parts: Integers, alternative: Alternative, *, raw: bool
 ) -> MaxTFamily:
     """Return a max-T family of hypotheses; it is studentised unless `raw` or of one hypothesis."""
     return MaxTFamily(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
@@ -420,7 +420,7 @@ def _number_scales(comparisons: FamilyComparisons) -> Integers:
 
 def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
-        raise InputError(f"adjust tukey: is two-sided, not {alternative}; use max-t")
+        raise InputError(f"adjust tukey: is two-sided only, and the alternative is {alternative}; use max-t")
     groups = group_rows(_number_scales(comparisons))
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
     members: list[FamilyMember] = []
@@ -439,7 +439,7 @@ def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative)
     return Relabelling(tuple(members), rows)
 
 
-ONE_SET = "there is one set alone: several test sets, or --by COLUMN, can be taken together"
+ONE_SET = "there is only one test set; to combine results, give several test sets, or --by COLUMN"
 
 
 @dataclass(frozen=True, eq=False)
@@ -526,7 +526,7 @@ class AcrossSets:
 def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
     """Return the tests of each pair and metric over all sets; differences are studentised unless `raw`."""
     if (misfit := describe_non_sums(comparisons)) is not None:
-        raise InputError(f"{misfit}, which cannot be taken together over sets")
+        raise InputError(f"{misfit}, which cannot be combined over test sets")
     if not len(comparisons):
         raise InputError(ONE_SET)
     metric = number_rows(comparisons.metric)
@@ -577,13 +577,12 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
         names = " and ".join(comparisons.get_system_names(k))
         if turned[h]:
             raise InputError(
-                f"{names} stand in this order in some sets and the other way round in others: list the pairs or "
-                "name a baseline, so that A is the same system in all"
+                f"{names} are in this order in some test sets and reversed in others; list the pairs or name a "
+                "baseline, so that A is the same system in all"
             )
         raise InputError(
-            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} sets, others in "
-            f"{n_sets[metric[h]]}; "
-            "leave out the systems or sets that lack them"
+            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} test sets, and "
+            f"other pairs in {n_sets[metric[h]]}; leave out the systems or test sets that lack items"
         )
     if n_sets.max() < 2:
         raise InputError(ONE_SET)
@@ -596,9 +595,7 @@ def _encode_keys(a: Integers, b: Integers, metric: Integers) -> Integers:
     return (metric * n + a) * n + b
 
 
-def _compute_scales(
-    members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers
-) -> NDArray[np.float64]:
+def _compute_scales(members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers) -> Floats:
     """Return each metric's scale: the root mean square of its differences' standard deviations under swaps."""
     squares = np.zeros(len(rows))
     for k, member in enumerate(members):

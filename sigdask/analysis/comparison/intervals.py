@@ -13,22 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import (
-    CountPositions,
-    IntervalSpec,
-    build_empty_positions,
-    build_full_panels,
-)
+from sigdask.analysis.comparison.pairs import CountPositions, IntervalSpec, build_empty_positions, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels.agreement import AGREEMENTS
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.resampling.bootstrap import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
 from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
 from sigdask.randomization.resampling.shifts import ShiftPanel, compute_numerators_and_weights, compute_score_value
@@ -56,20 +53,15 @@ from sigdask.statistics.bounds import (
 )
 from sigdask.statistics.matched_proportions import compute_conditional_interval, compute_score_interval
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 DEFAULT_RESAMPLES = 10_000
 
 NOT_COUNTED = "no resample is counted yet"
 NO_SCORES = "no resample has a score"
 NO_BCA = (
-    "no resample lies below the observed value, or none above, or units are too skewed: what corrects bias and "
-    "skewness is not defined, so percentiles stand as they are"
+    "no resample is below the observed value, or none is above it, or units are too skewed: the correction of "
+    "bias and skewness (BCa) is not defined, so these are uncorrected percentiles"
 )
-WHOLE_OUTPUTS = (
-    "a metric of whole outputs is not asked for a score without each unit: percentiles are not corrected for skewness"
-)
+WHOLE_OUTPUTS = "metrics of whole outputs are too slow for a jackknife: percentiles are not corrected for skewness"
 
 
 def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
@@ -89,7 +81,7 @@ class IntervalEnds:
     high: Floats
     plain_low: Floats
     plain_high: Floats
-    is_bca: NDArray[np.bool_]
+    is_bca: Bools
     n_undefined: Integers
 
     @staticmethod
@@ -125,7 +117,7 @@ class IntervalEnds:
                 found[k] = NO_SCORES
             elif self.n_undefined[end_row]:
                 n = int(self.n_undefined[end_row])
-                found[k] = f"{n:,} of {n_resamples:,} resamples have no score: the interval is of the others"
+                found[k] = f"{n:,} of {n_resamples:,} resamples have no score; the interval uses the others"
             elif not self.is_bca[end_row]:
                 found[k] = NO_BCA
         return found
@@ -141,7 +133,7 @@ DEFAULT_TRIALS = 2**17
 MAX_SWAPS, MIN_TRIALS = 2 * 10**8, 10_000
 """Swaps of units by default, at most but for so many trials: a second or two of a core."""
 
-UNBOUNDED = "so few units, or trials, cannot reject any difference at this confidence"
+UNBOUNDED = "with so few units or trials, no difference can be rejected at this confidence"
 
 
 TIE = 2.0**-44
@@ -150,10 +142,10 @@ TIE = 2.0**-44
 MOST_NUMBERS = 2**22
 """Differences of units that are looked at together."""
 
-ONE_SIDED = "it is one-sided, as the test is: the other end is the largest difference that the differing items allow"
+ONE_SIDED = "it is one-sided, like the test; its other end is the largest difference that the discordant items allow"
 
 
-def are_matched(panel: Panel) -> NDArray[np.bool_]:
+def are_matched(panel: Panel) -> Bools:
     """Return which pairs and metrics have 0/1 scores by item, shape (n_pairs, n_metrics).
 
     Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are. A system that has
@@ -177,7 +169,7 @@ def are_matched(panel: Panel) -> NDArray[np.bool_]:
     return result
 
 
-def are_constant(panel: Panel) -> NDArray[np.bool_]:
+def are_constant(panel: Panel) -> Bools:
     """Return for which pairs and metrics all units have the same difference, shape (n_pairs, n_metrics).
 
     Nothing then shows how much differences vary. Scores that are no means count where no unit differs at all.
@@ -188,7 +180,7 @@ def are_constant(panel: Panel) -> NDArray[np.bool_]:
     return np.asarray(result)
 
 
-def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
+def _has_constant_means(panel: Panel, m: int) -> Bools:
     """Return for which pairs all units have the same difference under a metric that is a mean, shape (n_pairs,)."""
     above, below = compute_numerators_and_weights(panel, m)
     weighed = below > 0
@@ -207,13 +199,14 @@ def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
 
 
 MIN_UNITS = 2
-ONE_UNIT = "one unit alone tells nothing of others"
-NO_SUM = "what is scored is a set brought together over units, no sum of them, which resampled units would not give"
-CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
-NO_ITEM_DIFFERS = "no item differs, and the interval is conditional on how many do"
-NOT_BINARY = "the conditional exact interval is of scores of 0 and 1 of single items"
-COARSE = "scores are of so unequal size that sums of the small ones cannot be distinguished beside the large ones"
-NO_MEAN = "the test can be inverted for means alone: what a shift of the difference does to other scores is not known"
+ONE_UNIT = "one unit does not show how much units vary"
+NO_AGREEMENT = "scores of one segment or system depend on each other, so cells cannot be resampled"
+NO_SUM = "the score is of a set collected over all units, not a sum over units, so units cannot be resampled"
+CONSTANT = "every unit has the same difference, so the data do not show how much differences vary"
+NO_ITEM_DIFFERS = "no item is discordant, and this interval is conditional on the number of discordant items"
+NOT_BINARY = "the conditional exact interval needs single items scored 0 or 1"
+COARSE = "scores differ so much in size that rounding hides the small ones in sums"
+NO_MEAN = "the test can be inverted only for means: the effect of a shift on other scores is not known"
 
 
 REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
@@ -322,7 +315,7 @@ class IntervalGroup:
         """Write normal intervals of means and smooth scores of sums."""
         row, column = self.row, self.column
         errors = np.stack([jackknife.error for jackknife in self.jackknives], axis=1)
-        reach = special.ndtri(1 - compute_level(self.confidence) / 2) * errors
+        reach = scipy.special.ndtri(1 - compute_level(self.confidence) / 2) * errors
         n_pairs, (i, j), scores = len(panel.pairs), panel.pairs[row].T, panel.pair_scores[row, column]
         for low, high, middle, reach_rows in (
             (columns.low, columns.high, panel.differences[row, column], row),
@@ -485,7 +478,7 @@ def _find_refusal(panel: ComparedPanel) -> str | None:
     if panel.extent[1] < MIN_UNITS:
         return ONE_UNIT
     if not isinstance(panel, OutputsPanel):
-        return None if isinstance(panel, Panel) else NO_SUM
+        return None if panel.kind == SUMS else NO_AGREEMENT if isinstance(panel, AGREEMENTS) else NO_SUM
     try:
         panel.scores  # noqa: B018  # asked for before anything is counted: a plan goes on without such a box
     except InputError as error:

@@ -21,6 +21,7 @@ from sigdask.analysis.comparison.pairs import (
 )
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.options import Alternative, Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
@@ -31,7 +32,6 @@ from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
 from sigdask.results.table import ExactValues
 
-Integers = NDArray[np.int64]
 Enumerated = tuple[Integers, AnyPanel]
 """Comparisons, and the panel whose rows are all their arrangements."""
 
@@ -84,6 +84,7 @@ class ComparisonJobs:
             method=spec.method,
             trials=spec.trials,
             exact_limit=spec.exact_limit,
+            seed=spec.seed,
         )
         comparisons = list_comparisons(resolved, spec.find_metrics(counts), spec.by)
         if len(resolved.pairs) and not len(comparisons):
@@ -233,7 +234,7 @@ class FamilyComparisons:
             else replace(self, set_index=self.set_index[selected], row=self.row[selected])
         )
 
-    def get_column(self, name: str) -> NDArray[np.int64]:
+    def get_column(self, name: str) -> Integers:
         """Return the values of a column of `Comparisons`."""
         values = np.zeros(len(self), np.int64)
         for k, jobs in enumerate(self.comparison_jobs):

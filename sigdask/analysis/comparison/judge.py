@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons, CountPositions, Integers
+from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.base import AnyBound
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn, Floats, ScoredMetric
+from sigdask.results.columns import CodedColumn, ScoredMetric
 from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, ExactValues, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
@@ -28,7 +29,7 @@ Failed = Callable[[str, str], object]
 """Told of a black box that gives no score: its name, and why."""
 
 NO_SUCH_CHECK = -1
-NOT_A_MEAN = "the score is not a mean of 0/1 item scores"
+NOT_A_MEAN = "the score is not a mean of items scored 0 or 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class ComparisonCounts:
         """Return the counts of `n` comparisons of which nothing was counted."""
         return ComparisonCounts(np.zeros(n, np.int64), np.zeros(n, np.int64))
 
-    def where(self, mask: NDArray[np.bool_], other: ComparisonCounts) -> ComparisonCounts:
+    def where(self, mask: Bools, other: ComparisonCounts) -> ComparisonCounts:
         """Return these counts where `mask` is true, and the counts of `other` elsewhere."""
         return ComparisonCounts(
             np.where(mask, self.n_trials, other.n_trials), np.where(mask, self.n_extreme, other.n_extreme)
@@ -123,11 +124,11 @@ class JudgementSettings:
     def _compute_alarm_level(self) -> float:
         return bounds.ALARM / max(self.n_sampled, 1)
 
-    def _check_second_run(self, exact: NDArray[np.bool_], second: ComparisonCounts, agreement: Floats) -> CheckResults:
+    def _check_second_run(self, exact: Bools, second: ComparisonCounts, agreement: Floats) -> CheckResults:
         has_run = second.n_trials > 0
         reason = CodedColumn(
             np.where(has_run, 0, np.where(exact, 2, 1)).astype(np.int32),
-            ("", "not asked for", "all arrangements were counted"),
+            ("", "not requested", "all arrangements were counted"),
         )
         p = np.where(has_run, bounds.compute_bound(second.n_extreme, second.n_trials), np.nan)
         return CheckResults(
@@ -135,19 +136,19 @@ class JudgementSettings:
         )
 
     def _check_sign_test(
-        self, comparisons: Comparisons, signs: Integers, judged: ComparisonCounts, exact: NDArray[np.bool_]
+        self, comparisons: Comparisons, signs: Integers, judged: ComparisonCounts, exact: Bools
     ) -> CheckResults:
         n = len(comparisons)
         tested = signs[:, 0] >= 0
         unit = comparisons.counts.unit
         if unit != "item":
-            mismatch = f"{unit} is exchanged, not the item: another null hypothesis"
+            mismatch = f"{unit}s are swapped, not items: this is another null hypothesis"
             reason = CodedColumn(np.where(tested, 1, 0).astype(np.int32), (NOT_A_MEAN, mismatch))
             tested = np.zeros(n, np.bool_)
         else:
             is_idle = ~comparisons.sampled & ~comparisons.enumerated
             reason = CodedColumn(
-                np.where(is_idle, 2, tested).astype(np.int32), (NOT_A_MEAN, "", "no trials were asked for")
+                np.where(is_idle, 2, tested).astype(np.int32), (NOT_A_MEAN, "", "no trials were requested")
             )
             tested &= ~is_idle
         p, fit = np.full(n, np.nan), np.full(n, np.nan)
@@ -162,11 +163,7 @@ class JudgementSettings:
         return CheckResults(_encode_verdicts(tested, fits), p, fit, reason)
 
     def _check_exact_value(
-        self,
-        exact_values: ExactValues,
-        judged: ComparisonCounts,
-        exact: NDArray[np.bool_],
-        in_fractions: NDArray[np.bool_],
+        self, exact_values: ExactValues, judged: ComparisonCounts, exact: Bools, in_fractions: Bools
     ) -> CheckResults:
         n = len(exact_values.high)
         is_checked = (
@@ -197,7 +194,7 @@ def compute_p_values(jobs: ComparisonJobs, tallies: Tallies, alternative: Altern
 
 def _judge_counts(
     jobs: ComparisonJobs, tallies: Tallies, alternative: Alternative
-) -> tuple[ComparisonCounts, NDArray[np.bool_], ExactValues]:
+) -> tuple[ComparisonCounts, Bools, ExactValues]:
     """Return the counts from which p is computed, which of them are of all arrangements, and the exact p-values."""
     tail, sampled = TAILS.index(alternative), jobs.slots.first.job >= 0
     complete = read_complete_counts(jobs, tallies, tail)
@@ -236,11 +233,11 @@ def read_complete_counts(jobs: ComparisonJobs, tallies: Tallies, tail: int) -> C
     return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(comparisons))))
 
 
-def _encode_verdicts(applies: NDArray[np.bool_], agrees: NDArray[np.bool_]) -> NDArray[np.int8]:
+def _encode_verdicts(applies: Bools, agrees: Bools) -> NDArray[np.int8]:
     return np.where(applies, np.where(agrees, AGREES, DISAGREES), NOT_APPLICABLE).astype(np.int8)
 
 
-def _describe_metric(metric: BoundMetric | BoundSets | BlackBox) -> ScoredMetric:
+def _describe_metric(metric: AnyBound) -> ScoredMetric:
     return ScoredMetric(metric.name, metric.higher_is_better, metric.signature)
 
 

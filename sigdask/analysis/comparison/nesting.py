@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor, group_rows, number_rows
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import compute_gradients
@@ -23,8 +23,6 @@ from sigdask.statistics.dependence import SumsOfSquares
 MOST_NUMBERS, MOST_COLUMNS, MOST_PAIRS = 2**24, 2**12, 2**16
 """Contributions, columns of them and pairs of systems that are looked at together."""
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 LevelResults = tuple[Integers, Integers, Floats, Floats, Floats]
 """Rows, their groups, ICC, design effect and p."""
 
@@ -46,7 +44,8 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
     for fine, coarse in pairwise(coarsest_last):
         if (stray := _find_stray(counts.group(fine), counts.group(coarse))) is not None:
             raise InputError(
-                f"units {fine} and {coarse} are not nested: {fine} {stray!r} lies in several of {coarse}; name one unit"
+                f"units {fine} and {coarse} are not nested: {fine} {stray!r} is in more than one {coarse}; give "
+                "only one of the two units"
             )
     return coarsest_last[-1]
 
@@ -59,17 +58,9 @@ def _find_stray(fine: Factor, coarse: Factor) -> str | None:
     return fine[int(strays[0])] if len(strays) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CoarserColumn:
-    """A column whose groups contain whole units, with the group of each unit."""
-
-    column: str
-    unit_groups: NDArray[np.int64]
-
-
-def find_coarser_columns(counts: Counts, units: SwapUnits) -> list[CoarserColumn]:
-    """Return the columns whose groups contain whole units and that have fewer groups than units."""
-    columns = []
+def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers]:
+    """Return the group of each unit in columns whose groups contain whole units, fewer than there are units."""
+    columns = {}
     for column in counts.groups:
         if column == counts.unit:
             continue
@@ -78,26 +69,21 @@ def find_coarser_columns(counts: Counts, units: SwapUnits) -> list[CoarserColumn
         unit_groups[units.index] = group.codes
         nested = bool((unit_groups[units.index] == group.codes).all())
         if nested and 2 <= len(group.levels) < units.n_units:
-            columns.append(CoarserColumn(column, unit_groups))
+            columns[column] = unit_groups
     return columns
 
 
 def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tuple[UnitCorrelation, ...]:
     """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
     levels = find_coarser_columns(comparisons.counts, units)
-    by_level: list[list[LevelResults]] = [[] for _ in levels]
+    by_level: dict[str, list[LevelResults]] = {column: [] for column in levels}
     for group in _group_by_sums(comparisons) if levels else ():
         metric = comparisons.metrics[comparisons.metric[group[0]]]
         if isinstance(metric, BoundMetric):
             for tile in _iter_tiles(comparisons, group, len(metric.fields), units.n_units):
-                for level_results, results in zip(
-                    by_level, _test_levels(comparisons, tile, metric, units, levels), strict=True
-                ):
-                    level_results.append(results)
-    n = len(comparisons)
-    return tuple(
-        _merge_results(level.column, results, n) for level, results in zip(levels, by_level, strict=True) if results
-    )
+                for column, results in _test_levels(comparisons, tile, metric, units, levels):
+                    by_level[column].append(results)
+    return tuple(_merge_results(column, results, len(comparisons)) for column, results in by_level.items() if results)
 
 
 def _merge_results(column: str, results: list[LevelResults], n: int) -> UnitCorrelation:
@@ -134,9 +120,9 @@ def _iter_tiles(comparisons: Comparisons, group: Integers, n_fields: int, n_unit
 
 
 def _test_levels(
-    comparisons: Comparisons, tile: Integers, metric: BoundMetric, units: SwapUnits, levels: Sequence[CoarserColumn]
-) -> Iterator[LevelResults]:
-    """Yield each coarser column's correlations within its groups, for comparisons that share metric and items."""
+    comparisons: Comparisons, tile: Integers, metric: BoundMetric, units: SwapUnits, levels: Mapping[str, Integers]
+) -> Iterator[tuple[str, LevelResults]]:
+    """Yield each coarser column and its correlations within its groups, for comparisons that share metric and items."""
     pairs = np.stack([comparisons.a[tile], comparisons.b[tile]], axis=1)
     systems, (i, j) = np.unique(pairs), np.searchsorted(np.unique(pairs), pairs).T
     mask = comparisons.masks[comparisons.subset.codes[tile[0]]]
@@ -151,16 +137,16 @@ def _test_levels(
     columns = np.concatenate([side[:, None] * len(fields) + fields for side in (i, j)], axis=1)
     weights = np.concatenate([slopes, -slopes], axis=1)
     n_items = np.bincount(index)
-    for level in levels:
-        _, groups = np.unique(level.unit_groups[unit_ids], return_inverse=True)
-        grams = SumsOfSquares.from_values(level.column, sums.reshape(len(sums), -1), groups, n_items)
+    for column, unit_groups in levels.items():
+        _, groups = np.unique(unit_groups[unit_ids], return_inverse=True)
+        grams = SumsOfSquares.from_values(column, sums.reshape(len(sums), -1), groups, n_items)
         n_groups = np.full(len(tile), len(grams.sizes), np.int64)
-        yield tile, n_groups, *grams.compute_dependence(columns, weights)
+        yield column, (tile, n_groups, *grams.compute_dependence(columns, weights))
 
 
 def sum_units(
     counts: Counts, metric: BoundMetric, systems: NDArray[np.integer[Any]], items: Integers, index: Integers
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return each unit's sums of the metric's fields over its items, shape (n_units, n_systems, n_fields).
 
     Parameters

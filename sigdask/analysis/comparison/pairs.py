@@ -17,22 +17,24 @@ from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
 from sigdask.errors import InputError
 from sigdask.metrics import replicates
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.metrics.forms import Ratios
+from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
+from sigdask.metrics.forms import MEAN, Ratios
 from sigdask.options import Method, SelectionOptions
-from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
+from sigdask.randomization.panels import ComparedPanel, agreement, build, outputs, ranks, sums
+from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
+from sigdask.randomization.panels.cells import AgreementCells, build_decisions
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Subset
 from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.exact.rationals import count_extreme
-
-Integers = NDArray[np.int64]
 
 MIN_SLACK_RATIO = 2**10
 """How many times a sum's slack the smallest difference must be, for the lattice to tell ties from others."""
@@ -51,7 +53,7 @@ class RationalCounts:
     """
 
     n_reached: Integers
-    difference: NDArray[np.float64]
+    difference: Floats
 
     @staticmethod
     def empty(n: int) -> RationalCounts:
@@ -59,12 +61,12 @@ class RationalCounts:
         return RationalCounts(np.full((n, 3), -1, np.int64), np.full(n, np.nan))
 
     @property
-    def is_counted(self) -> NDArray[np.bool_]:
+    def is_counted(self) -> Bools:
         """Whether each comparison is counted."""
         return np.asarray(self.n_reached[:, 0] >= 0)
 
     def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
-            mask: NDArray[np.bool_] | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
+            mask: Bools | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
         """Enumerate comparison `k` in fractions, and enter its extreme arrangements and its difference."""
         i, j = panel.pairs[row]
         values = panel.compute_numerators(column, panel.values[:, [i, j]])
@@ -80,7 +82,7 @@ class RationalCounts:
         self.difference[k] = float(sum(differences) / _sum_weights(panel, column))
 
 
-def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> NDArray[np.bool_]:
+def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
     """Return which pairs have units with differences so small that integer steps cannot tell them from ties."""
     if not isinstance(panel, Panel) or not panel.linear[column] or not panel.count_slack_steps(column):
         return np.zeros(len(rows), np.bool_)
@@ -125,7 +127,7 @@ def _compute_change(
     return difference, rounding
 
 
-KnownMetric = Metric | BoundMetric | BoundSets | BlackBox
+KnownMetric = Metric | AnyBound
 Places = NDArray[np.int32]
 
 
@@ -161,9 +163,9 @@ class Comparisons:
     """
 
     counts: Counts
-    metrics: tuple[BoundMetric | BoundSets | BlackBox, ...]
+    metrics: tuple[AnyBound, ...]
     panels: tuple[ComparedPanel, ...]
-    masks: tuple[NDArray[np.bool_] | None, ...]
+    masks: tuple[Bools | None, ...]
     a: Places
     b: Places
     metric: Places
@@ -174,8 +176,8 @@ class Comparisons:
     n_items: Integers
     n_units: Integers
     n_discordant: Integers
-    sampled: NDArray[np.bool_]
-    enumerated: NDArray[np.bool_]
+    sampled: Bools
+    enumerated: Bools
     n_trials: Integers
     rational: RationalCounts
 
@@ -252,16 +254,17 @@ class ResolvedSpec:
         What is exchanged.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
-    method, trials, exact_limit
+    method, trials, exact_limit, seed
         As in `compare_sets`.
     """
 
     counts: Counts
     units: SwapUnits
-    pairs: NDArray[np.int64]
+    pairs: Integers
     method: Method
     trials: int | None
     exact_limit: float | None = None
+    seed: int = 0
 
     @property
     def method_and_limit(self) -> str:
@@ -270,7 +273,7 @@ class ResolvedSpec:
         return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
 
 
-def bind_metric(metric: KnownMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+def bind_metric(metric: KnownMetric, counts: Counts) -> AnyBound:
     """Return the metric bound to the data; a metric that is already bound is returned unchanged."""
     return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
@@ -282,14 +285,18 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str
     subsets, masks = zip(*_iter_subsets(spec.counts, by), strict=True)
     panels: list[ComparedPanel] = []
     grids = [_place_subset(spec, metrics, panel_makers, mask, panels) for mask in masks]
-    subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid.pair) for grid in grids])
-    pair, metric, panel, row, column = (
-        np.concatenate([getattr(grid, name) for grid in grids]) for name in ("pair", "metric", "panel", "row", "column")
-    )
+    subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
+    pair, metric, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
     n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
-    is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
+    limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
+    max_units, default_trials = np.array(
+        [
+            (limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS)
+            for limit in (sums if _swaps_pairs(m) else limits.get(type(m), sums) for m in metrics)
+        ]
+    )[metric].T
     n_discordant = _count_discordant(panels, panel, row, column)
-    enumerated = _choose_enumerated(spec.method, n_discordant, is_box)
+    enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
     rational = RationalCounts.empty(len(pair))
     for group in group_rows(number_rows(panel, column)):
         shared_panel, candidates = panels[int(panel[group[0]])], group[enumerated[group] & (n_discordant[group] > 0)]
@@ -316,13 +323,18 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str
         n_discordant=n_discordant,
         sampled=(~enumerated | (spec.method == "both")) & (spec.method != "exact"),
         enumerated=enumerated,
-        n_trials=np.where(is_box, spec.trials or outputs.DEFAULT_TRIALS, spec.trials or sums.DEFAULT_TRIALS),
+        n_trials=np.full(len(pair), spec.trials) if spec.trials else default_trials,
         rational=rational,
     )
 
 
+def _swaps_pairs(metric: AnyBound) -> bool:
+    """Return whether decisions on pairs are swapped, which are summed."""
+    return isinstance(metric, BoundAgreement) and metric.swaps_pairs
+
+
 def list_left_out(
-    counts: Counts, pairs: NDArray[np.int64], metrics: Sequence[KnownMetric], by: str | None
+    counts: Counts, pairs: Integers, metrics: Sequence[KnownMetric], by: str | None
 ) -> Iterator[tuple[str | None, str, str, str]]:
     """Yield (subset, a, b, metric) of the comparisons that are omitted because the systems have no common items."""
     if counts.present is None and not counts.held and not counts.replicates:
@@ -339,7 +351,7 @@ def list_left_out(
                 yield subset.value if subset else None, a, b, metric.name
 
 
-def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | None, NDArray[np.bool_] | None]]:
+def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | None, Bools | None]]:
     if by is None:
         yield None, None
         return
@@ -351,7 +363,7 @@ def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | Non
         yield Subset(by, value), codes == k
 
 
-PanelMaker = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDArray[np.int64]]]]
+PanelMaker = Callable[[Bools | None], Iterator[tuple[ComparedPanel, Integers]]]
 """The items of a subset -> panels, and the places of their pairs among those asked for."""
 
 
@@ -368,27 +380,26 @@ def build_full_panels(
     panels: list[ComparedPanel] = []
     panel_makers = _group_metrics(spec, comparisons.metrics, every_unit=True)
     grids = [_place_subset(spec, comparisons.metrics, panel_makers, mask, panels) for mask in comparisons.masks]
-    panel, row, column = (np.concatenate([getattr(grid, n) for grid in grids]) for n in ("panel", "row", "column"))
+    _, _, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
     return panels, panel, row, column
 
 
 def _group_metrics(
-    spec: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
+    spec: ResolvedSpec, metrics: Sequence[AnyBound], *, every_unit: bool = False
 ) -> list[tuple[list[int], PanelMaker]]:
     """Return groups of metric indices that can share panels, each with the function that builds these panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
         held_bits = b"" if metric.held is None else np.packbits(metric.held).tobytes()
-        groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held_bits), []).append(k)
+        is_single = isinstance(metric, BlackBox | BoundRanks | BoundAgreement)
+        groups.setdefault((k,) if is_single else (type(metric), held_bits), []).append(k)
     return [
         (group, _choose_panel_maker(spec, [metrics[k] for k in group], every_unit=every_unit))
         for group in groups.values()
     ]
 
 
-def _choose_panel_maker(
-    spec: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool
-) -> PanelMaker:
+def _choose_panel_maker(spec: ResolvedSpec, metrics: Sequence[AnyBound], *, every_unit: bool) -> PanelMaker:
     counts, units, pairs = spec.counts, spec.units, spec.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
         sharing = build.PanelGroups.from_metrics(counts, summed, pairs)
@@ -397,32 +408,50 @@ def _choose_panel_maker(
         )
     if set_metrics := [m for m in metrics if isinstance(m, BoundSets)]:
         return lambda mask: iter(build_set_panels(counts, units, set_metrics, pairs, subset=mask))
-    [box] = [m for m in metrics if isinstance(m, BlackBox)]
+    [metric] = metrics
+    if isinstance(metric, BoundAgreement):
+        return lambda mask: _build_agreement_panels(spec, metric, mask, every_unit=every_unit)
+    kind: type[OutputsPanel] = RankPanel if isinstance(metric, BoundRanks) else OutputsPanel
     numbered_pairs = list(enumerate(pairs.tolist()))
     return lambda mask: (
-        (OutputsPanel.from_counts(counts, units, box, pair, mask), np.array([k])) for k, pair in numbered_pairs
+        (kind.from_counts(counts, units, metric, pair, mask), np.array([k])) for k, pair in numbered_pairs
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SubsetComparisons:
-    """Positions of the comparisons of one subset, ordered by pair and metric: arrays of shape (n,)."""
+def _build_agreement_panels(
+    spec: ResolvedSpec, metric: BoundAgreement, mask: Bools | None, *, every_unit: bool
+) -> Iterator[tuple[ComparedPanel, Integers]]:
+    """Yield the panel of metrics that are compared by their agreement with people.
 
-    pair: NDArray[np.int32]
-    metric: NDArray[np.int32]
-    panel: NDArray[np.int32]
-    row: NDArray[np.int32]
-    column: NDArray[np.int32]
+    Where decisions on pairs of cells are swapped, these pairs are the items, and the agreement is their mean.
+    """
+    counts = spec.counts
+    cells = AgreementCells.from_counts(
+        counts, metric, np.ones(counts.n_items, np.bool_) if mask is None else mask, spec.units.index
+    )
+    if not metric.swaps_pairs:
+        n_items = counts.n_items if mask is None else int(mask.sum())
+        yield AgreementPanel.from_cells(cells, spec.units, metric, spec.pairs, n_items), np.arange(len(spec.pairs))
+        return
+    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+        cells = cells.average()
+    decisions, weights = build_decisions(cells, metric)
+    fields = {"decisions": decisions, "pairs": weights}
+    of_pairs = Counts(counts.systems, fields, len(weights), name=counts.name)
+    mean = BoundMetric(metric.name, ("decisions", "pairs"), MEAN)
+    units = SwapUnits.from_counts(of_pairs, spec.seed)
+    for placed in build.PanelGroups.from_metrics(of_pairs, [mean], spec.pairs).build(units, every_unit=every_unit):
+        yield DecisionPanel.from_panel(placed.panel), placed.pair_indices
 
 
 def _place_subset(
     spec: ResolvedSpec,
-    metrics: Sequence[BoundMetric | BoundSets | BlackBox],
+    metrics: Sequence[AnyBound],
     panel_makers: Sequence[tuple[list[int], PanelMaker]],
-    mask: NDArray[np.bool_] | None,
+    mask: Bools | None,
     panels: list[ComparedPanel],
-) -> _SubsetComparisons:
-    """Return the positions of one subset's comparisons that have items, and add their panels to `panels`."""
+) -> tuple[Places, Places, Places, Places, Places]:
+    """Return pair, metric, panel, row and column of a subset's comparisons that have items; add to `panels`."""
     shape = len(spec.pairs), len(metrics)
     panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
     column = np.zeros(len(metrics), np.int32)
@@ -434,12 +463,12 @@ def _place_subset(
                 row[pair_indices[:, None], group] = np.arange(len(pair_indices))[:, None]
                 panels.append(new_panel)
     pair, metric = (indices.astype(np.int32) for indices in np.nonzero(panel >= 0))
-    return _SubsetComparisons(pair, metric, panel[pair, metric], row[pair, metric], column[metric])
+    return pair, metric, panel[pair, metric], row[pair, metric], column[metric]
 
 
 def _count_discordant(
     panels: Sequence[ComparedPanel], panel: NDArray[np.int32], row: NDArray[np.int32], column: NDArray[np.int32]
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the number of units that differ in each comparison."""
     n_units = np.zeros(len(panel), np.int64)
     order = np.argsort(panel, kind="stable")
@@ -449,13 +478,7 @@ def _count_discordant(
     return n_units
 
 
-def _choose_enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which comparisons are enumerated: those with few arrangements, unless the method is randomization."""
-    max_units = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
-    return (n_discordant <= max_units) & (method != "randomization")
-
-
-AnyMetric = str | Metric | BoundMetric | BoundSets | BlackBox
+AnyMetric = str | KnownMetric
 
 
 MOST_BY_DEFAULT = 100
@@ -549,11 +572,11 @@ class CompareSpec:
             "interval_spec": IntervalSpec.from_options(options),
         })  # fmt: skip
 
-    def find_metrics(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
+    def find_metrics(self, counts: Counts) -> list[KnownMetric]:
         """Return the metrics as objects; names are looked up among the built-in metrics."""
         metrics = [metric_registry.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
         for metric in metrics:
-            if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
+            if not isinstance(metric, (Metric, AnyBound)):
                 raise InputError(
                     f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
                     "metrics of functions"
@@ -565,7 +588,7 @@ class CompareSpec:
         return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
 
 
-def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
+def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> Integers:
     """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
     check_names(counts.systems)
     index_of = {name: k for k, name in enumerate(counts.systems)}
@@ -575,7 +598,7 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     if pairs is not None:
         for a, b in pairs:
             if a == b:
-                raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
+                raise InputError(f"pair {a!r}, {b!r}: a system cannot be compared with itself")
         return np.array([(index_of[a], index_of[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     if baseline is not None:
         others = np.delete(np.arange(counts.n_systems), index_of[baseline])

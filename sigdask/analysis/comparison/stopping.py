@@ -7,9 +7,10 @@ The second run is brought as far as the first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.jobs import join_positions, shift_jobs
 from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.study import Study
+from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.options import Adjust
 from sigdask.randomization.panels import AnyPanel
@@ -32,8 +34,8 @@ from sigdask.statistics.stopping import (
     HiddenBlocks,
     Recount,
     Stopping,
+    StoppingDecisions,
     compute_saving,
-    compute_sequence_interval,
     compute_sequential_p,
     decide,
     find_hidden_blocks,
@@ -53,9 +55,9 @@ def default_adjustment(rule: Stopping) -> Adjust:
 def find_conflict(rule: Stopping, adjust: Adjust | None) -> str | None:
     """Return why a rule and an adjustment cannot be combined, or None if they can."""
     if adjust in SHARED_TRIALS:
-        return f"{adjust} needs the same number of trials of every comparison: choose holm, hochberg, bh or by"
+        return f"{adjust} needs the same number of trials for every comparison: choose holm, hochberg, bh or by"
     if isinstance(rule, ConfidenceSequence) and adjust not in {None, "none"}:
-        return f"a confidence sequence gives decisions and no p-values for {adjust}: choose besag-clifford"
+        return f"stop confidence gives decisions, not the p-values that {adjust} needs: choose besag-clifford"
     return None
 
 
@@ -71,11 +73,8 @@ def check_compatibility(rule: Stopping, adjust: Adjust | None, *, together: bool
         raise InputError(f"stop: {problem}, or leave the rule out")
     if together:
         raise InputError(
-            "stop: verdicts over several sets need the same number of trials of all; leave one of them out"
+            "stop: --together needs the same number of trials in all test sets; leave out --stop or --together"
         )
-
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,8 +93,11 @@ class RoundTallies:
     counts: Integers
 
 
-class PartialCounts(Protocol):
-    """Interface to the trials counted so far of numbered comparisons, and to the trials still requested.
+NO_LIMIT = 2**62
+
+
+class PartialCounts:
+    """Trials counted so far of numbered comparisons, and the trials still requested.
 
     Attributes
     ----------
@@ -107,27 +109,22 @@ class PartialCounts(Protocol):
         Trials that are to be counted, and those after which a rule has stopped.
     """
 
-    at: dict[Job, Integers]
-    n_trials: dict[int, Integers]
-    wanted: dict[int, Integers]
-    limit: dict[int, Integers]
+    def __init__(self, at: dict[Job, Integers], runs: Iterable[int], n: int) -> None:
+        self.at, runs = at, list(runs)
+        self.n_trials = {run: np.zeros(n, np.int64) for run in runs}
+        self.wanted = {run: np.zeros(n, np.int64) for run in runs}
+        self.limit = {run: np.full(n, NO_LIMIT, np.int64) for run in runs}
 
     def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:
         """Return the tallies of some comparisons' rounds up to `limit` trials, with the incomplete last round."""
-        ...
+        raise NotImplementedError
 
     def set_end(
-        self,
-        run: int,
-        numbers: Integers,
-        end: Integers,
-        stopped: NDArray[np.bool_],
-        n_trials: Integers,
-        counts: Integers,
-        /,
+        self, run: int, numbers: Integers, end: Integers, stopped: Bools, n_trials: Integers, _counts: Integers
     ) -> None:
         """Set up to which trial some comparisons are to be counted; comparisons that have stopped get no more."""
-        ...
+        self.wanted[run][numbers], self.n_trials[run][numbers] = end, n_trials
+        self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,45 +165,11 @@ class MonitoredResults:
         return MonitoredResults(jobs, join_positions(standings), np.concatenate(tails))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoppingDecisions:
-    """Decisions of a stopping rule on the comparisons that it monitors: arrays of shape (n,).
-
-    Attributes
-    ----------
-    is_final : bool
-        Whether it says anything.
-    n_trials, n_extreme : int64
-    p_value : float64
-        NaN where the rule gives a decision alone.
-    p_low, p_high : float64
-        Interval of p; NaN where all trials were counted, and the interval is that of any sample.
-    is_early : bool
-        Whether it stopped before the trials asked for.
-    is_significant : int8
-        1, 0, or -1 where it is undecided or the rule gives a p.
-    is_unknown : bool
-        Whether the trial to stop at is not looked for yet.
-    """
-
-    is_final: NDArray[np.bool_]
-    n_trials: Integers
-    n_extreme: Integers
-    p_value: NDArray[np.float64]
-    p_low: NDArray[np.float64]
-    p_high: NDArray[np.float64]
-    is_early: NDArray[np.bool_]
-    is_significant: NDArray[np.int8]
-    is_unknown: NDArray[np.bool_]
-
-
 RUNS = (0, 1)
 MIN_ROWS, MAX_WASTE = 64, 4
 """Pairs that are counted again together, however few are looked for; beyond, times as many as are."""
 
 BESAG_CLIFFORD, CONFIDENCE_SEQUENCE = "besag-clifford", "confidence-sequence"
-INTERVAL_RISK = 0.01
-"""Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
 
 class EarlyStopping:
@@ -234,7 +197,8 @@ class EarlyStopping:
     def __init__(self, counted: PartialCounts, rule: Stopping, looked: MonitoredResults) -> None:
         self.counted, self.rule, self.monitored = counted, rule, looked
         result_numbers = looked.positions.look_up_numbers(looked.jobs, counted.at)
-        self.comparisons, self._first_result = _find_distinct(result_numbers)
+        first_indices = np.sort(np.unique(result_numbers, return_index=True)[1])
+        self.comparisons, self._first_result = result_numbers[first_indices], first_indices
         self._index_of = np.full(len(counted.n_trials[0]) + 1, -1, np.int64)  # the last is that of no comparison
         self._index_of[self.comparisons] = np.arange(len(self.comparisons))
         result_index, n = self._index_of[result_numbers], len(self.comparisons)
@@ -365,7 +329,7 @@ class EarlyStopping:
 
         return recount
 
-    def is_resolved(self, numbers: Integers) -> NDArray[np.bool_]:
+    def is_resolved(self, numbers: Integers) -> Bools:
         """Return for which comparisons no trial of an h-th exceedance remains to be found."""
         is_unknown = self.decisions.is_unknown if self.blocks else np.zeros(len(self.comparisons), np.bool_)
         return ~np.append(is_unknown, False)[
@@ -386,36 +350,14 @@ class EarlyStopping:
     @property
     def decisions(self) -> StoppingDecisions:
         """Decisions of the rule on all monitored comparisons."""
-        if self._decisions is None:
-            self._decisions = (
-                self._decide_by_p() if isinstance(self.rule, BesagClifford) else self._decide_by_sequence(self.rule)
-            )
-        return self._decisions
-
-    def _decide_by_p(self) -> StoppingDecisions:
-        """Return decisions with Besag and Clifford's p, or with a bound of p until the trial of the stop is found."""
         rule = self.rule
-        assert isinstance(rule, BesagClifford)
-        result = compute_sequential_p(
-            rule, self._get_exceedances(), self.blocks[0].n_trials, self.stop_trials, limit=self.limit
-        )
-        low, high = compute_sequence_interval(result.n_extreme, np.maximum(result.n_trials, 1), INTERVAL_RISK)
-        is_early = result.is_early
-        return StoppingDecisions(
-            result.is_final, result.n_trials, result.n_extreme, result.p_value,
-            np.where(is_early, low, np.nan), np.where(is_early, high, np.nan), is_early,
-            np.full(len(is_early), -1, np.int8), is_early & (self.stop_trials == NOT_YET),
-        )  # fmt: skip
-
-    def _decide_by_sequence(self, rule: ConfidenceSequence) -> StoppingDecisions:
-        exceedances, trials = self._get_whole_rounds()
-        result = decide(rule, exceedances, trials, limit=self.limit)
-        is_final = result.is_final & (result.n_trials > 0)
-        no_unknown = np.zeros(len(is_final), np.bool_)
-        return StoppingDecisions(
-            is_final, result.n_trials, result.n_extreme, np.full(len(is_final), np.nan), result.p_low, result.p_high,
-            result.n_trials < self.limit, result.is_significant, no_unknown,
-        )  # fmt: skip
+        if self._decisions is None and isinstance(rule, ConfidenceSequence):
+            self._decisions = decide(rule, *self._get_whole_rounds(), limit=self.limit)
+        elif self._decisions is None:
+            assert isinstance(rule, BesagClifford)
+            counts = self._get_exceedances(), self.blocks[0].n_trials
+            self._decisions = compute_sequential_p(rule, *counts, self.stop_trials, limit=self.limit)
+        return self._decisions
 
     def revise_table(self, table: Table, numbers: Integers) -> Table:
         """Return the table with the rule's p-values and trials in the rows of monitored comparisons.
@@ -434,7 +376,7 @@ class EarlyStopping:
         if not is_monitored.any():
             return table
 
-        def put(own: NDArray[Any], otherwise: Any, where: NDArray[np.bool_] = is_monitored) -> NDArray[Any]:
+        def put(own: NDArray[Any], otherwise: Any, where: Bools = is_monitored) -> NDArray[Any]:
             return np.where(where, own[index], otherwise)
 
         is_decision = isinstance(rule, ConfidenceSequence)
@@ -461,12 +403,6 @@ class EarlyStopping:
         )
 
 
-def _find_distinct(values: Integers) -> tuple[Integers, Integers]:
-    """Return distinct values in order of first appearance, and their first indices."""
-    first_indices = np.sort(np.unique(values, return_index=True)[1])
-    return values[first_indices], first_indices
-
-
 def _sum_rounds(blocks: RoundTallies, end: Integers) -> tuple[Integers, Integers]:
     """Return each comparison's trials and exceedances, summed over the rounds that begin before `end`."""
     ends = np.cumsum(blocks.n_trials, axis=0)
@@ -476,11 +412,27 @@ def _sum_rounds(blocks: RoundTallies, end: Integers) -> tuple[Integers, Integers
 
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
 
-NO_LIMIT = 2**62
+
+def iter_missing_trials(n: Integers, wanted: Integers, is_open: Bools) -> Iterator[tuple[int, int, Integers, Integers]]:
+    """Yield first and last trial, rows and columns of those pairs and metrics of a panel that lack the same trials.
+
+    Parameters
+    ----------
+    n, wanted : int64 array, shape (n_pairs, n_metrics)
+        Trials that are counted, and those that are to be.
+    is_open : bool array, shape (n_pairs, n_metrics)
+        Which of them are looked at.
+    """
+    for first, stop in np.unique(np.stack([n[is_open], wanted[is_open]]), axis=1).T.tolist():
+        is_selected = is_open & (n == first) & (wanted == stop)
+        open_rows = np.flatnonzero(is_selected.any(axis=1))
+        patterns, pattern_of_row = np.unique(is_selected[open_rows], axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            yield first, stop, open_rows[pattern_of_row.ravel() == k], np.flatnonzero(pattern)
 
 
-class RoundCounts:
-    """Counts of the comparisons of some jobs by rounds; implements `PartialCounts`.
+class RoundCounts(PartialCounts):
+    """Counts of the comparisons of some jobs by rounds.
 
     A family has no part in it: rules to stop early are refused beside one.
 
@@ -493,19 +445,13 @@ class RoundCounts:
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self.at: dict[Job, Integers] = {}
         numbers: dict[int, Integers] = {}
         n = 0
-        for job in jobs:
-            if id(job.panel) not in numbers:
-                shape = job.panel.shape
-                numbers[id(job.panel)] = np.arange(n, n + shape[0] * shape[1]).reshape(shape)
-                n += shape[0] * shape[1]
-            self.at[job] = numbers[id(job.panel)]
+        for panel in (job.panel for job in jobs):
+            if id(panel) not in numbers:
+                numbers[id(panel)] = np.arange(n, n := n + math.prod(panel.shape)).reshape(panel.shape)
         runs = {0, *(job.run for job in jobs)}
-        self.wanted = {run: np.zeros(n, np.int64) for run in runs}
-        self.limit = {run: np.full(n, NO_LIMIT, np.int64) for run in runs}
-        self.n_trials = {run: np.zeros(n, np.int64) for run in runs}
+        super().__init__({job: numbers[id(job.panel)] for job in jobs}, runs, n)
         self.n_counted = 0
         self._trials: dict[int, list[Integers]] = {run: [] for run in runs}
         self._counts: dict[int, list[Integers]] = {run: [] for run in runs}
@@ -519,30 +465,13 @@ class RoundCounts:
         counts = np.array([values[numbers] for values in self._counts[run]], np.int64)
         return RoundTallies(trials, counts.reshape(n, len(numbers), len(TAILS)))
 
-    def set_end(
-        self,
-        run: int,
-        numbers: Integers,
-        end: Integers,
-        stopped: NDArray[np.bool_],
-        n_trials: Integers,
-        _counts: Integers,
-    ) -> None:
-        """Set up to which trial some comparisons are to be counted; comparisons that have stopped get no more."""
-        self.wanted[run][numbers], self.n_trials[run][numbers] = end, n_trials
-        self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
-
     def list_missing(self) -> Iterator[tuple[Job, Integers]]:
         """Yield jobs that count the missing trials, each with the numbers of its comparisons."""
         for job, numbers in self.at.items():
             n, targets = self.n_trials[job.run][numbers], self.wanted[job.run][numbers]
-            for start, stop in np.unique(np.stack([n, targets], axis=-1)[n < targets], axis=0).tolist():
-                is_missing = (n == start) & (targets == stop)  # (n_pairs, n_metrics)
-                patterns, pattern_of = np.unique(is_missing, axis=0, return_inverse=True)
-                for k in np.flatnonzero(patterns.any(axis=1)).tolist():
-                    rows, columns = np.flatnonzero(pattern_of.ravel() == k), np.flatnonzero(patterns[k])
-                    subpanel = job.panel.select(rows.tolist(), columns.tolist())
-                    yield Job(subpanel, stop - start, job.run, job.label, start), numbers[np.ix_(rows, columns)]
+            for start, stop, rows, columns in iter_missing_trials(n, targets, n < targets):
+                subpanel = job.panel.select(rows.tolist(), columns.tolist())
+                yield Job(subpanel, stop - start, job.run, job.label, start), numbers[np.ix_(rows, columns)]
 
     def count_missing(self, count: Count) -> bool:
         """Count all missing trials as one more round, and return whether there were any."""

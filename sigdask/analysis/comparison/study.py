@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.caveats import diagnose_units, list_caveats
+from sigdask.analysis.comparison.caveats import diagnose_units, list_caveats, note_permutation
 from sigdask.analysis.comparison.classical import run_tests
 from sigdask.analysis.comparison.families import (
     AcrossSets,
@@ -38,6 +37,7 @@ from sigdask.analysis.comparison.pairs import (
 )
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.slabs import Job, Tallies
@@ -128,8 +128,10 @@ class SetAnalysis:
                 f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
                 for subset, a, b, metric in self.left_out
             ]
-            text = f"not compared, as the two have no item in common: {format_list(names, MAX_NAMED, '; ')}"
+            text = f"not compared, because they have no item in common: {format_list(names, MAX_NAMED, '; ')}"
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
+        permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
+        notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self.main.comparisons)
         for column in list_clear_columns(self.dependences):
             [correlation] = [entry for entry in self.dependences if entry.column == column]
@@ -138,7 +140,7 @@ class SetAnalysis:
             remedy = (
                 f"use --unit {column}"
                 if worst.n_groups >= FEWEST_GROUPS
-                else f"{worst.n_groups} groups are too few to exchange, --by {column} judges each alone"
+                else f"{worst.n_groups} groups are too few to swap; --by {column} tests each separately"
             )
             text = (
                 f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
@@ -180,12 +182,9 @@ def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
     return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences)
 
 
-def _find_clear(correlation: UnitCorrelation, n_tested: int) -> NDArray[np.bool_]:
+def _find_clear(correlation: UnitCorrelation, n_tested: int) -> Bools:
     """Return which correlations are large enough to matter and significant, corrected for `n_tested` tests."""
     return (correlation.design_effect > NEGLIGIBLE_EFFECT) & (correlation.p_value <= CLEAR_LEVEL / max(n_tested, 1))
-
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -435,8 +434,7 @@ def prepare_study(
     for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(len(comparisons), np.int64)):
         members = comparisons.select(indices)
         interval_spec = next(
-            (w for k in np.unique(members.set_index) if (w := interval_specs[k]) and w.covers(len(comparisons))),
-            None,
+            (w for k in np.unique(members.set_index) if (w := interval_specs[k]) and w.covers(len(comparisons))), None
         )
         family_adjustment = build_adjustment(
             choose_adjustment(adjust, members), members, sides[members.set_index[0]], interval_spec

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from sigdask import options
 from sigdask.cli.declared.options import (
+    CSV_OPTIONS,
     FIGURE_OPTIONS,
     QUIET,
     TABLE_AND_LAYOUT_OPTIONS,
@@ -18,23 +20,6 @@ from sigdask.cli.declared.options import (
     declare_options,
     grouped_command,
     run_by,
-)
-from sigdask.options import (
-    LABEL_READING,
-    CandidateFileOptions,
-    ChoiceOptions,
-    FamilyOptions,
-    LabelTestOptions,
-    PowerOptions,
-    PowerQuestionOptions,
-    PowerTestOptions,
-    RankingChoiceOptions,
-    RankingSampleOptions,
-    RankingTestOptions,
-    ReadingOptions,
-    RunOptions,
-    SelectionOptions,
-    TestOptions,
 )
 
 FORMAT_BY_ENDING = {
@@ -51,44 +36,48 @@ def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) ->
 
 
 FILES = (
-    click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right."),
-    click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`."),
-    *declare_options(ReadingOptions),
+    click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file."),
+    click.option(
+        "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
+    ),
+    *declare_options(options.ReadingOptions),
 )
 """The files of a test set."""
 
-RUN = declare_options(RunOptions)
-CACHE = declare_options(SelectionOptions, "cache")
+RUN = declare_options(options.RunOptions)
+CACHE = declare_options(options.SelectionOptions, "cache")
+TOGETHER = declare_options(options.SelectionOptions, "together")
 
 COMPARE_GROUPS = {
     "Files": FILES,
     "What to compare": (
-        *declare_options(ChoiceOptions),
+        *declare_options(options.ChoiceOptions),
         click.option(
-            "--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles."
+            "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
         ),
     ),
-    "The test": (*declare_options(SelectionOptions, "unit"), *declare_options(TestOptions)),
-    "Many comparisons": (*declare_options(FamilyOptions), *declare_options(SelectionOptions, "together")),
+    "The test": (*declare_options(options.SelectionOptions, "unit"), *declare_options(options.TestOptions)),
+    "Many comparisons": (*declare_options(options.FamilyOptions), *TOGETHER),
     "Where to run": (
         *RUN,
         *CACHE,
-        click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run."),
+        click.option("--performance-report", metavar="FILE.html", help="Write dask's performance report of the run."),
     ),
     "Output": (
         click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
                      help=f"Write the results as its ending says: {', '.join(FORMAT_BY_ENDING)}. May be repeated."),
         declare_file("json", "Write the results as JSON."),
         declare_file("csv", "Write the results as a CSV table."),
-        declare_file("parquet", "Write the results as Parquet: sigdask[parquet]."),
+        *CSV_OPTIONS,
+        declare_file("parquet", "Write the results as Parquet. Needs sigdask[parquet]."),
         *TABLE_AND_LAYOUT_OPTIONS,
-        declare_file("bibtex", "Write the sources that --latex cites."),
-        declare_file("html", "Write the results as a page that needs nothing else.", "FILE"),
+        declare_file("bibtex", "Write the BibTeX entries that --latex cites."),
+        declare_file("html", "Write the results as a self-contained HTML page.", "FILE"),
         *FIGURE_OPTIONS,
         VERBOSE,
         declare_all("comparison"),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
-                     help="Print the JSON schema of what --json writes, and leave."),
+                     help="Print the JSON schema of the output of --json, and exit."),
         QUIET,
     ),
 }  # fmt: skip
@@ -107,21 +96,66 @@ COMPARE_EXAMPLES = (
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
-    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
+    SYSTEM is a file of one system's outputs or scores, or a table with one column per system. Several files under one
+    NAME are replicates of a system (optimizer runs, seeds). Its score is the mean over its replicates.
+    """
+
+
+META_GROUPS = {
+    "Files": (
+        click.option("--human", metavar="NAME", help="Human scores: a column, or NAME of PAIR.NAME.seg.score.  "
+            "[default: the only one; a column human]"),
+        click.option("--language-pair", metavar="PAIR", help="Read only this language pair of a folder.  "
+            "[default: the average over all]"),
+        click.option("--metric", "-m", "scores", multiple=True, metavar="NAME", help="Metric to compare. May be "
+            "repeated.  [default: all]"),
+        click.option("--lower", multiple=True, metavar="COLUMN", help="Column of which less is better; none: no "
+            "column. May be repeated.  [default: by their names, as TER]"),
+        *declare_options(options.ReadingOptions, "id_column", "system_column", "ignore", "decimal", "most_unpacked"),
+    ),
+    "Agreement": declare_options(options.AgreementOptions),
+    "What to compare": (
+        *declare_options(options.ChoiceOptions, "pairs", "baseline", "by"),
+        click.option(
+            "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
+        ),
+    ),
+    "The test": declare_options(options.TestOptions),
+    "Many comparisons": declare_options(options.FamilyOptions),
+    "Where to run": COMPARE_GROUPS["Where to run"],
+    "Output": COMPARE_GROUPS["Output"],
+}  # fmt: skip
+
+META_EXAMPLES = (
+    "sigdask meta scores.csv --statistic kendall --group item",
+    "sigdask meta wmt22 --human mqm --statistic spa",
+    "sigdask meta wmt22/ --human mqm --language-pair en-de --level system --alternative greater",
+    "sigdask meta scores.csv --statistic acc-eq --group item --permute segments",
+)
+
+
+@grouped_command(META_GROUPS, META_EXAMPLES)
+@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]TABLE|FOLDER...")
+@run_by("sigdask.cli.meta:meta")
+def meta(**options: Any) -> None:
+    """Compare evaluation metrics by their agreement with human judgements.
+
+    TABLE has one row per system and segment: columns system, segment, human, and a column for each metric. FOLDER is a
+    test set of mt-metrics-eval (WMT metrics tasks). Agreement is averaged over tables, folders and language pairs.
     """
 
 
 POWER_GROUPS = {
-    "What is asked": declare_options(PowerQuestionOptions),
+    "Question": declare_options(options.PowerQuestionOptions),
     "Files": FILES,
     "What to compare": (
-        *declare_options(PowerOptions, "metrics", "pairs", "baseline"),
-        click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of its address."),
+        *declare_options(options.PowerOptions, "metrics", "pairs", "baseline"),
+        click.option("--name", default="", metavar="TESTSET", help="Test-set name. It also determines the "
+            "random stream."),
     ),
-    "The test": declare_options(PowerTestOptions),
+    "The test": declare_options(options.PowerTestOptions),
     "Where to run": (*RUN, *CACHE),
-    "Output": (declare_file("json", "Write what is found as JSON."), *TABLE_OPTIONS, declare_all("pair"), QUIET),
+    "Output": (declare_file("json", "Write the results as JSON."), *TABLE_OPTIONS, declare_all("pair"), QUIET),
 }  # fmt: skip
 
 POWER_EXAMPLES = (
@@ -135,27 +169,30 @@ POWER_EXAMPLES = (
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.power:power")
 def power(**options: Any) -> None:
-    """Tell how many units a difference needs, and which difference the present test set can detect.
+    """Find how many units a test needs to detect a difference, or which difference the test set can detect.
 
-    SYSTEM is as in `compare`. Samples are drawn from the observed pairs of units, tilted so that the systems differ
-    by D, and each is judged by the test itself.
+    SYSTEM is as in `compare`. Power is simulated: samples are drawn from the observed pairs of units, reweighted so
+    that the systems differ by D, and the test is applied to each sample.
     """
 
 
+MORE_ON_GROUPS = {"group_file": "Permute within its groups by --within COLUMN."}
+
 INDEPENDENCE_GROUPS = {
     "Files": (
-        click.option("--gold", metavar="FILE", help="What every FILE is held against, instead of the last."),
-        click.option("--format", "format_", default="labels", show_default=True, help="See `sigdask formats`."),
-        *declare_options(
-            ReadingOptions, *LABEL_READING, more={"group_file": "Permute within its groups by --within."}
-        ),
+        click.option("--gold", metavar="FILE", help="Labelling that every FILE is compared with, instead of "
+            "the last FILE."),
+        click.option("--format", "format_", default="labels", show_default=True,
+                     help="Format of the files; see `sigdask formats`."),
+        *declare_options(options.ReadingOptions, *options.LABEL_READING, more=MORE_ON_GROUPS),
     ),
     "The test": (
         click.option("-m", "--metric", "metrics", multiple=True, metavar="M", default=("accuracy",), show_default=True,
                      help="A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. May be repeated."),
-        click.option("--within", metavar="COLUMN", help="Permute labels within each value of a column alone."),
-        *declare_options(LabelTestOptions),
-        click.option("--name", default="", metavar="TESTSET", help="The test set's name, of its stream's address."),
+        click.option("--within", metavar="COLUMN", help="Permute labels only within each value of this column."),
+        *declare_options(options.LabelTestOptions),
+        click.option("--name", default="", metavar="TESTSET", help="Test-set name. It also determines the "
+            "random stream."),
     ),
     "Where to run": RUN,
     "Output": (declare_file("json", "Write the results as JSON."), *TABLE_OPTIONS, QUIET),
@@ -174,30 +211,34 @@ INDEPENDENCE_EXAMPLES = (
 def independence(**options: Any) -> None:
     """Test whether one labelling of items is independent of another.
 
-    The labels of the last FILE are permuted over the items, and each other FILE is scored against them: by precision
-    as the one that gives labels, by recall against those of the last. A single FILE is a table with a column gold.
+    The labels of the last FILE are permuted over the items, and each other FILE is scored against them. The last FILE
+    takes the place of the gold standard in precision and recall. A single FILE is a table with a column gold.
     """
 
 
 RANKINGS_GROUPS = {
-    "Files": declare_options(CandidateFileOptions),
+    "Files": declare_options(options.CandidateFileOptions),
     "What to compare": (
-        *declare_options(RankingChoiceOptions),
-        click.option("--name", default="", metavar="NAME", help="Of the list; part of the address of what is drawn."),
+        *declare_options(options.RankingChoiceOptions),
+        click.option("--name", default="", metavar="NAME", help="Name of the list. It also determines the "
+            "random stream."),
     ),
-    "The tests": declare_options(RankingTestOptions),
+    "The tests": declare_options(options.RankingTestOptions),
     "Samples": (
-        *declare_options(RankingSampleOptions),
-        click.option("--validate", is_flag=True, help="Files are repeated samples: do precisions vary as modelled?"),
+        *declare_options(options.RankingSampleOptions),
+        click.option("--validate", is_flag=True, help="Test whether precision varies over the files, as "
+            "repeated samples, as the model says."),
         click.option("--cutoff", "cutoffs", multiple=True, metavar="MEASURE=SCORE",
-                     help="Accept candidates from this score on, for --validate; else its --n best. May be repeated."),
+                     help="For --validate, accept candidates with at least this score instead of the --n "
+                         "best. May be repeated."),
     ),
     "Where to run": RUN,
     "Output": (
-        declare_file("json", "Write all that was found as JSON."),
+        declare_file("json", "Write all results as JSON."),
         declare_file("csv", "Write precision and recall as a CSV table."),
+        *CSV_OPTIONS,
         *TABLE_OPTIONS,
-        declare_file("text", "Write what a pipe would get.", "FILE"),
+        declare_file("text", "Write the plain-text report.", "FILE"),
         *FIGURE_OPTIONS,
         declare_all("n and every difference"),
         QUIET,
@@ -218,15 +259,15 @@ RANKINGS_EXAMPLES = (
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates: precision of the n best, and which measure is better.
 
-    CANDIDATES is a table of a row a candidate: a column gold (is it true?), a column of scores for each measure; or a
-    data set of UCS (.ds), or XML of mwetoolkit.
+    CANDIDATES is a table with one row per candidate: a column gold (is it true?) and a column of scores for each
+    measure. It can also be a data set of UCS (.ds) or XML of mwetoolkit.
     """
 
 
 REPRODUCE_GROUPS = {
     "Results": (
-        click.option("--expect", metavar="P", help="The p that was printed; it is held against what is found."),
-        click.option("--name", metavar="TESTSET", help="Of a file of results: the test set that the files are."),
+        click.option("--expect", metavar="P", help="The published p, which is compared with the reproduced one."),
+        click.option("--name", metavar="TESTSET", help="Test set of the results file to which the files belong."),
     ),
     "Files": FILES,
     "Where to run": (*RUN, *CACHE),
@@ -244,23 +285,23 @@ REPRODUCE_EXAMPLES = (
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.reproduce:reproduce")
 def reproduce(**options: Any) -> None:
-    """Find results again, and say whether they are the same.
+    """Repeat tests from their results or signature, and check that the results are the same.
 
-    RESULTS is a file that `compare`, `run` or `report` wrote (--json, --csv); SIGNATURE is the test's, of one result.
-    The files are read as `compare` reads them. Metrics, units, seeds and all else are those of the signatures, and so
-    must the data be: their digests are looked at first. Exit status 0: reproduced; 1: not.
+    RESULTS is a file that `compare`, `run` or `report` wrote (--json, --csv). SIGNATURE is the test signature of one
+    result. The files are read as in `compare`. Metrics, units, seeds and other settings are taken from the signatures.
+    The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
     """
 
 
 @click.command()
 @click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
-@click.option("--bibtex", "only", flag_value="bibtex", help="Print the entries of BibTeX alone.")
-@click.option("--text", "only", flag_value="text", help="Print the paragraph alone.")
+@click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
+@click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
 @click.option("--latex", "in_latex", is_flag=True, help="Write the paragraph as LaTeX, with \\citep of natbib.")
 @run_by("sigdask.cli.cite:cite")
 def cite(**options: Any) -> None:
-    r"""Print the methods of what was run, for a paper, and BibTeX of the works that they rest on.
+    r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
 
-    Of a file of results (--json, --csv), a plan or its store, or a signature; without any, how sigdask and its test are
-    cited.
+    The paragraph describes a file of results (--json, --csv), a plan or its store, or a signature. Without an argument,
+    it says how to cite sigdask and its test.
     """

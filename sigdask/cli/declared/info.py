@@ -23,21 +23,26 @@ def formats() -> None:
 
 
 @click.command()
-@click.option("--cluster", default="local", show_default=True, help="Where counts are held against this process.")
+@click.option(
+    "--cluster",
+    default="local",
+    show_default=True,
+    help="Cluster whose counts are compared with those of this process.",
+)
 @click.option("--workers", type=click.IntRange(min=1), metavar="N")
 @run_by("sigdask.cli.info:verify")
 def verify(**options: Any) -> None:
-    """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
+    """Check the program on this machine: random streams, Yeh's example, trials against exact p, and a cluster."""
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--days", type=float, default=14.0, show_default=True, help="How long they are valid.")
+@click.option("--days", type=float, default=14.0, show_default=True, help="Days for which the certificates are valid.")
 @run_by("sigdask.cli.info:certificates")
 def certificates(**options: Any) -> None:
-    """Make an authority and certificates for scheduler, workers and clients that speak TLS.
+    """Create a certificate authority and TLS certificates for scheduler, workers and clients.
 
-    Name FOLDER in a cluster file ([security] folder) and give it to `dask scheduler` and `dask worker`.
+    Name FOLDER in a cluster file ([security] folder), and give its files to `dask scheduler` and `dask worker`.
     """
 
 
@@ -46,16 +51,16 @@ def certificates(**options: Any) -> None:
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @run_by("sigdask.cli.demo:examples")
 def examples(**options: Any) -> None:
-    """List the example data, or copy the files of one.
+    """List the example data sets, or copy the files of one of them.
 
-    FOLDER is called like the example unless it is given. The tutorials start from these files.
+    The default FOLDER has the name of the example. The tutorials start from these files.
     """
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Go on without waiting for Enter.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Leave the files of the example in DIR.")
+@click.option("--yes", is_flag=True, help="Do not wait for Enter after each step.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Keep the files of the example in DIR.")
 @click.pass_context
 @run_by("sigdask.cli.demo:demo")
 def demo(context: click.Context, **options: Any) -> None:
-    """Explain a comparison of real taggers, step by step: each command is run, and what it prints is explained."""
+    """Run a comparison of real taggers step by step, and explain the output of each command."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import Option, TableLayoutOptions, list_options
+from sigdask.options import CsvOptions, Option, TableLayoutOptions, list_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -79,8 +79,8 @@ def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any],
     return click.option(*flags, option.name, **settings, help=" ".join(filter(None, sentences)) + default)
 
 
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors.")
-VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence.")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only results, warnings and errors.")
+VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show details of each p-value: runs, checks, dependence.")
 
 
 def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any], Any]:
@@ -103,16 +103,21 @@ TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions)
 """Options of tables for papers."""
 
 
+CSV_OPTIONS = declare_options(CsvOptions)
+"""Options of commands that write CSV."""
+
+
 FIGURE_FORMATS = "svg,pdf"
 """Formats of figures, unless others are asked for."""
 
 FIGURE_OPTIONS = (
     click.option(
-        "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
+        "--figures", metavar="DIR", help="Draw all figures that fit the results into this folder. Needs "
+            "sigdask[report]."
     ),
     click.option(
         "--figure-format", default=FIGURE_FORMATS, show_default=True, metavar="FORMAT,...",
-        help="Of --figures: svg, pdf, png.",
+        help="Formats of --figures: svg, pdf, png.",
     ),
 )  # fmt: skip
 

@@ -22,48 +22,73 @@ from sigdask.options import ReadingOptions
 
 STORE = (
     click.argument("where", metavar="PLAN.toml|STORE"),
-    click.option("--store", metavar="FILE|URL", help="Instead of the plan's."),
+    click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's."),
 )
-PLAN_NAME = click.option("--plan", "name", help="Which plan, where a store has several.")
+SET = click.option(
+    "--set",
+    "opened",
+    multiple=True,
+    metavar="NAME",
+    help="Show the results of this test set in full. May be repeated.  [default: all of up to 4 test sets]",
+)
+REREAD = click.option(
+    "--reread",
+    is_flag=True,
+    help="Read all files, also those of test sets whose files have the sizes and times that the latest run recorded.",
+)
+PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store has several.")
 
 
 @click.command()
-@click.argument("plan", metavar="PLAN.toml", required=False)
-@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and leave.")
+@click.argument("plan_files", metavar="PLAN.toml...", nargs=-1)
+@click.option("--keys", is_flag=True, help="Check only keys and values; look for no file, as before a commit.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and exit.")
 @run_by("sigdask.cli.check:check")
 def check(**options: Any) -> None:
-    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    """Validate a plan, read its data and estimate its cost. Nothing is compared."""
 
 
 @click.command()
 @click.argument("plan_file", metavar="PLAN.toml")
-@click.option("--store", metavar="FILE|URL", help="Where counts and results are kept.  [default: beside the plan]")
-@click.option("--cluster", help="As in `compare`, instead of the plan's.")
+@click.option(
+    "--store", metavar="FILE|URL", help="Database for counts and results.  [default: in the folder of the plan]"
+)
+@click.option("--cluster", help="Cluster as in `compare`, instead of the plan's.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
-@click.option("--deadline", metavar="TIME", help="Stop in time: 06:00 (the next one), 90m, 1h30m.")
+@click.option(
+    "--deadline", metavar="TIME", help="Stop before this time (next 06:00) or after this duration (90m, 1h30m)."
+)
+@REREAD
 @VERBOSE
-@declare_all("comparison")
-@declare_file("json", "Write the results, and what changed, as JSON.")
+@SET
+@declare_all("comparison, test set and change")
+@declare_file("json", "Write the results and the changes as JSON.")
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
 @add_options(*FIGURE_OPTIONS)
 @QUIET
 @run_by("sigdask.cli.run:run")
 def run(**options: Any) -> None:
-    """Run a plan: count what is missing, and report.
+    """Run a plan: count the missing trials, and report.
 
-    Again after a stop it goes on; when nothing is missing it counts nothing.
+    A run that was stopped continues when you start it again. If no trials are missing, nothing is counted.
     """
 
 
 @click.command()
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")
-@click.option("--cluster", required=True, type=click.Path(path_type=Path), metavar="FILE.toml", help="Of class slurm.")
+@click.option(
+    "--cluster",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help='Cluster file with class = "slurm".',
+)
 @click.option("--store", metavar="FILE|URL", help="As in `run`.")
 @click.option("--deadline", metavar="TIME", help="As in `run`.")
-@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the batch job without submitting it.")
 @run_by("sigdask.cli.check:submit")
 def submit(**options: Any) -> None:
-    """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
+    """Submit the driver to Slurm as a batch job that is requeued until the plan is done."""
 
 
 @click.command()
@@ -71,12 +96,14 @@ def submit(**options: Any) -> None:
 @click.option("--json", "in_json", is_flag=True, help="Write JSON.")
 @run_by("sigdask.cli.status:status")
 def status(**options: Any) -> None:
-    """Show how far a plan is, while it runs or after."""
+    """Show the progress of a plan, during a run or after it."""
 
 
 @click.command()
 @add_options(*STORE, PLAN_NAME)
-@click.option("--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="How many runs.")
+@click.option(
+    "--last", type=click.IntRange(min=1), default=30, show_default=True, metavar="N", help="Number of runs to list."
+)
 @run_by("sigdask.cli.status:history")
 def history(**options: Any) -> None:
     """List the runs of a plan."""
@@ -84,38 +111,45 @@ def history(**options: Any) -> None:
 
 @click.command()
 @add_options(*STORE, PLAN_NAME)
-@click.option("--run", "number", type=int, metavar="N", help="After this run.  [default: the latest]")
+@click.option(
+    "--run", "number", type=int, metavar="N", help="Report the results as of this run.  [default: the latest]"
+)
 @VERBOSE
-@declare_all("comparison and change")
+@SET
+@declare_all("comparison, test set and change")
 @declare_file("json", "Write JSON.")
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
-@declare_file("html", "Write a page that needs nothing else.", "FILE")
+@declare_file("html", "Write a self-contained HTML page.", "FILE")
 @add_options(*FIGURE_OPTIONS)
 @run_by("sigdask.cli.status:report")
 def report(**options: Any) -> None:
-    """Show what a plan has found, and what changed since the run before."""
+    """Show the results of a plan, and what changed since the run before."""
 
 
 @click.command()
 @click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]")
-@click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right.")
-@click.option("--documents", metavar="FILE", help="File of the document of each segment.")
-@click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
+@click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file.")
+@click.option("--documents", metavar="FILE", help="File with the document of each segment.")
+@click.option(
+    "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
+)
 @add_options(*declare_options(ReadingOptions, "missing", "min_items"))
-@click.option("-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="What to write.")
-@click.option("--force", is_flag=True, help="Write over a plan that is there.")
+@click.option(
+    "-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="Plan file to write."
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing plan.")
 @run_by("sigdask.cli.init:init")
 def init(**options: Any) -> None:
-    """Write a plan of the files at hand: a folder's, or those of systems.
+    """Write a plan for the files of a folder or for the files of systems.
 
-    It looks at what lies there, reads it to be sure, and says what it took for what; what it cannot tell it asks for.
-    The plan passes `sigdask check`, and is commented for whoever goes on with it.
+    sigdask reads the files and prints how it interprets each. If something is unclear, it asks you to name it. The plan
+    passes `sigdask check` and has comments for you to continue.
     """
 
 
 @click.group()
 def store() -> None:
-    """Look at a store, and mend one that is damaged."""
+    """Check a store, and repair a damaged one."""
 
 
 @store.command("check")
@@ -123,7 +157,7 @@ def store() -> None:
 @declare_all("damaged row")
 @run_by("sigdask.cli.store:check")
 def check_store(**options: Any) -> None:
-    """Look at every row: its checksum, and whether trials can have given it. Nothing is changed."""
+    """Verify every row: its checksum, and whether its counts are possible. Nothing is changed."""
 
 
 @store.command("repair")
@@ -131,4 +165,4 @@ def check_store(**options: Any) -> None:
 @declare_all("damaged row")
 @run_by("sigdask.cli.store:repair")
 def repair_store(**options: Any) -> None:
-    """Take out what is damaged, so that the next run counts it again; all else stays."""
+    """Remove damaged rows, so that the next run counts them again. All other rows stay."""

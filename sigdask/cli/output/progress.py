@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -230,20 +230,20 @@ class ProgressSteps:
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
-        self._show("counting", self._unit, done, total, then="judging")
+        self._show(ProgressStep("counting", self._unit, done, total), then="judging")
 
     def counting(self, done: int, total: int, share: float, left: float) -> None:
         """Show how many of the trials are counted, with the share of the work done and the seconds left."""
-        self._show("counting", self._unit, done, total, left, share, then="judging")
+        self._show(ProgressStep("counting", self._unit, done, total, left, share=share), then="judging")
 
     def sampling(self, done: int, total: int) -> None:
         """Show how many simulated samples are drawn, round by round."""
-        self._show("simulating", "samples", done, total, then="simulating")
+        self._show(ProgressStep("simulating", "samples", done, total), then="simulating")
 
     def extracting(self, how_far: ExtractionProgress) -> None:
         """Show how many outputs are extracted. A log line says beforehand what is extracted and for how long."""
         self._announce(how_far)
-        self._show(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left)
+        self._show(ProgressStep(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left))
 
     def expecting(self, ahead: WorkEstimate) -> None:
         """Log the expected time of counting if it is long, and what fewer trials would take."""
@@ -267,25 +267,15 @@ class ProgressSteps:
             offset = min(offset, self._sizes[path])
             self._bytes_done += offset - self._offsets.get(path, 0)  # less than before where it is read again
             self._offsets[path] = offset
-            self._show("reading", "bytes", self._bytes_done, self._total_bytes)
+            self._show(ProgressStep("reading", "bytes", self._bytes_done, self._total_bytes))
 
-    def _show(
-        self,
-        doing: str,
-        of: str,
-        done: int,
-        total: int,
-        left: float | None = None,
-        share: float | None = None,
-        *,
-        then: str = "preparing",
-    ) -> None:
+    def _show(self, step: ProgressStep, then: str = "preparing") -> None:
         """Show the progress of a step, or begin the step `then` if this one is complete."""
-        if done >= total:
+        if step.done >= step.total:
             self._begin_step(then)
             return
-        start = self._step.start if self._step.doing == doing else time.monotonic()
-        self._set_step(ProgressStep(doing, of, done, total, left, start, share))
+        start = self._step.start if self._step.doing == step.doing else time.monotonic()
+        self._set_step(replace(step, start=start))
 
     def _begin_step(self, doing: str) -> None:
         if self._step.doing != doing:

@@ -23,7 +23,7 @@ import click
 
 from sigdask.errors import SeveralError
 from sigdask.report.layout import COLUMN_GAP, wrap_lines
-from sigdask.text import as_json, escape_json, make_printable, redact
+from sigdask.text import as_json, escape_json, make_printable, redact, shorten_message
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""
@@ -56,20 +56,22 @@ class LossTolerantStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write text unchanged."""
-        self._attempt(lambda stream: stream.write(text))
+        self._attempt(lambda stream: stream.write(text), is_needed=bool(text))
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
         """Write bytes unchanged."""
         self.flush()
-        self._attempt(lambda stream: stream.buffer.write(data))
+        self._attempt(lambda stream: stream.buffer.write(data), is_needed=bool(data))
 
     def flush(self) -> None:
         """Flush the buffer."""
         self._attempt(lambda stream: stream.flush())
 
-    def _attempt(self, call: Callable[[TextIO], object]) -> None:
+    def _attempt(self, call: Callable[[TextIO], object], *, is_needed: bool = False) -> None:
         """Call a function with the stream while it is open; if that fails, note why, and discard what comes."""
+        if self._stream is None and is_needed:
+            self.lost = "it is closed"
         if self.open:
             try:
                 call(cast("TextIO", self._stream))
@@ -195,7 +197,7 @@ class LogLines(logging.Formatter):
         """Return a record as one line, or as a line for each of several errors; line breaks in names are escaped."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
         parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
-        text = redact("\n".join(map(make_printable, parts)), by_name=True)
+        text = "\n".join(make_printable(shorten_message(redact(part, by_name=True))) for part in parts)
         return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
 
 
@@ -208,7 +210,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": shorten_message(redact(record.getMessage(), by_name=True)),
         }
         extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
         return redact(escape_json(as_json({**entry, **extra}, lines=False, default=str)), by_name=True)

@@ -47,6 +47,11 @@ def collect_files(options: Mapping[str, Any], *names: str) -> dict[str, str | No
     return files
 
 
+def is_printed(files: Mapping[str, str | None]) -> bool:
+    """Return whether standard output is free for the text of results."""
+    return "-" not in (file for name, file in files.items() if name not in {"html", "text"})
+
+
 def write_analysis(
     files: Mapping[str, str | None], results: Powers | Independences, render: Callable[[int | None], str]
 ) -> None:
@@ -61,7 +66,7 @@ def write_analysis(
     render : callable
         Writes it for so many columns of a terminal.
     """
-    if "-" not in files.values():
+    if is_printed(files):
         print_text(render(output_columns()))
     write_json(files["json"], results.json_parts)
     write_tables(files, results.paper_tables)
@@ -71,9 +76,9 @@ def check_outputs(**files: str | None) -> None:
     """Raise, before anything is counted, if a file cannot be written or two go to standard output."""
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
     if len(piped) > 1:
-        raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
+        raise InputError(f"{' and '.join(piped)}: only one of them can go to standard output; give the others files")
     if piped == ["--parquet -"] and sys.stdout.isatty():
-        raise InputError("--parquet -: is for a pipe, not for a terminal; give a file")
+        raise InputError("--parquet -: Parquet is binary and cannot be shown on a terminal; give a file, or use a pipe")
     for name, file in files.items():
         if file is not None:
             check_output(name, None if f"--{name} -" in piped else file, f"--{name}")
@@ -92,7 +97,11 @@ def check_writable(text: str, option: str) -> None:
     if problem := describe_url_error(text, "what is written"):
         raise InputError(f"{option} {problem}")
     path = Path(text)
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
+    try:
+        is_writable = not path.is_dir() and os.access(path.parent, os.W_OK)
+    except OSError:  # such as a name that is too long
+        is_writable = False
+    if not is_writable:
         raise InputError(f"{option} {path}: cannot be written; give a file in a folder that exists and is writable")
 
 
@@ -171,7 +180,7 @@ def check_figures(folder: str | None, formats: str) -> None:
     if folder is None:
         return
     if Path(folder).exists() and not Path(folder).is_dir():
-        raise InputError(f"--figures {folder}: is no folder")
+        raise InputError(f"--figures {folder}: not a folder")
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -185,7 +194,7 @@ def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpe
 
     written, n_left = write_figure_files(Path(folder), pictures, parse_formats(formats))
     if not written:
-        log_note(make_printable(f"--figures {folder}: nothing that was found can be drawn"))
+        log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return
     names = format_list([path.name for path in written], limit=MOST_NAMED)
     log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
@@ -193,7 +202,7 @@ def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpe
         log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
 
 
-BORDERLINE_REASON = "those that another seed or a few more units could turn, the closest first"
+BORDERLINE_REASON = "borderline results first: another seed or a few more units could change their verdict"
 
 
 def command_line() -> str:

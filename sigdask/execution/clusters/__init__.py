@@ -82,8 +82,8 @@ def resolve_active(cluster: Any) -> Any:
         return cluster
     if isinstance(result, str) and result == "current":
         raise InputError(
-            "no current dask cluster: there is no active distributed.Client here, and dask's settings name no "
-            "scheduler (scheduler-address, DASK_SCHEDULER_ADDRESS)"
+            "no current dask cluster: this process has no active distributed.Client, and dask's settings name "
+            "no scheduler (scheduler-address, DASK_SCHEDULER_ADDRESS)"
         )
     return result
 

@@ -12,6 +12,9 @@ from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind
 
+PAGES = "127.0.0.1:0"
+"""Where dashboards listen unless the options say otherwise; dask's own default is all interfaces."""
+
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return the `ClusterKind` that starts a cluster of the user's own class."""
@@ -23,12 +26,19 @@ def _make_cluster(cluster_class: Any, description: ClusterDescription, files: Ce
     if files is not None:
         if not _has_parameter(cluster_class, "security"):
             raise description.build_error(
-                f"{description.kind} takes no security=, so TLS cannot be given to it; "
-                'write security = "tcp" to start it without'
+                f'{description.kind} takes no security=, so it cannot use TLS; write security = "tcp" to start '
+                "it without TLS"
             )
         options["security"] = files.to_security()
         if _has_parameter(cluster_class, "protocol"):
             options.setdefault("protocol", "tls://")
+    parameters = inspect.signature(cluster_class).parameters
+    for name in ("dashboard_address", "worker_dashboard_address"):
+        if name in parameters:
+            options.setdefault(name, PAGES)
+    for name in ("scheduler_options", "worker_options"):  # of dask-jobqueue and SSHCluster
+        if name in parameters and "dashboard_address" not in parameters:
+            options[name] = {"dashboard_address": PAGES, **(options.get(name) or {})}
     return cluster_class(**options)
 
 

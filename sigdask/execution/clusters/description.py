@@ -4,6 +4,7 @@ class = "slurm"          # local, address, ssh, slurm, pbs, …, allocation, kub
 workers = 4              # or minimum = 0 and maximum = 40
 wait = "10 min"
 security = "tls"         # or [security] with files of your own
+expose = false           # true lets pages and plain tcp listen beyond loopback
 [options]                # what the class itself takes
 """
 
@@ -19,16 +20,16 @@ from typing import Any, get_args, get_origin
 from sigdask.errors import InputError
 from sigdask.io.text_files import parse_toml, read_text
 
-QUEUES = {
-    "slurm": "SLURM",
-    "pbs": "PBS",
-    "sge": "SGE",
-    "lsf": "LSF",
-    "htcondor": "HTCondor",
-    "oar": "OAR",
-    "moab": "Moab",
+QUEUES: Mapping[str, tuple[str, str, list[str]]] = {
+    "slurm": ("SLURM", "sbatch", ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"]),
+    "pbs": ("PBS", "qsub", ["qstat", "{}"]),
+    "sge": ("SGE", "qsub", ["qstat", "-j", "{}"]),
+    "lsf": ("LSF", "bsub", ["bjobs", "-noheader", "-pend", "{}"]),
+    "htcondor": ("HTCondor", "condor_submit", ["condor_q", "-hold", "-better-analyze", "{}"]),
+    "oar": ("OAR", "oarsub", []),
+    "moab": ("Moab", "msub", []),
 }
-"""Queueing systems, and how dask-jobqueue writes them."""
+"""Queueing systems: how dask-jobqueue writes them, what submits a job, and how to ask about jobs, if known."""
 
 LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 """Words for this machine; the last speaks plain tcp between its processes."""
@@ -48,7 +49,7 @@ KINDS = tuple(MODULES)
 KINDS_ON_THIS_MACHINE = ("local",)
 """Kinds whose certificates no other machine needs."""
 
-KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "options", "submit")
+KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "expose", "options", "submit")
 SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
 SUBMIT_KEYS = ("allocation", "walltime", "nodes", "log", "restarts", "directives", "prologue")
 
@@ -108,6 +109,8 @@ class ClusterDescription:
         Seconds to wait for the first worker.
     transport : Transport
         TLS or plain.
+    expose : bool
+        Whether parts may listen beyond loopback without TLS.
     options : mapping
         What the class itself takes.
     submit : mapping
@@ -122,6 +125,7 @@ class ClusterDescription:
     maximum: int | None = None
     wait: float = 600.0
     transport: Transport = field(default_factory=Transport)
+    expose: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     submit: Mapping[str, Any] = field(default_factory=dict)
     source: str = "cluster"
@@ -189,6 +193,7 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
         maximum=_get_count(table, "maximum", source, 1),
         wait=_parse_seconds(table.get("wait", 600.0), "wait", source),
         transport=_parse_transport(table.get("security", "tls"), source, folder),
+        expose=bool(_get_typed(table, "expose", bool, source)),
         options=_check_options(kind, _get_typed(table, "options", dict, source) or {}, source, folder),
         submit=_check_submit(_get_typed(table, "submit", dict, source) or {}, f"{source}: [submit]"),
         source=source,
@@ -208,7 +213,7 @@ def as_allocation(description: ClusterDescription) -> ClusterDescription:
     if description.kind == "allocation":
         return description
     if description.kind != "slurm":
-        raise description.build_error(f"class {description.kind} is no Slurm: only its jobs can hold a whole cluster")
+        raise description.build_error(f"class {description.kind}: only class slurm can run a whole cluster in one job")
     job_options = description.options
     options = {
         "threads": job_options.get("cores"),
@@ -225,9 +230,9 @@ def check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], source: str) 
     for key in table:
         if key not in allowed:
             close = difflib.get_close_matches(key, allowed, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(allowed)}"
             if allowed is KEYS:
-                hint += "; what the class itself takes stands in [options]"
+                hint += "; arguments of the class itself belong in [options]"
             raise InputError(f"{source}: unknown key {key!r}: {hint}")
 
 
@@ -258,7 +263,8 @@ def _check_options(kind: str, options: Mapping[str, Any], source: str, folder: P
         for key, option_type in OPTION_TYPES.items():
             _get_typed(options, key, option_type, f"{source}: [options]")
         for key in ("cores", "processes", "threads", "threads_per_worker"):
-            _get_count(options, key, f"{source}: [options]", 1)
+            if not (kind == "local" and isinstance(options.get(key), bool)):  # processes = false: threads
+                _get_count(options, key, f"{source}: [options]", 1)
         _get_count(options.get("worker_options") or {}, "nthreads", f"{source}: [options] worker_options", 1)
     file = options.get("scheduler_file") if kind == "address" else None
     return {**options, "scheduler_file": str(folder / Path(file).expanduser())} if isinstance(file, str) else options
@@ -281,15 +287,17 @@ def _check_kind(kind: str, source: str) -> None:
     if kind in KINDS or is_class:
         return
     close = difflib.get_close_matches(kind, KINDS, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(KINDS)} and module:Class"
+    hint = f"did you mean {close[0]!r}?" if close else f"known classes: {', '.join(KINDS)} and module:Class"
     raise InputError(f"{source}: class = {kind!r}: {hint}")
 
 
 def _check_size(description: ClusterDescription) -> None:
     if description.minimum is not None and description.maximum is None:
-        raise description.build_error("minimum without maximum: an adaptive size has both")
+        raise description.build_error("minimum without maximum: give both for an adaptive size")
     if description.is_adaptive and description.workers is not None:
-        raise description.build_error("workers and maximum exclude each other: a size is fixed or adaptive")
+        raise description.build_error(
+            "workers (fixed size) and maximum (adaptive size) exclude each other; give one of them"
+        )
     if description.maximum is not None and (description.minimum or 0) > description.maximum:
         raise description.build_error(f"minimum = {description.minimum} is more than maximum = {description.maximum}")
 
@@ -298,7 +306,13 @@ def _get_typed(table: Mapping[str, Any], key: str, kind: Any, source: str) -> An
     value = table.get(key)
     base_type = get_origin(kind) or kind
     if value is not None and (not isinstance(value, base_type) or (base_type is int and isinstance(value, bool))):
-        word = {"str": "a string", "int": "a whole number", "dict": "a table", "list": "a list of strings"}
+        word = {
+            "str": "a string",
+            "int": "a whole number",
+            "dict": "a table",
+            "bool": "true or false",
+            "list": "a list of strings",
+        }
         raise InputError(f"{source}: {key} = {value!r}: must be {word[base_type.__name__]}")
     if value is not None and get_args(kind) and not all(isinstance(entry, get_args(kind)) for entry in value):
         raise InputError(f"{source}: {key} = {value!r}: must be a list of strings")
@@ -315,7 +329,9 @@ def _get_count(table: Mapping[str, Any], key: str, source: str, minimum: int) ->
 def _parse_seconds(value: Any, key: str, source: str) -> float:
     seconds = parse_duration(value) if isinstance(value, str) else value
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e8:
-        raise InputError(f'{source}: {key} = {value!r}: must be a duration, as 600 (seconds), "10 min" or "01:30:00"')
+        raise InputError(
+            f'{source}: {key} = {value!r}: must be a duration, such as 600 (seconds), "10 min" or "01:30:00"'
+        )
     return float(seconds)
 
 

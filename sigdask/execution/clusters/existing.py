@@ -84,7 +84,9 @@ def _get_security(stack: ExitStack, description: ClusterDescription, address: st
     transport = description.transport
     if address.startswith("tcp://"):
         if not is_loopback(address):
-            log.warning("%s: plain tcp: whoever reaches this port can run code there; tls:// is safe", address)
+            log.warning(
+                ("%s: plain tcp without TLS: anyone who can reach this port can run code there; use tls://"), address
+            )
         return None
     if transport.folder is not None or transport.ca is not None:
         files = stack.enter_context(open_certificates(description))
@@ -109,7 +111,9 @@ def _read_address(file: Path, description: ClusterDescription) -> str:
     try:
         return str(json.loads(file.read_text(encoding="utf-8"))["address"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"scheduler file {file}: holds no scheduler's address; `dask scheduler` writes it") from None
+        raise InputError(
+            f"scheduler file {file}: has no address of a scheduler; `dask scheduler --scheduler-file` writes one"
+        ) from None
 
 
 WAIT_SECONDS = 600.0
@@ -137,7 +141,8 @@ def use_client(handle: Any) -> Iterator[Cluster]:
     """
     import dask
 
-    _check_open(handle)
+    if is_closed(handle):
+        raise InputError(f"the given {type(handle).__name__} is {get_status(handle)}; give one that is running")
     _check_event_loop(handle)
     with (
         _open_given_client(handle) as client,
@@ -151,28 +156,21 @@ def use_client(handle: Any) -> Iterator[Cluster]:
         except SigdaskError:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # dask's errors of lost connections are OSErrors
-            raise ClusterLostError(f"the cluster that was given does not answer: {get_first_line(error)}") from None
+            raise ClusterLostError(f"the given cluster does not answer: {get_first_line(error)}") from None
         try:
             yield Cluster("dask", n_threads, client)
         except Exception as error:
             if is_closed(client):
-                raise ClusterLostError(f"the {type(handle).__name__} that was given was closed meanwhile") from error
+                raise ClusterLostError(f"the given {type(handle).__name__} was closed during the run") from error
             raise
-
-
-def _check_open(handle: Any) -> None:
-    if is_closed(handle):
-        raise InputError(
-            f"the {type(handle).__name__} that was given is {get_status(handle)}; give one that is running"
-        )
 
 
 def _check_event_loop(handle: Any) -> None:
     if getattr(handle, "asynchronous", False):
         raise InputError(
-            f"this {type(handle).__name__} belongs to the event loop that runs here, which a comparison would block: "
-            "`await asyncio.to_thread(sigdask.compare_all, counts, cluster=...)`, or give a client made without "
-            "asynchronous=True"
+            f"this {type(handle).__name__} belongs to the running event loop, which a comparison would block; "
+            "use `await asyncio.to_thread(sigdask.compare_all, counts, cluster=...)`, or a client made "
+            "without asynchronous=True"
         )
 
 
@@ -198,7 +196,7 @@ def _wait_for_worker(client: Any) -> None:
     if client.nthreads():
         return
     what = f"the scheduler at {client.scheduler.address}"
-    log.warning("%s has no workers yet: waiting for the first, up to %.0f s (`cluster.scale(n)` asks for some)",
+    log.warning("%s has no workers yet: waiting for the first, up to %.0f s (`cluster.scale(n)` requests some)",
                 what, WAIT_SECONDS)  # fmt: skip
     future = client.submit(abs, 0, pure=False)
     try:
@@ -217,8 +215,8 @@ def _warn_settings(client: Any) -> None:
     differences = describe_differences(client.run_on_scheduler(dask.config.get, "distributed"))
     if differences:
         log.warning(
-            "the scheduler at %s lacks settings that recover sooner from lost workers (the counts are the same): %s; "
-            "docs/clusters.md says how to set them",
+            "the scheduler at %s lacks settings for quick recovery from lost workers (counts are the same "
+            "without them): %s; docs/clusters.md explains how to set them",
             client.scheduler.address,
             ", ".join(differences),
         )

@@ -22,26 +22,6 @@ from sigdask.execution.clusters.description import QUEUES, ClusterDescription, p
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 
-SUBMIT_COMMANDS = {
-    "slurm": "sbatch",
-    "pbs": "qsub",
-    "sge": "qsub",
-    "lsf": "bsub",
-    "htcondor": "condor_submit",
-    "oar": "oarsub",
-    "moab": "msub",
-}
-"""What submits a job to each queue."""
-
-STATUS_COMMANDS = {
-    "slurm": ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"],
-    "pbs": ["qstat", "{}"],
-    "sge": ["qstat", "-j", "{}"],
-    "lsf": ["bjobs", "-noheader", "-pend", "{}"],
-    "htcondor": ["condor_q", "-hold", "-better-analyze", "{}"],
-}
-"""How to ask each queue about jobs."""
-
 SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
 """What dask-jobqueue may put into a job script, which it does without quoting."""
 
@@ -50,10 +30,11 @@ SHORTEST_LIFE = 120.0
 
 def check_queue(description: ClusterDescription) -> None:
     """Raise unless this machine has the queue's submit command."""
-    command = SUBMIT_COMMANDS[description.kind]
+    _, command, _ = QUEUES[description.kind]
     if shutil.which(command) is None:
         raise description.build_error(
-            f"class {description.kind}: there is no {command} on this machine; start it where jobs can be submitted"
+            f"class {description.kind}: the command {command} is not on this machine; start sigdask where jobs "
+            "can be submitted"
         )
 
 
@@ -91,7 +72,7 @@ class _Queue:
         self.logs: Path | None = None
 
     def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
-        cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind]}Cluster")
+        cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind][0]}Cluster")
         self._check_texts(files)
         job = _build_job_class(cluster_class.job_cls, self.refusals)
         self.cluster = cluster_class(job_cls=job, **self._build_options(files))
@@ -133,7 +114,8 @@ class _Queue:
         for name, text in texts.items():
             if text is not None and not SAFE_TEXT.fullmatch(str(text)):
                 raise self.description.build_error(
-                    f"{name} = {text!r}: goes into a job script; give a path of letters, digits, and ./_- only"
+                    f"{name} = {text!r}: is written into a job script, so it may have only letters, digits and "
+                    "./_-; use another path"
                 )
 
     def get_status(self) -> str:
@@ -150,8 +132,8 @@ class _Queue:
         return [str(job.job_id) for job in dict(getattr(self.cluster, "workers", {})).values() if job.job_id]
 
     def _fetch_states(self) -> str:
-        ids, command = self._list_job_ids(), STATUS_COMMANDS.get(self.description.kind)
-        if not ids or command is None:
+        ids, (_, _, command) = self._list_job_ids(), QUEUES[self.description.kind]
+        if not ids or not command:
             return ""
         return join_last_lines(_run_command([part.format(",".join(ids)) for part in command]))
 

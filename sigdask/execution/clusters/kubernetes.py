@@ -18,6 +18,7 @@ import json
 import re
 import secrets
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, UnfinishedError
@@ -31,6 +32,8 @@ OPTIONS = ("image", "namespace", "name", "context", "threads", "memory", "servic
 PORT = 8786
 CERTIFICATE_FOLDER = "/certificates"
 """Where pods find their certificates."""
+
+POD_FILES = CertificateFiles.from_folder(Path(CERTIFICATE_FOLDER))
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
@@ -61,7 +64,7 @@ class KubernetesCluster:
         if description.is_adaptive:
             raise description.build_error("class kubernetes has a fixed size: give workers")
         if files is None:
-            raise description.build_error("class kubernetes speaks TLS only")
+            raise description.build_error("class kubernetes supports only TLS; leave security out")
         self.name = str(options.get("name", f"sigdask-{secrets.token_hex(4)}"))
         self.namespace = str(options.get("namespace", "default"))
         self._context = [f"--context={options['context']}"] if "context" in options else []
@@ -146,7 +149,7 @@ def build_manifest(name: str, namespace: str, description: ClusterDescription) -
     options = description.options
     address = f"tls://{name}-scheduler.{namespace}.svc:{PORT}"
     scheduler = [
-        "dask", "scheduler", "--protocol", "tls", "--port", str(PORT), *_build_tls_arguments("scheduler"),
+        "dask", "scheduler", "--protocol", "tls", "--port", str(PORT), *POD_FILES.to_arguments("scheduler"),
         "--dashboard-address", "127.0.0.1:8787", "--preload", "sigdask.execution.clusters.hung_workers",
     ]  # fmt: skip
     worker = [
@@ -157,7 +160,7 @@ def build_manifest(name: str, namespace: str, description: ClusterDescription) -
         "$(DASK_WORKER_NAME)",
         "--protocol",
         "tls",
-        *_build_tls_arguments("worker"),
+        *POD_FILES.to_arguments("worker"),
         "--nthreads",
         str(options.get("threads", 1)),
         "--no-dashboard",
@@ -184,17 +187,6 @@ def build_manifest(name: str, namespace: str, description: ClusterDescription) -
             },
         },
     }
-
-
-def _build_tls_arguments(role: str) -> list[str]:
-    return [
-        "--tls-ca-file",
-        f"{CERTIFICATE_FOLDER}/ca.pem",
-        "--tls-cert",
-        f"{CERTIFICATE_FOLDER}/{role}.pem",
-        "--tls-key",
-        f"{CERTIFICATE_FOLDER}/{role}-key.pem",
-    ]
 
 
 def _build_pod(role: str, command: list[str], name: str, address: str, options: Any) -> dict[str, Any]:

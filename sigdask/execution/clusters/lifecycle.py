@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from multiprocessing import resource_tracker
 from pathlib import Path
 from threading import Event, Thread
@@ -24,9 +25,10 @@ from urllib.parse import urlsplit
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
 from sigdask.execution.certificates import CertificateFiles, open_certificates
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
-from sigdask.execution.clusters.description import ClusterDescription, check_keys
+from sigdask.execution.clusters.description import QUEUES, ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import check_versions, settings
 from sigdask.io.caches import make_private_folder
+from sigdask.text import format_list
 
 CHECK_SECONDS = 2.0
 """Seconds between looks; doubled while nothing helps."""
@@ -212,7 +214,10 @@ def start_cluster(
         if kind.scratch:
             stack.enter_context(dask.config.set({"temporary-directory": _make_scratch_folder(stack)}))
         if files is None and kind.remote:
-            log.warning("%s: plain tcp: whoever reaches the scheduler's port can run code on it", description.source)
+            log.warning(
+                ("%s: plain tcp without TLS: anyone who can reach the scheduler's port can run code there"),
+                description.source,
+            )
         stack.callback(kind.clean_up)
         cluster = stack.enter_context(_make_cluster(description, kind, files))
         security = files.to_security() if files is not None else None
@@ -221,7 +226,9 @@ def start_cluster(
             Client(cluster if is_spec_cluster else cluster.scheduler_address, security=security)
         )
         _set_size(cluster, description)
-        log_dashboard(client)
+        if kind.remote:
+            check_versions(client)
+        check_listening(client, description, ("scheduler",))
         if kind.remote:
             client.register_plugin(HungWorkers())
         wait_for_workers(
@@ -234,6 +241,7 @@ def start_cluster(
         )
         if kind.remote:
             check_versions(client)
+        check_listening(client, description, ("worker", "nanny"))
         if not description.is_adaptive and description.workers is not None and is_spec_cluster:
             stack.enter_context(keep_workers(cluster, client, description.workers, vanished=kind.vanished))
         expected = (description.max_workers or 0) * kind.threads
@@ -252,16 +260,101 @@ def _make_scratch_folder(stack: ExitStack) -> str:
     try:
         return str(stack.enter_context(make_private_folder("sigdask-dask-", Path(root) if root else None)))
     except OSError as error:
-        raise InputError(f"no temporary folder can be made ({error.strerror}); TMPDIR names another place") from None
+        raise InputError(f"cannot create a temporary folder ({error.strerror}); set TMPDIR to another place") from None
 
 
-def log_dashboard(client: Any) -> None:
+Listening = tuple[str, str, str, int]
+"""What listens ("scheduler", "worker", "nanny"), its protocol, host and port."""
+
+PROTECTED = ("tls", "https", "wss")
+"""Protocols that are encrypted."""
+
+KINDS_WITH_PLAIN_TCP = ("ssh", *QUEUES, "allocation")
+"""Kinds whose parts must reach each other over a network: plain tcp, asked for by name, is only warned about."""
+
+
+def check_listening(client: Any, description: ClusterDescription, roles: tuple[str, ...]) -> None:
+    """Log the addresses beyond loopback on which parts of a cluster listen; raise if one of them is unprotected.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to the scheduler.
+    description : ClusterDescription
+        What was started; `expose` allows unprotected addresses.
+    roles : tuple of str
+        The parts to ask: "scheduler", "worker", "nanny".
+
+    Raises
+    ------
+    InputError
+        Pages, or parts of a cluster that need no network, listen beyond loopback without TLS.
+    """
+    listening = list_listening(client, roles)
+    if "scheduler" in roles:
+        _log_dashboard(listening, urlsplit(client.scheduler.address).hostname)
+    beyond = [entry for entry in listening if not _is_loopback(entry[2])]
+    if not beyond:
+        return
+    log.info("listening beyond loopback: %s", _format_addresses(beyond))
+    allowed = (*PROTECTED, "tcp") if description.kind in KINDS_WITH_PLAIN_TCP else PROTECTED
+    refused = [entry for entry in beyond if entry[1] not in allowed]
+    if refused and not description.expose:
+        raise description.build_error(
+            f"listening beyond loopback without TLS: {_format_addresses(refused)}. Anyone who can reach these "
+            "ports can read the dashboard, or run code as you. Let it listen on 127.0.0.1 (dashboard_address "
+            'or --dashboard-address 127.0.0.1:0 for pages, security = "tls" or host for tcp), or write expose '
+            "= true in the cluster file"
+        )
+
+
+def list_listening(client: Any, roles: tuple[str, ...] = ("scheduler", "worker", "nanny")) -> list[Listening]:
+    """Return the addresses on which the parts of a cluster listen, as their sockets say."""
+
+    def read_sockets(dask_worker: Any = None, dask_scheduler: Any = None) -> list[tuple[str, str, int]]:
+        # a nested function is sent by value, so that a scheduler needs no sigdask
+        server = dask_worker or dask_scheduler
+        servers = [(listener.prefix.split(":")[0], listener) for listener in server.listeners]
+        pages = getattr(server, "http_server", None)
+        if pages is not None:
+            servers.append(("https" if pages.ssl_options else "http", pages))
+        return [
+            (protocol, *socket.getsockname()[:2])
+            for protocol, listener in servers
+            for socket in getattr(
+                getattr(listener, "tcp_server", getattr(listener, "server", listener)), "_sockets", {}
+            ).values()
+        ]
+
+    answers = {"scheduler": [client.run_on_scheduler(read_sockets)]} if "scheduler" in roles else {}
+    for role in ("worker", "nanny"):
+        if role in roles:
+            answers[role] = list(client.run(read_sockets, nanny=role == "nanny", on_error="ignore").values())
+    return sorted({(role, *entry) for role, lists in answers.items() for entries in lists for entry in entries})
+
+
+def _is_loopback(host: str) -> bool:
+    return ip_address(host.partition("%")[0]).is_loopback
+
+
+def _format_addresses(listening: list[Listening]) -> str:
+    texts = [f"{role} {_format_url(protocol, host, port)}" for role, protocol, host, port in listening]
+    return format_list(texts, limit=8)
+
+
+def _format_url(protocol: str, host: str, port: int) -> str:
+    return f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _log_dashboard(listening: list[Listening], machine: str | None) -> None:
     """Log the address of the scheduler's dashboard, if it has one."""
-    port = client.scheduler_info(n_workers=0).get("services", {}).get("dashboard")
-    host = urlsplit(client.scheduler.address).hostname
-    if port:
-        elsewhere = "" if host in {*LOOPBACK, *_list_own_addresses()} else f" on {host}"
-        log.info("dashboard: http://127.0.0.1:%d/status%s", port, elsewhere)
+    pages = [entry for entry in listening if entry[0] == "scheduler" and entry[1] in {"http", "https"}]
+    if not pages:
+        return
+    _, protocol, host, port = pages[0]
+    elsewhere = "" if machine in {*LOOPBACK, *_list_own_addresses()} else f" on {machine}"
+    everywhere = ", on all its interfaces" if ip_address(host.partition("%")[0]).is_unspecified else ""
+    log.info("dashboard: %s/status%s%s", _format_url(protocol, host, port), elsewhere, everywhere)
 
 
 def _list_own_addresses() -> set[str]:

@@ -78,7 +78,7 @@ class _WorkerStep:
         host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
         self.cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **tls)
         command = build_worker_command(description, self.cluster.scheduler_address, files, options, os.environ)
-        self.errors = _open_log()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the step
         step = subprocess.Popen(  # noqa: S603
             command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=self.errors
         )  # fmt: skip
@@ -100,21 +100,12 @@ def build_worker_command(
     """Return the srun command that starts the workers, as a list of arguments."""
     n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
     threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
-    tls: list[str] = []
-    if files is not None:
-        tls = ["--tls-ca-file", str(files.ca), "--tls-cert", str(files.certs["worker"]),
-               "--tls-key", str(files.keys["worker"])]  # fmt: skip
+    tls = [] if files is None else files.to_arguments("worker")
     return [
         "srun", "--overlap", "--kill-on-bad-exit=0", f"--ntasks={n_workers}", *options.get("srun", []),
         sys.executable, "-m", "distributed.cli.dask_worker", address, *QUIET_WORKER, "--nthreads", threads,
         "--death-timeout", "60", *options.get("worker_args", []), *tls,
     ]  # fmt: skip
-
-
-def _open_log() -> Any:
-    import tempfile
-
-    return tempfile.TemporaryFile()
 
 
 MARGIN = 60
@@ -191,7 +182,7 @@ class Submission:
                 )
             except subprocess.TimeoutExpired:
                 raise UnfinishedError(
-                    f"sbatch did not answer within {SUBMIT_SECONDS} s; `squeue --me` tells whether the job was taken"
+                    f"sbatch did not answer within {SUBMIT_SECONDS} s; `squeue --me` shows whether the job was accepted"
                 ) from None
             except OSError as error:
                 raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
@@ -233,7 +224,7 @@ def build_submission(
     description = read(cluster)
     if description.kind != "slurm":
         raise description.build_error(
-            f"class {description.kind}: submit knows Slurm; start `sigdask run` there by hand"
+            f"class {description.kind}: `sigdask submit` supports only Slurm; start `sigdask run` yourself"
         )
     allocation = description.submit.get("allocation", "one")
     if allocation not in {"one", "jobs"}:

@@ -87,7 +87,9 @@ def _get_hosts(options: dict[str, Any], description: ClusterDescription) -> list
     if not isinstance(hosts, list) or not hosts or not all(isinstance(h, str) and h for h in hosts):
         raise description.build_error(f"[options] hosts = {hosts!r}: must be a list of host names")
     if description.is_adaptive:
-        raise description.build_error("class ssh has a fixed size: a worker for each of hosts")
+        raise description.build_error(
+            "class ssh has a fixed size, one worker for each of hosts; leave out minimum and maximum"
+        )
     return hosts
 
 
@@ -135,7 +137,7 @@ async def _prepare_host(host: str, connect: dict[str, Any], contents: Contents, 
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), asyncssh.connect(host, **connect) as connection:
             if python and (await connection.run(f"test -x {shlex.quote(python)}")).exit_status != 0:
-                return f"ssh {host}: {python} is no program there"
+                return f"ssh {host}: {python} is not a program on that host"
             return [path for path, content in contents.items() if await _copy_file(connection, path, content)]
     except TimeoutError:
         return f"ssh {host}: no answer within {TIMEOUT_SECONDS:g} s"

@@ -64,11 +64,8 @@ LONGEST_ID = 40
 SHOWN = 5
 
 
-def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read judgements of pairs of models (Arena, MT-bench, AlpacaEval, tables), and return counts of their scores."""
-    options.check_format_options("battles", against=())
-    if gold is not None:
-        raise InputError(f"--gold {gold}: format battles holds judgements and takes no gold file")
     for name in filter(TIME_COLUMN.fullmatch, options.groups):
         raise InputError(
             f"column {name!r} says when, or in which order, a judgement was made. Judgements of one question are "
@@ -83,7 +80,7 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first record names two models and a winner."""
-    record = None if gold is not None or sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
+    record = None if sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
     return record is not None and _find_models(record) is not None and _has_verdict(record)
 
 

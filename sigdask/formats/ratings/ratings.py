@@ -58,7 +58,6 @@ from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, build_table, read_table
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import convert_scores
-from sigdask.formats.tables.scores import check_no_gold
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 
@@ -291,14 +290,12 @@ WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "no
 HARMLESS = frozenset({"no-error", "no error", "no_error", "noerror", "hotw-test", ""})
 """Severities that stand for no error."""
 
-RATERS = ("mean", "error")
+
 SHOWN = 4
 
 
-def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read ratings (scores or MQM errors) by people, and return counts of the mean rating of each item."""
-    options.check_format_options("ratings", raters=RATERS, **dict.fromkeys(WEIGHTS, ()))
-    check_no_gold(gold, "ratings")
     weights = _read_weights(options)
     tables = [_read_table(source, options, len(sources)) for source in sources]
     ratings = Ratings(options, _find_id_parts(tables))
@@ -322,10 +319,8 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     return ratings.build_counts([note for table in tables for note in table.notes])
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file holds ratings that format long cannot read, as of MQM or several raters."""
-    if gold is not None:
-        return False
     try:
         header = read_start(sources[0].path, 0)[0]
         roles = _find_roles(header, options)
@@ -392,10 +387,8 @@ class Ratings:
     def add_scores(self, table: RatingTable) -> None:
         """Add rows of scores; a row without a score still adds its item."""
         values = table.table.get_numbers(table.names["score"]).tolist()
-        check = (
-            None if "rater" in table.names and self.options.own.get("raters", "mean") == "mean" else self._check_once
-        )
-        check = None if self.options.own.get("raters") == "mean" else check
+        raters = self.options.own.get("raters")
+        are_averaged = raters == "mean" or (raters is None and "rater" in table.names)
         for (line, system, item), group, value in zip(
             table.iter_rows(self.parts), self._read_groups(table), values, strict=True
         ):
@@ -403,8 +396,8 @@ class Ratings:
             self.cells.setdefault(system, {})
             if math.isnan(value):
                 continue
-            if check is not None:
-                check(table.path, line, system, item)
+            if not are_averaged:
+                self._check_once(table.path, line, system, item)
             add_value(self.cells, system, item, value + 0.0)  # -0.0 is 0
 
     def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:

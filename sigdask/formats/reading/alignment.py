@@ -101,8 +101,10 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
         return FILE_ORDER
     if 2 * len({*texts} & {*other_texts}) <= len({*texts}):
         return FILE_ORDER  # what systems gave, not what they were given
-    raise build_mismatch_error(
-        f"{table.path}, line {table.lines[int(np.argmin(is_same))]}", str(first.path), n_alike, len(texts)
+    raise InputError(
+        f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: only {n_alike:,} of {len(texts):,} rows have the "
+        f"words of {first.path} in their place (more than {100 * MIN_SHARE_ALIKE:.0f} % are aligned by position). Do "
+        "rows correspond all the same? Then --align position"
     )
 
 
@@ -163,15 +165,6 @@ def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) 
     return ScopeNote(
         f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others are written otherwise; "
         "aligned by position"
-    )
-
-
-def build_mismatch_error(location: str, first_path: str, n_alike: int, n_rows: int) -> InputError:
-    """Return the error for files in which too few rows have the same words."""
-    return InputError(
-        f"{location}: only {n_alike:,} of {n_rows:,} rows have the words of {first_path} in their place (more than "
-        f"{100 * MIN_SHARE_ALIKE:.0f} % are aligned by position). Do rows correspond all the same? Then --align "
-        "position"
     )
 
 

@@ -43,10 +43,7 @@ SWE_BENCH_REMEDY = (
     "`resolved_ids` names the instances that were solved, as report.json of each instance does; write a table with a "
     "row an instance of `submitted_ids` and 1 or 0 a system"
 )
-EVALPLUS_REMEDY = (
-    "take the tasks in `eval` of its *_eval_results.json, and write a table with a row a task and 1 or 0 a system, for "
-    "whether `base_status` (or `plus_status`) is `pass`"
-)
+EVALPLUS_REMEDY = "give its *_eval_results.json, whose `eval` has `base_status` of each sample"
 MTEB_REMEDY = (
     "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
     "score each query: rankings of documents are read with --gold QRELS"
@@ -98,7 +95,8 @@ def check_document(path: Path, document: Any) -> None:
         )
     if _has_any_key("pass_at_k")(document) and isinstance(document.get("eval"), dict):
         raise RefusedFileError(
-            f"{path}: is EvalPlus's file of samples by task, which is not read as it is; {EVALPLUS_REMEDY}"
+            f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, and "
+            f"{EVALPLUS_REMEDY}"
         )
     for is_written_by, description, remedy in TOOLS:
         if is_written_by(document):
@@ -184,6 +182,10 @@ def _is_pass_at_k(document: Any) -> bool:
     return any(scores and all(re.fullmatch(r"pass@\d+", name) for name in scores) for scores in objects)
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def _is_helm(document: Any) -> bool:
     first_object = next(_iter_objects(document), {}) if isinstance(document, list) else {}
     return {"name", "count", "sum", "mean", "stddev"} <= first_object.keys()
@@ -211,7 +213,17 @@ TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
     (
         _is_helm,
         "stats.json of HELM",
-        "take the scores in per_instance_stats.json, and write a table with a row an item",
+        "give per_instance_stats.json of the same folder",
+    ),
+    (
+        _has_any_key("overall_precision", "overall_f1"),
+        "the report of seqeval",
+        "give the tagged sentences (JSON lists of tags, or CoNLL files) with --gold FILE and --metric f1",
+    ),
+    (
+        lambda document: _has_any_key("_evaluate_version")(document) and not any(map(_is_list, document.values())),
+        "what evaluate saved",
+        "give the outputs with --gold FILE and the metric, or save a list of the scores of each item",
     ),
 )
 """Who writes averages as JSON, by what the document holds; what it is, and the remedy."""

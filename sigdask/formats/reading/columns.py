@@ -13,6 +13,7 @@ Text is converted to float64 by the block. Odd cells are parsed one by one.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
@@ -20,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import WORD, Texts, get_offset_type
 from sigdask.errors import InputError, build_extra_error
-from sigdask.formats.reading.files import format_cell, open_bytes
-from sigdask.io.caches import cached_njit
+from sigdask.formats.reading.converted import convert_file
+from sigdask.formats.reading.files import MOST_COLUMNS, START_BYTES, format_cell, open_bytes
+from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
 
 NOT_PLAIN = -1
@@ -110,12 +111,12 @@ def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  
     return row if column == 0 else NOT_PLAIN
 
 
-@njit(inline="always")
+@inlined_njit
 def _is_space(c):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return c == 32 or 9 <= c <= 13 or 28 <= c <= 31
 
 
-@njit(inline="always")
+@inlined_njit
 def _is_wide_space(buffer, position, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return whether a Unicode space of two or three bytes begins at a position."""
     c = buffer[position]
@@ -134,7 +135,7 @@ def _is_wide_space(buffer, position, stop):  # type: ignore[no-untyped-def]  # n
     return c == 227 and second == 128 and third == 128
 
 
-@njit(inline="always")
+@inlined_njit
 def _ends_in_wide_space(buffer, start, stop):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return (stop - start >= 2 and buffer[stop - 2] == 194 and _is_wide_space(buffer, stop - 2, stop)) or (
         stop - start >= 3 and buffer[stop - 3] >= 225 and _is_wide_space(buffer, stop - 3, stop)
@@ -238,7 +239,7 @@ def mark_summary_names(buffer, starts, stops, naming, allowed, out):  # type: ig
         out[k] |= has_name and (only_allowed or not ascii_)
 
 
-@njit(inline="always")
+@inlined_njit
 def _is_in(values, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     is_found = False
     for k in range(len(values)):  # without a branch: several at a time
@@ -283,7 +284,7 @@ def read_plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
         return [columns[0][:n_filled]] if columns and n_filled else None
     header_line = buffer[start : start + LONGEST_CELL].tobytes().partition(b"\n")[0]
     width = _count_cells(header_line.decode(errors="replace"), delimiter)
-    return _split_columns(buffer, start, end, delimiter, width) if width > 1 else None
+    return _split_columns(buffer, start, end, delimiter, width) if 1 < width <= MOST_COLUMNS else None
 
 
 def _is_small(path: Path) -> bool:
@@ -469,10 +470,13 @@ class ParquetColumns:
             raise build_extra_error("pyarrow", "parquet", f"{path}: Parquet") from None
         self.path = path
         try:
-            self.file = parquet.ParquetFile(path, pre_buffer=False)
+            with path.open("rb") as file:
+                converted = convert_file(path, file.read(START_BYTES))
+            self.file = parquet.ParquetFile(path if converted is None else io.BytesIO(converted), pre_buffer=False)
         except (OSError, ValueError) as error:
             raise self._build_damage_error(error) from None
-        check_parquet(path, self.file.metadata)
+        if converted is None:
+            check_parquet(path, self.file.metadata)
         self.schema = self.file.schema_arrow
         self.n_rows = self.file.metadata.num_rows
 
@@ -610,13 +614,17 @@ def has_numbers(cells: Texts) -> bool:
     return any(cell in MISSING for cell in missing) or any(map(is_number, numbers))
 
 
+def find_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return the cells as numbers, a missing one as NaN; None if any cell is no finite number."""
+    try:
+        return to_numbers(cells)
+    except NotANumberError:
+        return None
+
+
 def is_number(cell: str) -> bool:
     """Return whether a cell holds a finite number or is missing."""
-    try:
-        to_numbers([cell])
-    except NotANumberError:
-        return False
-    return True
+    return find_numbers([cell]) is not None
 
 
 def check_finite(value: float, index: int) -> float:

@@ -17,15 +17,17 @@ import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.io.compression import check_unpacked_size, open_unpacked
+from sigdask.formats.reading.converted import ZIP, convert_file
+from sigdask.io.compression import check_unpacked_size, open_unpacked, set_variable
+from sigdask.io.text_files import build_encoding_error
 
 GZIP = b"\x1f\x8b"
-ZIP = b"PK\x03\x04"
 ARROW_REMEDY = "write it as Parquet or CSV, for example with pandas: pandas.read_feather(FILE).to_parquet(NEW)"
 ARROW_STREAM_REMEDY = "write it as Parquet or CSV: pyarrow.ipc.open_stream(FILE).read_pandas().to_parquet(NEW)"
 UNPACK_REMEDY = "unpack it and give the files inside"
@@ -88,7 +90,7 @@ _report_progress: ContextVar[ReportProgress | None] = ContextVar("tell", default
 MOST_CACHED_BYTES = 1 << 24
 """Bytes of small files that are kept while they are looked at."""
 
-_cached_files: ContextVar[dict[Path, bytes] | None] = ContextVar("kept", default=None)
+_cached_files: ContextVar[CachedFiles | None] = ContextVar("kept", default=None)
 
 NON_FILE_KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -129,15 +131,24 @@ def open_text(path: Path) -> Iterator[TextIO]:
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip if its first two bytes are those of gzip."""
+    cached = _cached_files.get()
     try:
+        if cached is not None and path in cached.plain:
+            yield io.BytesIO(cached.contents[path])
+            return
         _check_kind(path)
         with _open_cached(path) as raw:
             start = raw.read(START_BYTES)
             raw.seek(0)
             if start.startswith(UNWRITTEN_START):
                 raise InputError(f"{path}: begins with zeros, as a file never written; fetch or write it again")
+            if (converted := convert_file(path, start)) is not None:
+                yield io.BytesIO(converted)
+                return
             if not start.startswith(GZIP):
                 _check_binary(path, start)
+                if cached is not None and path in cached.contents:
+                    cached.plain.add(path)
                 yield raw
                 return
             with open_unpacked(path, raw) as stream:
@@ -216,33 +227,37 @@ def list_files(folder: Path) -> list[Path]:
 @contextmanager
 def report_reading(report: ReportProgress) -> Iterator[None]:
     """Report the path and position of each file that is read inside the `with` block."""
-    token = _report_progress.set(report)
-    try:
+    with set_variable(_report_progress, report):
         yield
-    finally:
-        _report_progress.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedFiles:
+    """Contents of small files, and those of them that are known to be neither packed nor binary."""
+
+    contents: dict[Path, bytes]
+    plain: set[Path]
 
 
 @contextmanager
 def cache_small_files() -> Iterator[None]:
     """Cache small files inside the `with` block, as detection opens each one some fifty times."""
-    token = _cached_files.set({} if (outer := _cached_files.get()) is None else outer)
-    try:
+    with set_variable(_cached_files, _cached_files.get() or CachedFiles({}, set())):
         yield
-    finally:
-        _cached_files.reset(token)
 
 
 def _open_cached(path: Path) -> IO[bytes]:
     cached = _cached_files.get()
     if (
         cached is not None
-        and path not in cached
-        and path.stat().st_size <= min(HEAD, MOST_CACHED_BYTES - HEAD * len(cached))
+        and path not in cached.contents
+        and path.stat().st_size <= min(HEAD, MOST_CACHED_BYTES - HEAD * len(cached.contents))
     ):
         with _open_raw(path) as raw:
-            cached[path] = raw.read()
-    return _open_raw(path) if cached is None or path not in cached else io.BytesIO(cached[path])
+            cached.contents[path] = raw.read()
+    if cached is None or path not in cached.contents:
+        return _open_raw(path)
+    return io.BytesIO(cached.contents[path])
 
 
 def _open_raw(path: Path) -> IO[bytes]:
@@ -306,6 +321,11 @@ def read_head_lines(path: Path) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
+def count_filled(texts: Sequence[str]) -> int:
+    """Count the texts up to the last one that is not empty."""
+    return next((n for n in range(len(texts), 0, -1) if texts[n - 1]), 0)
+
+
 def build_empty_error(path: Path) -> InputError:
     """Return the error for an empty file."""
     return InputError(f"{path}: is empty, expected one row an item")
@@ -352,20 +372,13 @@ def _count_shared(sequences: Sequence[Sequence[str]]) -> int:
 def _build_encoding_error(path: Path) -> InputError:
     with open_bytes(path) as stream:
         content = stream.read()
-    if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-        return InputError(f"{path}: is UTF-16, not UTF-8; convert the file with iconv -f utf-16 -t utf-8")
     try:
         content.decode()
     except UnicodeDecodeError as error:
-        start = content.rfind(b"\n", 0, error.start) + 1
-        line = content.count(b"\n", 0, start) + 1
-        if b"\0" in content[start:].partition(b"\n")[0]:
+        line = content[content.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
+        if b"\0" in line and content[:2] not in {b"\xff\xfe", b"\xfe\xff"}:
             return RefusedFileError(f"{path}: is a binary file of an unknown kind; {TO_TEXT_REMEDY}")
-        return InputError(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} at offset "
-            f"{error.start} is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
-        )
-    return InputError(f"{path}: is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8")
+    return build_encoding_error(content, path)
 
 
 Row = tuple[int, Sequence[str]]
@@ -521,8 +534,22 @@ def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
     )
 
 
+MOST_COLUMNS = 1 << 16
+"""Columns of a table. Readers take some 0.1 ms for each."""
+
+
+def check_n_columns(path: Path, n_columns: int) -> None:
+    """Raise an error for a table of more columns than can be compared."""
+    if n_columns > MOST_COLUMNS:
+        raise InputError(
+            f"{path}: has {n_columns:,} columns, more than {MOST_COLUMNS:,}; expected one row an item and one column a "
+            "system. Are items its columns? Then write it with rows and columns exchanged"
+        )
+
+
 def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
     """Raise an error for unnamed columns, and for repeated names unless they are ignored."""
+    check_n_columns(path, len(names))
     known: set[str] = set()
     for k, name in enumerate(names):
         if not name:

@@ -452,12 +452,8 @@ def find_field(record: Record, name: str, *containers: str) -> str | None:
     for holder in (record, *(record.get(key) for key in containers)):
         if isinstance(holder, dict) and name in holder:
             return _format_value(holder[name])
-    value: Any = record
-    for segment in name.split("."):
-        if not isinstance(value, dict) or segment not in value:
-            return None
-        value = value[segment]
-    return _format_value(value)
+    value = _follow_path(record, name)
+    return None if value is ABSENT else _format_value(value)
 
 
 def _format_value(value: Any) -> str:

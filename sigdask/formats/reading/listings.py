@@ -7,9 +7,11 @@ does not have is an error, unless the gold file names only items that have somet
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import getitem
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +29,8 @@ from sigdask.text import describe_items, format_count
 T = TypeVar("T")
 FindKey = Callable[[Mapping[str, Any]], str | None]
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class FileListing:
     def add(self, item: str, value: Any, location: str) -> None:
         """Add an item and its list; raise an error for a repeated id."""
         if item in self.items:
-            raise build_repeated_id_error(f"{self.path}, {location}", repr(item), f"in {self.places[item]}")
+            earlier = f"{'on' if self.places[item].startswith('line ') else 'in'} {self.places[item]}"
+            raise build_repeated_id_error(f"{self.path}, {location}", repr(item), earlier)
         self.items[item] = value
         self.places[item] = location
 
@@ -124,6 +129,17 @@ def read_by_system(sources: Sequence[Source], reader: Callable[[Path], T]) -> di
     return {name: reader(source.path) for name, source in zip(list_system_names(sources), sources, strict=True)}
 
 
+def normalize_words(answer: str) -> list[str]:
+    """Return the words of an answer, without case, punctuation and articles.
+
+    Examples
+    --------
+    >>> normalize_words("The  Denver Broncos' (AFC)!")
+    ['denver', 'broncos', 'afc']
+    """
+    return ARTICLES.sub(" ", answer.lower().translate(PUNCTUATION)).split()
+
+
 def build_set_counts(
     gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
 ) -> Counts:
@@ -146,6 +162,7 @@ def read_listing(
     *,
     by_label: bool = False,
     count_unscored: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
+    get_value: Callable[[Mapping[str, Any], str], Any] = getitem,
 ) -> FileListing:
     """Read the unparsed list of each item from JSON records, or from one JSON object of id to list.
 
@@ -163,6 +180,8 @@ def read_listing(
         Whether a file of id to object may hold objects of label to list.
     count_unscored : callable, optional
         Record and the key of its list to the numbers of what else it holds, as in `FileListing.unscored`.
+    get_value : callable
+        Record and the key of its list to what is listed; by default the list.
     """
     listing = FileListing(path, {}, {})
     is_record: IsRecord = lambda record: find_key(record) is not None  # noqa: E731
@@ -180,11 +199,11 @@ def read_listing(
         if count_unscored is not None:
             listing.add_unscored(count_unscored(record.value, key))
         if record.key is not None:
-            listing.add(record.key, record.value[key], record.place)
+            listing.add(record.key, get_value(record.value, key), record.place)
             continue
         ids = find_id_keys(record.value, options) if ids is None else ids
         parts = get_id_parts(path, record.place, record.value, ids) or (str(number),)
-        listing.add_parts(ids, parts, record.value[key], record.place)
+        listing.add_parts(ids, parts, get_value(record.value, key), record.place)
         for name in options.groups:
             if name in record.value:
                 listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(record.value[name])

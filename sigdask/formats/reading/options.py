@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
 from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
-from sigdask.text import is_url, redact
+from sigdask.text import is_url, redact, suggest_name
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -150,8 +149,7 @@ class Options:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
         for key, value in self.own.items():
             if key not in choices:
-                close = difflib.get_close_matches(key, choices, 1)
-                hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(choices) or 'none'}"
+                hint = suggest_name(key, choices, f"; it has: {', '.join(choices) or 'none'}")
                 raise InputError(f"format {format_}: no option {key!r}{hint}")
             if choices[key]:
                 _check_choice(f"format {format_}: {key}", value, choices[key])
@@ -183,7 +181,10 @@ def distinguish_names(sources: Sequence[Source]) -> list[Source]:
         if len(paths) > 1
         for path, name in name_by_difference(paths).items()
     }
-    return [source if source.name else replace(source, apart=names_by_path.get(source.path, "")) for source in sources]
+    return [
+        source if source.name else replace(source, apart=names_by_path.get(source.path, source.apart))
+        for source in sources
+    ]
 
 
 def list_system_names(sources: Sequence[Source]) -> list[str]:

@@ -22,14 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common_items
+from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import NotANumberError, to_numbers
+from sigdask.formats.reading.columns import find_numbers
 from sigdask.formats.reading.files import build_repeated_id_error
 from sigdask.formats.reading.options import Options, Source
+from sigdask.io.compression import set_variable
 from sigdask.text import describe_items, format_count
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class SamplesRead:
         What to tell of each table.
     places : dict of Path to (FileTable, array of int, array of int)
         Tables whose ids were looked at, for each row the number of its sample, and how many its item has.
+    numbers : dict of Path to dict
+        The number of samples by system (None if the table has no column of systems) and item.
     """
 
     format_: str
@@ -114,6 +117,7 @@ class SamplesRead:
     sizes: dict[Path, list[int]] = field(default_factory=dict)
     notes: dict[Path, str] = field(default_factory=dict)
     places: dict[Path, tuple[FileTable, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    numbers: dict[Path, dict[tuple[str | None, str], int]] = field(default_factory=dict)
 
     def select_sample(self, path: Path) -> FileTable:
         """Return a table with the current sample of each item; an item with fewer samples repeats them in turn."""
@@ -131,6 +135,25 @@ class SamplesRead:
                 "scores of each item, or give all items equally many samples"
             )
         return n
+
+    def count_samples(self, counts: Counts, paths: Sequence[Path]) -> NDArray[np.int64]:
+        """Return the number of samples of each item and system, -1 if a system's are not known.
+
+        Parameters
+        ----------
+        counts : Counts
+            Whose items and systems these are.
+        paths : sequence of Path
+            The files of the systems: one each, or one table of all.
+        """
+        columns = []
+        for s, system in enumerate(counts.systems):
+            path = paths[s] if len(paths) == counts.n_systems else paths[0]
+            numbers = self.numbers.get(path)
+            key = system if numbers and None not in {name for name, _ in numbers} else None
+            column = [1 if numbers is None else numbers.get((key, item), 0) for item in counts.ids or ()]
+            columns.append(column if any(column) else [-1] * counts.n_items)
+        return np.array(columns, np.int64).T
 
     @property
     def is_uniform(self) -> bool:
@@ -153,11 +176,8 @@ _current_samples: ContextVar[SamplesRead | None] = ContextVar("samples that are 
 def collect_samples(format_: str, *, may_differ: bool) -> Iterator[SamplesRead]:
     """Treat repeated ids as samples of one item inside the `with` block, and count them."""
     samples = SamplesRead(format_, may_differ)
-    token = _current_samples.set(samples)
-    try:
+    with set_variable(_current_samples, samples):
         yield samples
-    finally:
-        _current_samples.reset(token)
 
 
 def select_one_sample(
@@ -267,10 +287,8 @@ def _check_samples(table: FileTable, id_name: str, items: Factor, options: Optio
 
 def _has_restart(items: Factor) -> bool:
     """Return whether row numbers decrease somewhere, as in concatenated files."""
-    try:
-        return bool((np.diff(to_numbers(items.levels)[items.codes]) < 0).any())
-    except NotANumberError:
-        return False
+    numbers = find_numbers(items.levels)
+    return numbers is not None and bool((np.diff(numbers[items.codes]) < 0).any())
 
 
 def _build_repeat_error(
@@ -322,6 +340,10 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
         np.cumsum(n_rows) - n_rows, n_rows
     )
     samples.places[table.path] = table, sample_numbers, n_rows[cell]
+    first_rows = np.unique(cell, return_index=True)[1].tolist()
+    systems = [None] * len(n_rows) if within is None else [within[row] for row in first_rows]
+    keys = zip(systems, (items[row] for row in first_rows), strict=True)
+    samples.numbers[table.path] = dict(zip(keys, n_rows.tolist(), strict=True))
     return samples
 
 
@@ -410,7 +432,7 @@ def build_averaged_counts(
     def scale_column(values: Mapping[Key, float | list[float]]) -> NDArray[np.float64]:
         return np.array([scale_mean(values.get(item, math.nan)) for item in items], np.float64)
 
-    return build_score_counts(
+    counts = build_score_counts(
         {
             name: np.column_stack([scale_column(column.cells.get(system, {})) for system in systems])
             for name, column in columns.items()
@@ -427,6 +449,28 @@ def build_averaged_counts(
         },
         warnings=warnings,
     )
+    numbers = {
+        f"samples[{name}]" if name else "samples": np.column_stack(
+            [[_count_values(column.cells.get(system, {}).get(item)) for item in items] for system in systems]
+        )
+        for name, column in columns.items()
+        if not column.sizes and _are_repeated_outcomes(column)
+    }
+    return replace(counts, fields={**counts.fields, **numbers}) if numbers else counts
+
+
+def _count_values(value: float | list[float] | None) -> int:
+    return len(value) if isinstance(value, list) else int(value is not None)
+
+
+def _are_repeated_outcomes(column: ScoreColumn) -> bool:
+    """Return whether some items have several values, and all values are 0 or 1: samples that are wrong or right."""
+    values = [value for cells in column.cells.values() for value in cells.values()]
+    lists = [value for value in values if isinstance(value, list)]
+    return bool(lists) and {0.0, 1.0} >= {
+        *(v for value in lists for v in value),
+        *(v for v in values if not isinstance(v, list)),
+    }
 
 
 def build_score_counts(
@@ -469,16 +513,9 @@ def build_score_counts(
     for name, matrix in matrices.items():
         is_present = ~np.isnan(matrix)
         has_score = is_present.any(axis=1, keepdims=True)
-        lacking = ~is_present & has_score
         check_common_items(is_present, systems, options.min_items, missing, ids)
-        if missing == "error" and lacking.any():
-            item, system = (int(k) for k in np.argwhere(lacking)[0])
-            position = f"for item {ids[item]!r}" if ids is not None else f"at position {item + 1}"
-            raise InputError(
-                f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}{position} "
-                f"({np.count_nonzero(lacking)} missing in all); choose --missing pairwise (compare each pair on the "
-                "items both have) or zero"
-            )
+        if missing == "error":
+            check_complete(is_present | ~has_score, systems, ids, f"score {name!r}" if name else "score")
         field_name = f"score[{name}]" if name else "score"
         fields[field_name] = np.nan_to_num(matrix, nan=0.0)
         held[field_name] = is_present if missing == "pairwise" else np.repeat(has_score, len(systems), axis=1)

@@ -27,25 +27,8 @@ from sigdask.formats.reading.tables import FileTable
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Any]
 
-MEAN_WORDS = frozenset(
-    {
-        "all",
-        "mean",
-        "means",
-        "average",
-        "averages",
-        "avg",
-        "amean",
-        "overall",
-        "macro",
-        "micro",
-        "total",
-        "totals",
-        "sum",
-        "accuracy",
-        "acc",
-    }
-)
+MEAN_WORDS = frozenset({"all", "mean", "means", "average", "averages", "avg", "amean", "overall", "macro", "micro",
+                        "total", "totals", "sum", "accuracy", "acc"})  # fmt: skip
 FILLER_WORDS = frozenset({"score", "scores", "value", "of", "the", "over", "across", "task", "tasks", "item", "items",
                      "topic", "topics", "query", "queries", "row", "grand", "weighted", "result", "results",
                      "datasets"})  # fmt: skip
@@ -61,18 +44,12 @@ TOLERANCE = 1e-9
 """How far a mean in full precision may lie from another, by the order of its sum."""
 
 
-def _build_deviation(ddof: int) -> Statistic:
-    return lambda values: np.array([np.nanstd(column, ddof=ddof) for column in values.T])
-
-
 STATISTICS: dict[str, tuple[Statistic, ...]] = {
     "median": (partial(np.nanmedian, axis=0),),
     "min": (partial(np.nanmin, axis=0),),
     "max": (partial(np.nanmax, axis=0),),
     "count": (lambda values: np.sum(~np.isnan(values), axis=0).astype(float),),
-    "std": (_build_deviation(1), _build_deviation(0)),
-    "sd": (_build_deviation(1), _build_deviation(0)),
-    "stdev": (_build_deviation(1), _build_deviation(0)),
+    **dict.fromkeys(("std", "sd", "stdev"), (partial(np.nanstd, ddof=1, axis=0), partial(np.nanstd, ddof=0, axis=0))),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from sigdask.formats.reading.columns import (
     NotANumberError,
     ParquetColumns,
     TypedColumn,
+    find_numbers,
     is_number,
     read_plain_columns,
     to_numbers,
@@ -33,6 +33,7 @@ from sigdask.formats.reading.files import (
     build_repeated_id_error,
     cache_small_files,
     check_header,
+    check_n_columns,
     find_delimiter,
     format_cell,
     is_parquet,
@@ -42,61 +43,27 @@ from sigdask.formats.reading.files import (
     read_lines,
 )
 from sigdask.formats.reading.options import Options
+from sigdask.io.compression import set_variable
+from sigdask.text import suggest_name
 
 INDEX_NAME = "index"
 """What a first column without a name is called: pandas writes its index so."""
 
-ID_NAMES = (
-    "item",
-    "id",
-    "topic",
-    "query",
-    "segment",
-    "item_id",
-    "pairid",
-    "pair_id",
-    "uid",
-    "example",
-    "relation",
-    "response",
-    "seg_id",
-    INDEX_NAME,
-    "idx",
-    "guid",
-    "uuid",
-    "example_id",
-    "sample_id",
-    "instance_id",
-    "question_id",
-    "qid",
-    "tweet_id",
-    "tweetid",
-    "task_id",
-    "problem_id",
-    "prompt_id",
-    "case_id",
-    "test_id",
-    "seg",
-    "segid",
-    "segment_id",
-    "segmentid",
-    "sentence_id",
-    "sent_id",
-    "sentid",
-    "utt_id",
-    "utterance_id",
-    "question",
-    "problem",
-    "prompt",
-    "task",
-)
+ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
+            "response", "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
+            "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
+            "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
+            "question", "problem", "prompt", "task")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
 INPUT_IDS = frozenset({"question", "problem", "prompt", "task"})
 """Names of these that are ids only where no other id column is there, and where the cells are no scores."""
 
 SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
-                          "attempt", "generation", "repeat", "trial", "rep", "seed", "epoch", "run"})  # fmt: skip
+                          "sample_no", "sample_num", "sample_number", "completion_idx", "attempt", "attempt_id",
+                          "attempt_idx", "attempt_index", "attempt_number", "generation", "generation_id", "repeat",
+                          "repetition", "trial", "trial_id", "trial_idx", "trial_index", "trial_number", "rollout",
+                          "rollout_id", "rep", "seed", "epoch", "run"})  # fmt: skip
 """What numbers the samples of an item, where another column names the item."""
 
 MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", INDEX_NAME})
@@ -186,10 +153,13 @@ class FileTable:
                     "/".join(cells)
                     for cells in zip(*(self.columns[joint_name] for joint_name in joint_columns), strict=True)
                 )
-            close = difflib.get_close_matches(name[:200], [column for column in self.columns if len(column) < 200], 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {', '.join(self.columns)}{hint}")
+            names = f"{', '.join(self.columns)}{suggest_name(name, self.columns)}"
+            raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {names}")
         return self.columns[name]
+
+    def build_column_error(self, problem: str, option: str) -> InputError:
+        """Return the error for a column that cannot be told, with all columns and the option that names it."""
+        return InputError(f"{self.path}: {problem}; columns: {', '.join(self.columns)}; name it with {option}")
 
     def get_numbers(self, name: str) -> NDArray[Any]:
         """Return a column as numbers, float64 unless the table names another type; a missing cell is NaN."""
@@ -373,9 +343,7 @@ def _select_cells(column: Sequence[Any], is_selected: NDArray[np.bool_]) -> Any:
 
 def _are_consecutive(cells: Texts, start: int) -> bool:
     """Return whether cells are consecutive whole numbers from a start, as `str` writes them."""
-    try:
-        values = to_numbers(cells)
-    except NotANumberError:
+    if (values := find_numbers(cells)) is None:
         return False
     digits = np.floor(np.log10(np.maximum(values, 1))) + 1
     return bool((values == np.arange(start, start + len(cells))).all() and (cells.sizes == digits).all())
@@ -389,12 +357,9 @@ _table_cache: ContextVar[dict[tuple[Path, frozenset[str], str | None], FileTable
 @contextmanager
 def cache_tables() -> Iterator[None]:
     """Read each table only once inside the `with` block, for detection and for reading."""
-    token = _table_cache.set({} if (outer_cache := _table_cache.get()) is None else outer_cache)
-    try:
-        with cache_small_files():
-            yield
-    finally:
-        _table_cache.reset(token)
+    outer_cache = _table_cache.get()
+    with set_variable(_table_cache, {} if outer_cache is None else outer_cache), cache_small_files():
+        yield
 
 
 @contextmanager
@@ -451,14 +416,14 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     if columns is None or len(columns[0]) < 2:
         quotes = quotes_are_text(path)
         rows = list(read_delimited_rows(path, quotes=quotes, delimiter=delimiter))
+        check_n_columns(path, len(rows[0][1]))
         columns = [list(map(str.strip, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
         lines = [line for line, _ in rows]
         if quotes:
             notes = [f"{path}: quotation marks do not enclose whole cells everywhere; taken as part of the text"]
     else:
         lines = range(1, len(columns[0]) + 1)
-    below = [Texts.from_values(column[1:HEADER_CHECK_ROWS]) for column in columns]
-    if _has_header([column[0] for column in columns], below):
+    if _has_header([column[0] for column in columns], [column[1:HEADER_CHECK_ROWS] for column in columns]):
         table = _build_headed_table(path, columns, lines, ignore)
     else:
         table = FileTable(path, {str(k): column for k, column in enumerate(columns, start=1)}, lines, header=False)
@@ -483,7 +448,7 @@ def _read_json(path: Path) -> FileTable:
     return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
 
 
-def _has_header(names: Sequence[str], below: Sequence[Texts]) -> bool:
+def _has_header(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row is a header: none or all of its cells recur below in their columns.
 
     A label comes again in its column, the name of a system does not; where files were joined, whole
@@ -494,9 +459,15 @@ def _has_header(names: Sequence[str], below: Sequence[Texts]) -> bool:
     if len(names) == 2 and is_number(names[0]) and names[0]:
         return False  # number and label
     filled = [(column, name) for column, name in zip(below, names, strict=False) if name]
-    n_repeats = np.zeros(len(below[0]) if below else 0, np.int64)
-    for column, name in filled:
-        n_repeats += column.equals_text(name)
+    n_rows = len(below[0]) if below else 0
+    n_repeats = np.zeros(n_rows, np.int64)
+    if len(filled) > n_rows:  # rows are few: each is compared as a whole
+        filled_names = [name for _, name in filled]
+        cells_of_rows = zip(*(column for column, _ in filled), strict=True)
+        n_repeats[:] = [sum(map(str.__eq__, filled_names, cells)) for cells in cells_of_rows]
+    else:
+        for column, name in filled:
+            n_repeats += Texts.from_values(column).equals_text(name)
     return not ((n_repeats > 0) & (n_repeats < len(filled))).any()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, list_files
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.samples import harness, inspect
+from sigdask.formats.samples import harness, inspect, tools
 from sigdask.formats.samples.sample import SampleFile, parse_date, remove_date
 from sigdask.text import format_count, format_list
 
@@ -25,7 +25,11 @@ def list_logs(folder: Path) -> list[Path]:
     files = list_files(folder)
     by_name = [path for path in files if harness.LOG_NAME.match(path.name)]
     logs = [path for path in files if path.suffix == ".eval" or (path.suffix == ".json" and inspect.is_log(path))]
-    return by_name or logs or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
+    if by_name or logs:
+        return by_name or logs
+    lines = [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
+    of_tools = [path for path in files if path.suffix == ".json" and tools.find_layout(path) is not None]
+    return of_tools or lines
 
 
 def list_source_files(source: Source) -> list[Path]:
@@ -50,14 +54,16 @@ def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file is a log of lm-evaluation-harness or of Inspect."""
-    return harness.is_log(path) or inspect.is_log(path)
+    """Return whether a file is a log of lm-evaluation-harness, of Inspect, or of another tool."""
+    return harness.is_log(path) or inspect.is_log(path) or tools.find_layout(path) is not None
 
 
 def open_logs(sources: Sequence[Source], options: Options) -> list[SampleFile]:
     """Return the logs of all sources, with the systems that they belong to."""
     groups = [_open_source_logs(source, options, is_alone=len(sources) == 1) for source in sources]
-    _name_files([logs[0] for s, logs in zip(sources, groups, strict=True) if s.name is None and _is_file(s)])
+    _name_files(
+        [logs[0] for s, logs in zip(sources, groups, strict=True) if s.name is None and _is_file(s) and len(logs) == 1]
+    )
     _check_names(sources, groups)
     return [log for logs in groups for log in logs]
 
@@ -69,14 +75,18 @@ def _is_file(source: Source) -> bool:
 def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> list[SampleFile]:
     path = source.path
     if _is_file(source):
-        return [_open_file(path, path.parent, source.name, in_folder=False)]
+        logs = _open_file(path, path.parent, source.name, in_folder=False)
+        if len(logs) > 1:  # the file holds a log for each of several models
+            for log in logs:
+                log.system = log.model if source.name is None else f"{source.name}:{log.model}"
+        return logs
     files = list_source_files(source)
     if not files:
         raise InputError(
             f"{path}: no logs in this folder; expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs "
             "of Inspect, or .jsonl files"
         )
-    logs = [_open_file(file, path, source.name, in_folder=True) for file in files]
+    logs = [log for file in files for log in _open_file(file, path, source.name, in_folder=True)]
     if source.name is None:
         _name_logs(path, logs, is_alone=is_alone)
     models: dict[str | None, set[str]] = {}
@@ -93,12 +103,19 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
     return logs
 
 
-def _open_file(path: Path, home: Path, name: str | None, *, in_folder: bool) -> SampleFile:
-    log = inspect.open_log(path) if inspect.is_log(path) else harness.open_log(path, in_folder=in_folder)
-    log.system, log.folder = name, path.relative_to(home).parent
-    if log.moment is None:
-        log.moment = next((date for part in log.folder.parts if (date := parse_date(part)) is not None), None)
-    return log
+def _open_file(path: Path, home: Path, name: str | None, *, in_folder: bool) -> list[SampleFile]:
+    layout = tools.find_layout(path)
+    if inspect.is_log(path):
+        logs = [inspect.open_log(path)]
+    elif layout is not None:
+        logs = tools.open_logs(path, layout)
+    else:
+        logs = [harness.open_log(path, in_folder=in_folder)]
+    for log in logs:
+        log.system, log.folder = name, path.relative_to(home).parent
+        if log.moment is None:
+            log.moment = next((date for part in log.folder.parts if (date := parse_date(part)) is not None), None)
+    return logs
 
 
 def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> None:
@@ -145,9 +162,6 @@ def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile
             raise InputError(f"{source.path}: system {system!r} is {first[1]} already; name them NAME=FILE")
 
 
-LOGS = ("newest", "all")
-"""What the option `logs` takes."""
-
 Key = tuple[str | None, str, str]
 """System, task and variant of a log."""
 
@@ -177,7 +191,7 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
     groups: dict[Key, list[SampleFile]] = {}
     for log in logs:
         groups.setdefault((log.system, log.task, log.variant), []).append(log)
-    selected_paths: set[Path] = set()
+    selected_ids: set[int] = set()
     notes: list[str] = []
     older: dict[Key, list[SampleFile]] = {}
     for key, group in groups.items():
@@ -188,8 +202,8 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
         else:
             group_selected = [_find_newest(group, options, any_folder=mode == "newest")]
             older[key] = [log for log in group if log not in group_selected]
-        selected_paths |= {log.path for log in group_selected}
-    selected = [log for log in logs if log.path in selected_paths]
+        selected_ids |= {id(log) for log in group_selected}
+    selected = [log for log in logs if id(log) in selected_ids]
     return selected, [*notes, *_describe_left_out(selected, older), *_describe_stale(groups, older)]
 
 

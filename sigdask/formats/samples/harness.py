@@ -21,31 +21,20 @@ from sigdask.formats.reading.json_records import (
     read_first_record,
 )
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import ROW_NAMES
+from sigdask.formats.reading.tables import ROW_NAMES, SAMPLE_NAMES
 from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, parse_date, remove_date
 
 LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""
 
-ID_NAMES = (
-    "doc_id",
-    "sample_id",
-    "item_id",
-    "example_id",
-    "question_id",
-    "task_id",
-    "id",
-    "uid",
-    "idx",
-    "index",
-    "item",
-)
+ID_NAMES = ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "uid", "idx", "index",
+            "item")  # fmt: skip
 TASK_NAMES = ("task", "task_name", "dataset")
 NON_METRICS = frozenset({
-    *ID_NAMES, *TASK_NAMES, "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
-    "prompt_hash", "target_hash", "epoch", "seed", "repeat", "run", "model", "metadata", "input", "output", "prompt",
-    "response", "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot",
-    "bypass", "tstamp", "time_stamp", "created", "created_at", "updated_at", "date", "datetime", "random_seed",
+    *ID_NAMES, *TASK_NAMES, *SAMPLE_NAMES, "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics",
+    "doc_hash", "prompt_hash", "target_hash", "model", "metadata", "input", "output", "prompt", "response",
+    "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot", "bypass", "tstamp",
+    "time_stamp", "created", "created_at", "updated_at", "date", "datetime", "random_seed",
 })  # fmt: skip
 """Fields of a record that are numbers and no scores."""
 

@@ -26,19 +26,14 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.summaries import find_summary_keys
-from sigdask.formats.samples.files import LOGS, is_log, list_source_files, open_logs, select_logs
+from sigdask.formats.samples.files import is_log, list_source_files, open_logs, select_logs
 from sigdask.formats.samples.sample import LogTextLookup, SampleFile, ScoredSample
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
 from sigdask.text import format_count
 
-REPEAT_MODES = ("mean", "error")
 
-
-def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read logs of samples, and return counts of their scores under each metric."""
-    options.check_format_options("samples", filter=(), repeats=REPEAT_MODES, logs=LOGS)
-    if gold is not None:
-        raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
     logs, notes = select_logs(open_logs(sources, options), options)
     gathered = GatheredSamples(options, notes=notes)
     n_logs = Counter((log.system, log.task) for log in logs if log.moment is not None)
@@ -56,8 +51,6 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file or folder holds logs of samples."""
-    if gold is not None:
-        return False
     first = next(iter(list_source_files(sources[0])), None)
     return first is not None and is_log(first)
 

@@ -30,7 +30,7 @@ from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
 from sigdask.formats.tables.notation import convert_scores, read_score_table
-from sigdask.formats.tables.scores import check_no_gold, find_group_columns
+from sigdask.formats.tables.scores import find_group_columns
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items
 
@@ -79,6 +79,7 @@ def read_bert_score_output(path: Path) -> FileTable:
     return FileTable(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])
 
 
+COMET_START = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\[\s*')
 SEGMENT = re.compile(r"Segment \d+")
 COMET_HEAD_LINES = 200
 """Lines within which the first segment is printed, after what libraries log."""
@@ -86,23 +87,15 @@ COMET_HEAD_LINES = 200
 
 def is_comet_json(path: Path) -> bool:
     """Return whether a file begins as JSON of lists of objects with `src` or `ref`, `mt` and a score."""
-    start, decoder = read_head(path).lstrip(), json.JSONDecoder()
-    if not start.startswith("{"):
+    head = read_head(path)
+    if (start := COMET_START.match(head)) is None:
         return False
     try:
-        _, key_end = decoder.raw_decode(start[1:].lstrip())
-        records_text = start[1:].lstrip()[key_end:].lstrip().removeprefix(":").lstrip()
-        record, _ = (
-            decoder.raw_decode(records_text.removeprefix("[").lstrip()) if records_text.startswith("[") else (None, 0)
-        )
+        record, _ = json.JSONDecoder().raw_decode(head, start.end())
     except (ValueError, RecursionError):
         return False
-    return (
-        isinstance(record, dict)
-        and "mt" in record
-        and bool({"src", "ref"} & record.keys())
-        and any(_iter_score_names(record))
-    )
+    is_scored = isinstance(record, dict) and any(_iter_score_names(record))
+    return is_scored and "mt" in record and not record.keys().isdisjoint({"src", "ref"})
 
 
 def _iter_score_names(record: Mapping[str, Any]) -> Iterator[str]:
@@ -178,10 +171,8 @@ def _name_systems(files: list[str]) -> dict[str, str]:
     return {file: names_by_path[Path(file)] for file in files}
 
 
-def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read segment scores of several metrics, from one file per system or from COMET's files of several systems."""
-    options.check_format_options("metrics")
-    check_no_gold(gold, "metrics")
     path_by_system: dict[str, Path] = {}
     table_by_system: dict[str, FileTable] = {}
     for source in sources:
@@ -341,7 +332,5 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file is the output of a metric's tool, by its first bytes."""
-    if gold is not None:
-        return False
     path = sources[0].path
     return is_comet_json(path) or is_bert_score_output(path) or is_comet_output(path)

@@ -19,7 +19,6 @@ from sigdask.formats.reading.columns import NotANumberError, to_numbers
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import build_score_counts
-from sigdask.formats.tables.scores import check_no_gold
 from sigdask.text import describe_items, format_list
 
 HUMAN, METRIC, DOCUMENTS = "human-scores", "metric-scores", "documents"
@@ -33,7 +32,7 @@ Scores = dict[str, NDArray[np.float64]]
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a folder is a test set of mt-metrics-eval, or holds several."""
     path = sources[0].path
-    return gold is None and path.is_dir() and (_is_test_set(path) or bool(_list_test_sets(path)))
+    return path.is_dir() and (_is_test_set(path) or bool(_list_test_sets(path)))
 
 
 def _is_test_set(path: Path) -> bool:
@@ -44,10 +43,8 @@ def _list_test_sets(path: Path) -> list[str]:
     return sorted(inner.name for inner in path.iterdir() if inner.is_dir() and _is_test_set(inner))
 
 
-def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
-    options.check_format_options("mt-metrics-eval", pair=(), scores=())
-    check_no_gold(gold, "mt-metrics-eval")
     if len(sources) > 1:
         raise InputError(
             f"{sources[1].path}: a second folder; give the folder of one test set, which holds all systems"
@@ -59,10 +56,10 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
         test_sets = _list_test_sets(path)
         hint = f"; give one of the test sets in it: {', '.join(test_sets)}" if test_sets else ""
         raise InputError(f"{path}: holds neither {HUMAN} nor {METRIC}{hint}")
-    pair = _select_pair(path, options)
-    files = _find_score_files(path, pair)
-    scores_by_metric = {name: _read_scores(files[name]) for name in _select_metrics(path, pair, files, options)}
-    groups = _read_documents(path / DOCUMENTS / f"{pair}.docs")
+    pair = select_pair(path, options.own.get("pair"))
+    files = find_score_files(path, pair)
+    scores_by_metric = {name: read_scores(files[name]) for name in _select_metrics(path, pair, files, options)}
+    groups = read_documents(path / DOCUMENTS / f"{pair}.docs")
     n = (
         len(groups["document"])
         if groups
@@ -85,28 +82,27 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
     )
 
 
-def _select_pair(path: Path, options: Options) -> str:
-    """Return the requested language pair, or the only one."""
+def list_pairs(path: Path) -> list[str]:
+    """Return the language pairs of a test set."""
     human = (file.name.partition(".")[0] for file in (path / HUMAN).glob(f"*{ENDING}"))
     metric = (file.parent.name for file in (path / METRIC).glob(f"*/*{ENDING}"))
-    pairs = sorted({*human, *metric})
-    requested = options.own.get("pair")
+    return sorted({*human, *metric})
+
+
+def select_pair(path: Path, requested: str | None) -> str:
+    """Return the requested language pair, or the only one."""
+    pairs = list_pairs(path)
     if requested is None and len(pairs) == 1:
         return pairs[0]
     if requested in pairs:
         return str(requested)
-    problem = (
-        f"no language pair {requested!r}"
-        if requested and pairs
-        else "several language pairs"
-        if pairs
-        else "no scores of segments"
-    )
-    remedy = f"; choose with --format mt-metrics-eval:pair={pairs[0]}: {', '.join(pairs)}" if pairs else ""
-    raise InputError(f"{path}: {problem}{remedy}")
+    if not pairs:
+        raise InputError(f"{path}: no scores of segments")
+    problem = f"no language pair {requested!r}" if requested else "several language pairs"
+    raise InputError(f"{path}: {problem}; choose with --format mt-metrics-eval:pair={pairs[0]}: {', '.join(pairs)}")
 
 
-def _find_score_files(path: Path, pair: str) -> dict[str, Path]:
+def find_score_files(path: Path, pair: str) -> dict[str, Path]:
     """Return the score files by metric; human scores replace metrics of the same name."""
     human = sorted((path / HUMAN).glob(f"{pair}.*{ENDING}"))
     metric = sorted((path / METRIC / pair).glob(f"*{ENDING}"))
@@ -126,7 +122,7 @@ def _select_metrics(path: Path, pair: str, files: Mapping[str, Path], options: O
     return requested
 
 
-def _read_scores(path: Path) -> Scores:
+def read_scores(path: Path) -> Scores:
     """Read rows of system and score from one file.
 
     Raises
@@ -151,7 +147,7 @@ def _read_scores(path: Path) -> Scores:
     return {system: values[system_rows] for system, system_rows in rows_by_system.items()}
 
 
-def _read_documents(path: Path) -> dict[str, list[str]]:
+def read_documents(path: Path) -> dict[str, list[str]]:
     """Return document and domain of each segment; empty if the file does not exist."""
     if not path.exists():
         return {}

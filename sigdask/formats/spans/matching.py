@@ -17,6 +17,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
@@ -53,20 +54,12 @@ def count_entity_matches(
 
 
 def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[frozenset[str]]) -> int:
-    """Return the size of a largest one-to-one matching between predicted and gold entities (Kuhn's algorithm)."""
-    fits = [[k for k, entity in enumerate(gold) if candidate <= entity] for candidate in predicted]
-    holder: dict[int, int] = {}
-
-    def place(candidate: int, seen: set[int]) -> bool:
-        for k in fits[candidate]:
-            if k not in seen:
-                seen.add(k)
-                if k not in holder or place(holder[k], seen):
-                    holder[k] = candidate
-                    return True
-        return False
-
-    return sum(place(candidate, set()) for candidate in range(len(predicted)))
+    """Return the size of a largest one-to-one matching between predicted and gold entities."""
+    fits = np.array([[candidate <= entity for entity in gold] for candidate in predicted], np.bool_)
+    if not fits.any():
+        return 0
+    partners = scipy.sparse.csgraph.maximum_bipartite_matching(scipy.sparse.csr_matrix(fits))
+    return int(np.count_nonzero(partners >= 0))
 
 
 def count_terms(gold: Sequence[frozenset[str]], systems: Sequence[Sequence[frozenset[str]]]) -> dict[str, Array]:

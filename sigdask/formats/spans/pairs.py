@@ -74,9 +74,7 @@ class PairRows:
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read words and their morphs, from a gold file and one file per system."""
-    options.check_format_options("pairs", separator=(), column=(), match=("lcs", "bag"), level=("word", "sentence"))
-    if gold is None:
-        raise InputError("format pairs: no gold pairs; give --gold FILE")
+    assert gold is not None
     level = options.own.get("level") or _detect_level(gold, options)
     options = options.with_format_options({"level": level})
     gold_rows = _read_file(options, gold)

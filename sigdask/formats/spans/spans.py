@@ -10,7 +10,6 @@ In JSON a span is [start, end, label], an object, or text alone; brat's lines ar
 from __future__ import annotations
 
 import re
-import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,11 +26,21 @@ from sigdask.formats.reading.listings import (
     align_listings,
     iter_folder,
     list_first_files,
+    normalize_words,
     read_by_system,
     read_listing,
 )
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
+from sigdask.formats.spans.relations import (
+    Span,
+    SpanPosition,
+    collect_relations,
+    iter_json_relations,
+    parse_ann_span,
+    read_ann_relations,
+)
+from sigdask.metrics.labels import RELATION_MATCHES
 
 START_NAMES = ("start", "start_offset", "start_char", "char_start", "startoffset", "start_index", "start_pos",
                "begin", "begin_offset", "begin_char", "beginoffset", "off0")  # fmt: skip
@@ -45,12 +54,6 @@ FRAGMENT_NAMES = ("offsets", "fragments", "spans", "span", "indices", "position"
 NESTED_NAMES = ("annotations", "result")
 """Of what holds spans within a list: passages of BioC, annotations of Label Studio."""
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-SpanPosition = tuple[Any, ...] | str
-Span = tuple[str, SpanPosition]
-"""Label and place; the place is (start, end), a tuple of such pairs, or a text without offsets."""
 
 Entities = dict[str, tuple[frozenset[str], ...]]
 """Slot to entities, each the set of its mentions."""
@@ -147,7 +150,7 @@ def parse_entities(value: Any, where: str, label_map: Mapping[str, str]) -> Enti
                     raise InputError(
                         f"{where}, {slot!r}: found {str(part)[:40]}, expected a mention: a text, or text and offset"
                     )
-                mentions.add(normalize_mention(mention))
+                mentions.add(" ".join(normalize_words(mention)))
             slots[name] = (*slots.get(name, ()), frozenset(mentions))
         slots.setdefault(name, ())
     return slots
@@ -160,17 +163,6 @@ def _get_mention_text(part: Any) -> str | None:
     if isinstance(part, dict):
         part = _find(part, TEXT_NAMES)
     return part if isinstance(part, str) else None
-
-
-def normalize_mention(text: str) -> str:
-    """Return a mention without case, punctuation and articles, as the scorer of MUC-4 compares mentions.
-
-    Examples
-    --------
-    >>> normalize_mention("The  F.M.L.N. guerrillas")
-    'fmln guerrillas'
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def _parse_span(element: Any, where: str, label: str) -> Span:
@@ -269,7 +261,6 @@ def _span_error(element: Any, where: str) -> InputError:
 
 
 SUFFIX = ".ann"
-_SPAN_LINE = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 
 UNSCORED = {
     "R": "relations",
@@ -298,13 +289,7 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
                 if kind := UNSCORED.get(line[:1]):
                     unscored[kind] += 1
                 continue
-            match = _SPAN_LINE.match(line.rstrip("\r\n"))
-            if match is None:
-                raise InputError(
-                    f"{path}, line {number}: found {line.strip()[:40]!r}, expected T1<tab>LABEL START END<tab>text"
-                )
-            fragments = [[int(offset) for offset in part.split(" ")] for part in match[2].split(";")]
-            spans.append([fragments, match[1]])
+            spans.append(parse_ann_span(line, f"{path}, line {number}")[1])
     return spans, unscored
 
 
@@ -365,8 +350,12 @@ GOLD_NAMES = ("gold_spans", "gold_entities", "gold_ner", "gold_extracts", "gold"
 SPAN_NAMES = ("spans", "entities", "ents", "ner", "entity_mentions", "mentions", "extracts", "annotations", "labels",
               "label", "tags", "passages")  # fmt: skip
 
+RELATION_NAMES = ("relations", "relation", "rels", "triples")
+PREDICTED_RELATION_NAMES = ("predicted_relations", "pred_relations", "relations_pred")
+GOLD_RELATION_NAMES = ("gold_relations", "relations_gold")
+
 LINKS = ("relations", "events")
-"""What may be meant by whoever compares such files, and is not scored."""
+"""What metrics of entities do not score, and may be meant by whoever compares such files."""
 
 OTHER_ANNOTATIONS = ("attributes", "normalizations")
 """What else annotates spans and is not scored."""
@@ -377,11 +366,86 @@ _OFFSETS = (
 
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read spans of documents or sentences."""
-    options.check_format_options("spans", spans=(), match=("auto", "exact", "ceaf"))
-    gold_names = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
+    """Read spans of documents or sentences, relations between them, or both, as the metrics ask for."""
     if gold is None and not _has_gold(sources[0].path, options):
         raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
+    are_of_relations = [metric.lower().startswith("relation-") for metric in options.metrics]
+    if not any(are_of_relations):
+        return _read_entities(sources, gold, options)
+    relations = _read_relations(sources, gold, options)
+    if all(are_of_relations):
+        return relations
+    entities = _read_entities(sources, gold, options, scores_links=True)
+    return replace(entities, fields={**entities.fields, **relations.fields})
+
+
+def _read_relations(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read the relations of documents, with fields for each way to match their arguments."""
+    label_map = {source: target for target, labels in options.label_map for source in labels}
+    symmetric = options.own.get("symmetric", "").split("+")
+
+    def read(path: Path, names: Sequence[str], span_names: Sequence[str]) -> FileListing:
+        listing = _read_relation_listing(path, names, span_names, options)
+        return listing.convert_values(lambda value, where: collect_relations(value(where), label_map, symmetric))
+
+    gold_names = (*GOLD_RELATION_NAMES, *RELATION_NAMES) if gold is not None else GOLD_RELATION_NAMES
+    gold_listing = read(gold or sources[0].path, gold_names, (*GOLD_NAMES, *SPAN_NAMES))
+    names, span_names = (*PREDICTED_RELATION_NAMES, *RELATION_NAMES), (*PREDICTED_NAMES, *SPAN_NAMES)
+    systems = read_by_system(sources, lambda path: read(path, names, span_names))
+    aligned = align_listings(gold_listing, systems, options, collect_relations((), {}, ()))
+    fields: dict[str, Any] = {}
+    for match in RELATION_MATCHES:
+        columns = [[sets[match] for sets in column] for column in aligned.systems.values()]
+        counted, _, _ = count_labelled([sets[match] for sets in aligned.gold], columns, count_exact_matches)
+        fields |= {f"relation-{match}-{name}": counted[name] for name in counted}
+    strict = replace(
+        aligned,
+        gold=[sets["strict"] for sets in aligned.gold],
+        systems={name: [sets["strict"] for sets in column] for name, column in aligned.systems.items()},
+    )
+    return build_list_counts(strict, fields, options, suggested=("relation-f1",), warnings=aligned.warnings)
+
+
+def _read_relation_listing(
+    path: Path, names: Sequence[str], span_names: Sequence[str], options: Options
+) -> FileListing:
+    """Read functions that yield the relations of each document, given its place."""
+
+    def parse(value: Any, where: str) -> Span:
+        return _parse_span(value, where, "")
+
+    def get_relations(record: Mapping[str, Any], key: str) -> Any:
+        span_key = _find_key(record, options.own.get("spans"), span_names)
+        entities = list(_iter_elements(record[span_key])) if span_key is not None else []
+        return lambda where: iter_json_relations(record[key], entities, parse, where)
+
+    listing = FileListing(path, {}, {})
+    if path.is_dir() or _is_ann(path):
+        folder = iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        for item, file in folder:
+            relations = read_ann_relations(file, parse)
+            location = f"file {file.name}" if path.is_dir() else "line 1"
+            listing.add(item, lambda _where, relations=relations: relations, location)
+        return replace(listing, has_ids=path.is_dir())
+    if not is_json(path):
+        raise InputError(f"{path}: relations are read from .ann files of brat and from JSON")
+    find_key = partial(_find_key, requested=options.own.get("relations"), names=names)
+    return read_listing(path, find_key, "relations", options, get_value=get_relations)
+
+
+def _iter_elements(value: Any) -> Iterator[Any]:
+    """Yield the entities of a record, of all its sentences."""
+    for element in value if isinstance(value, list) else ():
+        if isinstance(element, list) and all(isinstance(part, list) for part in element):
+            yield from _iter_elements(element)
+        else:
+            yield element
+
+
+def _read_entities(
+    sources: Sequence[Source], gold: Path | None, options: Options, *, scores_links: bool = False
+) -> Counts:
+    gold_names = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
     gold_listing = _read_listing(options, options.gold_column, gold_names, gold or sources[0].path)
     match = options.own.get("match", "auto")
     has_slots = match == "ceaf" if match != "auto" else any(map(has_entities, gold_listing.items.values()))
@@ -397,7 +461,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     systems = read_by_system(
         sources, lambda path: _read_listing(options, options.prediction_column, names, path).convert_values(parse)
     )
-    scope, notes = _describe_unscored([gold_listing, *systems.values()], options)
+    scope, notes = _describe_unscored([gold_listing, *systems.values()], options, scores_links=scores_links)
     aligned = align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     count_matches = count_entity_matches if has_slots else count_exact_matches
     fields, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), count_matches)
@@ -413,7 +477,9 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     )
 
 
-def _describe_unscored(listings: Sequence[FileListing], options: Options) -> tuple[tuple[str, ...], list[str]]:
+def _describe_unscored(
+    listings: Sequence[FileListing], options: Options, *, scores_links: bool
+) -> tuple[tuple[str, ...], list[str]]:
     """Return a sentence on relations and events that are not scored, and warnings on other unscored annotations.
 
     Raises
@@ -421,12 +487,13 @@ def _describe_unscored(listings: Sequence[FileListing], options: Options) -> tup
     InputError
         Where files hold relations or events and no metric is named: whoever compares such files may mean these.
     """
-    texts = {kind: text for kind in (*LINKS, *OTHER_ANNOTATIONS) if (text := _describe_count(kind, listings))}
+    kinds_to_count = OTHER_ANNOTATIONS if scores_links else (*LINKS, *OTHER_ANNOTATIONS)
+    texts = {kind: text for kind in kinds_to_count if (text := _describe_count(kind, listings))}
     links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
     if links and not options.metrics:
         raise InputError(
-            f"{links}: sigdask does not score these. Name a metric to compare the entities alone (--metric f1, "
-            f"precision or recall; in a plan metrics), or remove them from the files"
+            f"{links}: name a metric to compare these (--metric relation-f1; in a plan metrics), or one to compare the "
+            f"entities alone (--metric f1, precision or recall)"
         )
     kinds = " and ".join(kind for kind in LINKS if kind in texts).capitalize()
     scope = (f"{kinds} are not scored, the scores are of entities alone: the files hold {links}",) if links else ()

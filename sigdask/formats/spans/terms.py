@@ -51,9 +51,7 @@ NO_TERMS: frozenset[str] = frozenset()
 
 def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one list of terms per sentence or document, or one flat list per system."""
-    options.check_format_options("terms", terms=(), case=("keep", "lower"))
-    if gold is None:
-        raise InputError("format terms: no gold terms; give --gold FILE")
+    assert gold is not None
     if _are_flat(sources[0].path, gold, options):
         return _read_flat_lists(sources, gold, options)
     gold_listing = _read_listing(options, options.gold_column, GOLD_NAMES, gold)
@@ -66,8 +64,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Return whether the first file holds terms, by its key or column names, or is a folder of .key files."""
     path = sources[0].path
-    if gold is None:
-        return False
+    assert gold is not None
     if path.is_dir():
         return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in list_first_files(path))
     start = read_head(path)

@@ -7,7 +7,7 @@ A column is known by its name, or by values that cannot be scores. The notes nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from sigdask.formats.reading.averages_only import (
 from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
-from sigdask.formats.reading.tables import ID_NAMES, INDEX_NAME, SCORE_NAMES, SYSTEM_NAMES, FileTable
+from sigdask.formats.reading.tables import ID_NAMES, INDEX_NAME, SAMPLE_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
 from sigdask.text import describe_items
 
 CLOCK_NAMES = re.compile(
@@ -259,9 +259,9 @@ def _describe_real_values(path: object, column: str, values: Factor) -> str:
     subject = f"column {column!r} holds" if column else "holds"
     return (
         f"{path}: {subject} real numbers ({values[0]}, ...: {len(values.levels):,} different values), which are no "
-        "labels: predictions of a regression, similarities or probabilities. Metrics of these (Pearson, MAE, ...) are "
-        "not available yet; compare a score of each item instead, such as the absolute error, in a table with a column "
-        "a system; if they are labels, say --format labels"
+        "labels: predictions of a regression, similarities or probabilities. Name a metric of numbers with "
+        "--metric (MAE, RMSE, pearson, spearman, ...; AUC, brier, ... for gold values of 0 and 1). If they are labels, "
+        "say --format labels"
     )
 
 
@@ -282,7 +282,7 @@ def select_systems(table: FileTable, options: Options, columns: Sequence[str]) -
     return names
 
 
-def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = False) -> FileTable:
+def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = False, noun: str = "scores") -> FileTable:
     """Remove the columns of a score table that are not scores, and note which.
 
     With `costs`, columns of what items cost (such as time) are removed too. This is for columns that are systems,
@@ -290,8 +290,9 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     """
     if "systems" in options.own:
         return table
-    columns = table.list_system_columns(options, *table.nested)
     requested = {*options.metrics, options.score_column}
+    table = _remove_columns(table, dict.fromkeys(_list_sample_numbers(table, options, requested), SAMPLES), noun)
+    columns = table.list_system_columns(options, *table.nested)
     reasons = {name: reason for name, reason in _find_non_scores(table, columns).items() if name not in requested}
     systems = [name for name in reasons if name.lower() == "step" and _is_binary_score(table, name)]
     reasons = {name: reason for name, reason in reasons.items() if name not in systems}
@@ -309,7 +310,7 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
         *map(ScopeNote, system_notes),
         *_describe_constants(table, [name for name in columns if name not in reasons]),
     ]
-    return _remove_columns(replace(table, notes=notes), reasons, "scores")
+    return _remove_columns(replace(table, notes=notes), reasons, noun)
 
 
 def remove_label_bookkeeping(table: FileTable, options: Options, gold: str, columns: Sequence[str]) -> FileTable:
@@ -343,6 +344,28 @@ def _is_binary_score(table: FileTable, name: str) -> bool:
     return bool(np.isin(values, (0, 1)).all() and (np.diff(values) < 0).any())
 
 
+def _list_sample_numbers(table: FileTable, options: Options, requested: Collection[str | None]) -> list[str]:
+    """Return the columns that number the samples of an item, next to ids that are repeated."""
+    id_name = table.find_id_column(options)
+    names = [
+        name
+        for name in table.list_system_columns(options, *table.nested)
+        if name.lower() in SAMPLE_NAMES and name not in requested
+    ]
+    if id_name is None or not names:
+        return []
+    items = Factor.from_values(table.get_column(id_name))
+    if len(items.levels) == table.n_rows:
+        return []
+    columns = {name: Factor.from_values(table.columns[name]) for name in names}
+    return [
+        name
+        for name, column in columns.items()
+        if len(np.unique(items.codes.astype(np.int64) * len(column.levels) + column.codes)) == table.n_rows
+    ]
+
+
+SAMPLES = "numbers of samples"
 CONSTANT, TIME, COUNTS = "the same in every row", "times", "counters"
 COSTS = "costs and times of items"
 
@@ -355,9 +378,8 @@ def _remove_columns(table: FileTable, reason_by_name: Mapping[str, str], noun: s
     for name, reason in reason_by_name.items():
         reasons.setdefault(reason, []).append(name)
     reasons_text = "; ".join(f"{describe_items(names, 'column')}: {reason}" for reason, names in reasons.items())
-    remedy = (
-        f"name the systems with --format '{'wide' if noun == 'scores' else 'labels'}:systems=A+B' if some are {noun}"
-    )
+    format_ = "wide" if noun == "scores" else noun
+    remedy = f"name the systems with --format '{format_}:systems=A+B' if some are {noun}"
     return replace(
         table,
         columns={name: cells for name, cells in table.columns.items() if name not in reason_by_name},

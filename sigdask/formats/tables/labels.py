@@ -111,16 +111,11 @@ def convert_to_sets(column: Factor, mark: str | None, mapped: Mapping[str, str])
 
 def describe_possible_sets(gold: Factor) -> list[str]:
     """Return a note on cells that look like several labels, each a label elsewhere."""
-    cells = gold.levels.tolist()
-    labels = set(cells)
-    combined = [
-        cell for cell in cells if DEFAULT_SEPARATOR in cell and labels.issuperset(cell.split(DEFAULT_SEPARATOR))
-    ]
-    if not combined:
-        return []
-    return [
-        f"{combined[0]!r} is read as one label; --format 'labels:separator={DEFAULT_SEPARATOR}' takes it for several"
-    ]
+    labels = set(gold.levels)
+    parts_by_cell = {cell: cell.split(DEFAULT_SEPARATOR) for cell in gold.levels.tolist() if DEFAULT_SEPARATOR in cell}
+    cell = next((cell for cell, parts in parts_by_cell.items() if labels.issuperset(parts)), None)
+    hint = f"--format 'labels:separator={DEFAULT_SEPARATOR}' takes it for several"
+    return [] if cell is None else [f"{cell!r} is read as one label; {hint}"]
 
 
 def describe_unknown_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
@@ -159,7 +154,6 @@ PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
-    options.check_format_options("labels", separator=(), systems=())
     if gold is None and len(sources) == 1:
         return _read_one_table(remove_summary_rows(read_table(sources[0].path, options.ignore), options), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
@@ -177,10 +171,10 @@ def build_label_counts(
     gold_name = options.gold_column if gold is None else None
     tables = [select_one_sample(table, table.find_id_column(options), options, gold=gold_name) for table in tables]
     if gold is not None:
-        gold = select_one_sample(gold, gold.find_id_column(options), options, gold=_get_gold_column(gold, options))
+        gold = select_one_sample(gold, gold.find_id_column(options), options, gold=get_gold_column(gold, options))
     base_table = tables[0] if gold is None else gold
     other_tables = tables[1:] if gold is None else tables
-    gold_column = _get_gold_column(base_table, options)
+    gold_column = get_gold_column(base_table, options)
     if gold_column not in base_table.nested:
         check_labels(base_table.path, gold_column, Factor.from_values(base_table.get_column(gold_column)), options)
     ids, orders, warnings = align(base_table, other_tables, options)
@@ -190,7 +184,7 @@ def build_label_counts(
     predictions: dict[str, Factor] = {}
     warnings += [text for table in (base_table, *other_tables) for text in _describe_guess(table, options)]
     for name, table, order in zip(list_system_names(sources), tables, orders, strict=True):
-        column = _get_prediction_column(table, options)
+        column = get_prediction_column(table, options)
         predictions[name] = Factor.from_values(reorder_column(table.get_column(column), order))
         check_labels(table.path, column, predictions[name], options)
     return _build_counts(
@@ -218,9 +212,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     if gold is None and in_lists:
         gold = table.find_column(GOLD_NAMES)
     if gold is None:
-        raise InputError(
-            f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
-        )
+        raise table.build_column_error("no column 'gold'", "--gold-column")
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     gold_labels = Factor.from_values(table.get_column(gold))
     candidates = table.list_system_columns(options, gold)
@@ -253,11 +245,9 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
 def infer_gold_column(table: FileTable, options: Options) -> str | None:
     """Return the column with a conventional gold name if other columns share its labels, else None."""
     name = table.find_column(GOLD_NAMES)
-    return (
-        name
-        if name is not None and name not in options.ignore and _find_prediction_columns(table, name, options)
-        else None
-    )
+    if name is None or name in options.ignore or not _find_prediction_columns(table, name, options):
+        return None
+    return name
 
 
 def _find_prediction_columns(table: FileTable, gold: str, options: Options) -> list[str]:
@@ -280,16 +270,12 @@ def _find_prediction_columns(table: FileTable, gold: str, options: Options) -> l
 def _remove_text_columns(labels_by_name: dict[str, Factor], gold: Factor, options: Options) -> dict[str, Factor]:
     """Remove columns that hardly repeat and hold no gold label, unless all columns are such."""
     labels = {*gold.levels, *options.label_mapping}
-    texts = [
-        name
+    kept = {
+        name: column
         for name, column in labels_by_name.items()
-        if 2 * len(column.levels) > len(column) > 2 and labels.isdisjoint(column.levels)
-    ]
-    return (
-        labels_by_name
-        if len(texts) == len(labels_by_name)
-        else {name: column for name, column in labels_by_name.items() if name not in texts}
-    )
+        if 2 * len(column.levels) <= len(column) or len(column) <= 2 or not labels.isdisjoint(column.levels)
+    }
+    return kept or labels_by_name
 
 
 def _describe_roles(table: FileTable, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
@@ -297,17 +283,10 @@ def _describe_roles(table: FileTable, gold: str, predictions: Collection[str], c
     aside = [name for name in columns if name not in predictions]
     if not aside and gold.lower() in CLEAR_GOLD_NAMES:
         return []
-    omitted_text = (
-        f"; {describe_items(aside, 'column')} beside them {'is' if len(aside) == 1 else 'are'} no system"
-        if aside
-        else ""
-    )
-    return [
-        (
-            f"{table.path}: column {gold!r} holds gold labels, "
-            f"{', '.join(map(repr, predictions))} predictions{omitted_text}"
-        )
-    ]
+    verb = "is" if len(aside) == 1 else "are"
+    others = f"; {describe_items(aside, 'column')} beside them {verb} no system" if aside else ""
+    names = ", ".join(map(repr, predictions))
+    return [f"{table.path}: column {gold!r} holds gold labels, {names} predictions{others}"]
 
 
 def _build_counts(
@@ -367,23 +346,19 @@ def _build_set_counts(
     elif "separator" not in options.own:
         reason = f"{mark!r} parts the labels of a cell, as the metrics that are asked for need"
         warnings = [*warnings, f"{base_table.path}: {reason}"]
-    gold_sets = convert_to_sets(gold, mark, {})
-    system_sets = {name: convert_to_sets(labels, mark, {}) for name, labels in predictions.items()}
-    warnings = warnings + options.describe_unused_labels(
-        list_labels(gold_sets).union(*map(list_labels, system_sets.values()))
+    written_sets = [convert_to_sets(column, mark, {}) for column in (gold, *predictions.values())]
+    unused = options.describe_unused_labels(set().union(*map(list_labels, written_sets)))
+    gold_sets, *sets = (
+        convert_to_sets(column, mark, options.label_mapping) for column in (gold, *predictions.values())
     )
-    if mapped := options.label_mapping:
-        gold_sets, system_sets = (
-            convert_to_sets(gold, mark, mapped),
-            {n: convert_to_sets(labels, mark, mapped) for n, labels in predictions.items()},
-        )
+    system_sets = dict(zip(predictions, sets, strict=True))
     return Counts.from_label_sets(
         gold_sets,
         system_sets,
         ids=ids,
         groups=groups,
         name=options.name,
-        warnings=[*warnings, *describe_unknown_labels(gold_sets, system_sets)],
+        warnings=[*warnings, *unused, *describe_unknown_labels(gold_sets, system_sets)],
     )
 
 
@@ -465,19 +440,17 @@ def find_gold_column(table: FileTable) -> str | None:
     return gold_column
 
 
-def _get_gold_column(table: FileTable, options: Options) -> str:
+def get_gold_column(table: FileTable, options: Options) -> str:
+    """Return the requested gold column of a gold file, or the one that its name or place shows."""
     if options.gold_column is not None:
         table.get_column(options.gold_column)
         return options.gold_column
-    gold_column = table.find_column(GOLD_NAMES)
-    return (
-        gold_column
-        if gold_column is not None
-        else _get_only_column(table, options, "gold labels", "--gold-column", options.groups)
-    )
+    named_column = table.find_column(GOLD_NAMES)
+    return named_column or _get_only_column(table, options, "gold labels", "--gold-column", options.groups)
 
 
-def _get_prediction_column(table: FileTable, options: Options) -> str:
+def get_prediction_column(table: FileTable, options: Options) -> str:
+    """Return the requested prediction column of a system's file, or the one that its name or place shows."""
     if options.prediction_column is not None and (table.header or len(table.columns) > 1):
         table.get_column(options.prediction_column)
         return options.prediction_column
@@ -493,9 +466,7 @@ def _get_only_column(table: FileTable, options: Options, noun: str, option: str,
     if candidates and not table.header:
         return _find_repeating_column(table, candidates)
     if len(candidates) != 1:
-        raise InputError(
-            f"{table.path}: which column holds {noun}? Columns: {', '.join(table.columns)}; name it with {option}"
-        )
+        raise table.build_column_error(f"which column holds {noun}?", option)
     return candidates[0]
 
 
@@ -508,13 +479,8 @@ def _find_repeating_column(table: FileTable, columns: Sequence[str]) -> str:
 def _describe_guess(table: FileTable, options: Options) -> list[str]:
     """Return a note on the column taken as labels in a table without a header."""
     candidates = table.list_other_columns(table.find_id_column(options), *options.ignore)
-    if (
-        table.header
-        or options.gold_column
-        or options.prediction_column
-        or len(candidates) < 2
-        or len(table.columns) < 3
-    ):
+    is_named = table.header or options.gold_column or options.prediction_column
+    if is_named or len(candidates) < 2 or len(table.columns) < 3:
         return []
     column = _find_repeating_column(table, candidates)
     return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]

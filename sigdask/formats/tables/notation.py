@@ -24,7 +24,7 @@ import numpy as np
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import MISSING, NotANumberError, is_number, to_numbers
+from sigdask.formats.reading.columns import MISSING, find_numbers, is_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
@@ -112,7 +112,7 @@ class _CommaColumn:
         if not is_comma.any():
             return None
         pointed = Texts(np.where(is_comma, np.uint8(ord(".")), cells.buffer), cells.starts, cells.stops)
-        if not _are_numbers(pointed):
+        if find_numbers(pointed) is None:
             return None
         row = next(k for k, text in enumerate(cells) if "," in text)
         clear = (k for k, text in enumerate(cells) if "," in text and not AMBIGUOUS_COMMA.fullmatch(text))
@@ -126,7 +126,7 @@ def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Text
         for name, cells in columns.items()
         if (cells.buffer == ord(mark)).any()
     }
-    return {name: cells for name, cells in converted.items() if _are_numbers(cells)}
+    return {name: cells for name, cells in converted.items() if find_numbers(cells) is not None}
 
 
 def remove_thousands(cell: str, mark: str) -> str:
@@ -141,14 +141,6 @@ def remove_thousands(cell: str, mark: str) -> str:
     if mark in cell and not GROUPED_NUMBERS[mark].fullmatch(integer):
         return cell
     return integer.replace(mark, "") + ("." if decimal else "") + fraction
-
-
-def _are_numbers(cells: Texts) -> bool:
-    try:
-        to_numbers(cells)
-    except NotANumberError:
-        return False
-    return True
 
 
 WORD_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),

@@ -59,10 +59,8 @@ SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 MOST_CLASSES = 20
 
 
-def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read one table with a column for each system, or one file of scores for each system."""
-    options.check_format_options("wide", systems=())
-    check_no_gold(gold, "wide")
     tables = [read_score_table(source, options) for source in sources]
     texts = find_group_columns(tables[0], options)
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
@@ -174,19 +172,12 @@ def find_group_columns(table: FileTable, options: Options) -> list[str]:
     return groups
 
 
-def check_no_gold(gold: Path | None, name: str) -> None:
-    """Raise an error if there is a gold file."""
-    if gold is not None:
-        raise InputError(f"--gold {gold}: format {name} holds scores and takes no gold file")
-
-
 TRUE_WORDS = frozenset({"1", "true", "yes", "x", "1.0"})
 FALSE_WORDS = frozenset({"0", "false", "no", "", "0.0"})
 
 
 def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table of responses, or one list of ids for each system and a list of gold ids."""
-    options.check_format_options("responses")
     if gold is not None:
         return _read_lists(sources, gold, options)
     if len(sources) > 1:
@@ -196,9 +187,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     table = remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     name = options.gold_column or table.find_column(("gold", "of_interest", "correct"))
     if name is None:
-        raise InputError(
-            f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
-        )
+        raise table.build_column_error("no column 'gold'", "--gold-column")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
     is_of_interest = parse_truths(table, name)
     systems = table.list_system_columns(options, name)
@@ -237,10 +226,8 @@ def _read_ids(options: Options, path: Path) -> frozenset[str]:
     return frozenset(table.get_ids(replace(options, id_column=name, align="id")) or ())
 
 
-def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read rows of system, item and score."""
-    options.check_format_options("long")
-    check_no_gold(gold, "long")
     files = [_read_long_file(source, options) for source in sources]
     systems, system_codes = _number_systems(files, sources)
     items = Factor.from_values(join_columns([file.items for file in files]))
@@ -299,9 +286,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     ):
         name = requested or table.find_column(names)
         if name is None:
-            raise InputError(
-                f"{table.path}: no {role} column; columns: {', '.join(table.columns)}; name it with {option}"
-            )
+            raise table.build_column_error(f"no {role} column", option)
         table.get_column(name)
         columns[role] = name
     table = convert_scores(table, options, [columns["score"]])

@@ -64,9 +64,6 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
 
     Gold labels stand in a file of their own, or beside the predicted ones (conlleval's input).
     """
-    options.check_format_options(
-        "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
-    )
     options = _resolve_columns(sources, gold, options)
     path = sources[0].path
     mark = None if gold is None or options.own else detection.find_mark(path, gold)

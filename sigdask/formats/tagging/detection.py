@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import open_text, read_head_lines
+from sigdask.formats.reading.files import count_filled, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import are_suffixed, is_chunk_tag
 from sigdask.formats.tagging.records import is_json_file, sniff_records
@@ -116,11 +117,6 @@ def find_width(path: Path) -> tuple[int, int]:
     return (bare, first_line) if first_line else comment
 
 
-def count_filled(cells: Sequence[str]) -> int:
-    """Count the cells up to the last one that is not empty."""
-    return next((n for n in range(len(cells), 0, -1) if cells[n - 1]), 0)
-
-
 def is_conllu(path: Path) -> bool:
     """Return whether rows have CoNLL-U's ten columns, the first an id; a header may come before."""
     lines = (line for line in read_head_lines(path)[:200] if line.strip() and not line.startswith("#"))
@@ -139,12 +135,8 @@ def parse_column(option: str, text: str) -> int:
 def find_tag_columns(path: Path) -> list[str]:
     """Return the numbers of the columns at the end of each row that contain only chunk tags."""
     rows = [cells for cells in _read_rows(path) if cells]
-    columns: list[str] = []
-    for number, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
-        if not _are_tags(column):
-            break
-        columns.insert(0, str(number))
-    return columns
+    columns = reversed(list(enumerate(zip(*rows, strict=False), start=1)))
+    return [str(number) for number, _ in takewhile(lambda column: _are_tags(column[1]), columns)][::-1]
 
 
 def _are_tags(cells: Collection[str]) -> bool:
@@ -155,8 +147,6 @@ def _are_tags(cells: Collection[str]) -> bool:
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
     """Return whether the first file, or the gold file, looks like tagged tokens."""
     path = sources[0].path
-    for file in (path, *([gold] if gold is not None else [])):
-        check_no_trees(file)
     if is_json_file(path):
         return sniff_records(path, gold, options)
     if gold is not None and find_mark(path, gold) is not None:
@@ -273,10 +263,6 @@ def _have_same_words(rows_a: Rows, rows_b: Rows) -> bool:
 MARKS = ("/", "_", "|")
 """What may stand between a word and its tag."""
 
-TERMINAL = re.compile(r"\([^()\s]+ [^()\s]+\)")
-NESTED = re.compile(r"\([^()]*\(")
-"""A word below its part of speech, and a node above others, in bracketed trees."""
-
 
 def find_mark(path: Path, gold: Path) -> str | None:
     """Return the mark between word and tag in files of one sentence per line, "" for tags alone, else None."""
@@ -322,14 +308,3 @@ def read_tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> Ta
                 collector.add_token(number, tag, None, word if mark else None)
             collector.end_sentence()
     return collector.build_file()
-
-
-def check_no_trees(path: Path) -> None:
-    """Raise for a file of bracketed trees, which no format reads."""
-    lines = [line.strip() for line in _read_head(path) if line.strip()]
-    n_trees = sum(TERMINAL.search(line) is not None for line in lines)
-    if lines and lines[0].startswith("(") and 5 * n_trees >= 4 * len(lines) and any(map(NESTED.search, lines)):
-        raise InputError(
-            f"{path}: holds bracketed trees, whose constituents sigdask does not score; compare the matched brackets, "
-            "or the score of each sentence, that EVALB prints: a table of one row a sentence and one column a system"
-        )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
-from sigdask.counts.fields import Array, LabelFields, to_object_array
+from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error
 from sigdask.text import describe_items, format_list
@@ -423,7 +423,7 @@ def sum_sentences(values: Array, starts: Integers) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentenceFields(Mapping[str, Array]):
+class SentenceFields(ComputedFields):
     """Fields of labelled tokens, summed by sentence on access.
 
     Attributes
@@ -442,9 +442,6 @@ class SentenceFields(Mapping[str, Array]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.of_tokens)
-
-    def __len__(self) -> int:
-        return len(self.of_tokens)
 
 
 def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:

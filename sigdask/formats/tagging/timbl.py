@@ -73,10 +73,8 @@ WORD_MARKS = ("/", "//")
 """Mbt's marks of known and unknown words."""
 
 
-def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read classified instances, one file per setting; the gold classes of all must agree."""
-    options.check_format_options("timbl", separator=SEPARATORS)
-    _check_no_gold("timbl", gold)
     tables = [_read_instances(source.path, options) for source in sources]
     columns = replace(options, gold_column="gold", prediction_column="predicted", id_column=None, align="position")
     return build_label_counts(sources, tables, None, columns)
@@ -165,8 +163,6 @@ def _count_features(features: str, separator: str) -> int:
 
 def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a file has classes followed by distributions or distances on every line."""
-    if gold is not None:
-        return False
     head = list(islice(_iter_instances(read_head_lines(sources[0].path)), N_SNIFFED))
     separator = _detect_separator(head) if head else None
     if separator is None:
@@ -176,10 +172,8 @@ def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) 
     return all("{" in rest or (separator == "comma" and rest.strip() != "") for rest in rests)
 
 
-def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read tagged sentences, one file per tagger; items are sentences, labels belong to tokens."""
-    options.check_format_options("mbt", end=())
-    _check_no_gold("mbt", gold)
     labels, tokens = Codes(), Codes()
     end = options.own.get("end", UTTERANCE_END)
     files = [_read_sentences(source.path, end, labels, tokens) for source in sources]
@@ -254,13 +248,6 @@ def _split_words(line: str, end: str) -> list[tuple[str, ...]] | None:
 
 def sniff_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a file holds words with Mbt's marks of known and unknown words, and both tags."""
-    if gold is not None:
-        return False
     head = read_head_lines(sources[0].path)[:N_SNIFFED]
     rows = [line.split() for line in head if line.strip() and line.strip() != UTTERANCE_END]
     return bool(rows) and all(len(row) > 3 and row[1] in WORD_MARKS for row in rows)
-
-
-def _check_no_gold(format_: str, gold: Path | None) -> None:
-    if gold is not None:
-        raise InputError(f"format {format_}: each file holds its gold classes; leave out --gold {gold}")

@@ -65,7 +65,6 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read logs, one per system."""
-    options.check_format_options("fairseq")
     logs = dict(zip(list_system_names(sources), (_read_log(source.path) for source in sources), strict=True))
     first_log = next(iter(logs.values()))
     targets = _merge_targets(logs) if gold is None else _read_targets(gold)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common_items
+from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import build_empty_error, count_filled, open_text
 from sigdask.formats.reading.options import Options
 
 Texts = Sequence[str | None]
@@ -48,13 +48,8 @@ def build_text_counts(
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
     check_common_items(present, tuple(systems), options.min_items, options.missing, ids)
-    if options.missing_policy == "error" and not present.all():
-        item, system = (int(k) for k in np.argwhere(~present)[0])
-        item_text = repr(ids[item]) if ids is not None else f"number {item + 1}"
-        raise InputError(
-            f"system {list(systems)[system]!r} has no text for item {item_text} ({np.count_nonzero(~present)} missing "
-            "in all); choose --missing pairwise (compare each pair on the items both have) or zero (an empty text)"
-        )
+    if options.missing_policy == "error":
+        check_complete(present, tuple(systems), ids, "text", " (an empty text)")
     if options.missing_policy == "zero":
         present = np.ones_like(present)
     ones = np.ones((n_items, 1), np.int64)
@@ -96,8 +91,8 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
         For a file of another number of lines.
     """
     reference, reference_lines = files[0]
-    n_lines = max(_count_filled(lines) for _, lines in files)
-    longer = [file for file in files if _count_filled(file[1]) > len(reference_lines)]
+    n_lines = max(count_filled(lines) for _, lines in files)
+    longer = [file for file in files if count_filled(file[1]) > len(reference_lines)]
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
         raise InputError(
@@ -106,8 +101,3 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     if n_lines == 0:
         raise build_empty_error(reference)
     return [lines[:n_lines] for _, lines in files]
-
-
-def _count_filled(lines: Sequence[str]) -> int:
-    """Count the lines up to the last one that is not empty."""
-    return next((n for n in range(len(lines), 0, -1) if lines[n - 1]), 0)

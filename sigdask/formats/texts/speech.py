@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, open_text
+from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
@@ -37,9 +38,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     Nothing is normalised. The own option `ids` says where ids stand: trn (in parentheses at the
     end), first (the first word) or none; by default it is seen from the reference.
     """
-    options.check_format_options("speech", ids=("trn", "first", "none"))
-    if gold is None:
-        raise InputError("format speech: no reference; give --gold FILE")
+    assert gold is not None
     if options.references:
         raise InputError("format speech: an error rate has one reference; give it with --gold alone")
     shape = options.own.get("ids") or _detect_shape(gold) or "none"
@@ -118,8 +117,7 @@ def _detect_shape(path: Path) -> str | None:
 
 
 def _read_utterances(path: Path, shape: str) -> Utterances:
-    utterances: Utterances = {}
-    line_numbers: dict[str, int] = {}
+    utterances = FileListing(path, {}, {})
     id_text = "(id) at its end" if shape == "trn" else "an id as its first word"
     for number, line in enumerate(read_text_lines(path), start=1):
         if not line.strip() or line.startswith(COMMENT):
@@ -130,13 +128,10 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
                 f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; where lines "
                 "have no ids, choose --format speech:ids=none"
             )
-        name = match["id"]
-        if name in utterances:
-            raise build_repeated_id_error(f"{path}, line {number}", repr(name), f"on line {line_numbers[name]}")
-        utterances[name], line_numbers[name] = match["text"].replace("\t", " ").strip(), number
-    if not utterances:
+        utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
+    if not utterances.items:
         raise build_empty_error(path)
-    return utterances
+    return utterances.items
 
 
 def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path: Path) -> tuple[Utterances, list[str]]:

@@ -18,36 +18,22 @@ official script; that of 2.0 leaves it out of the system's score, which is `--mi
 from __future__ import annotations
 
 import re
-import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_repeated_id_error, format_cell, is_parquet
+from sigdask.formats.reading.files import format_cell, is_parquet
 from sigdask.formats.reading.json_records import is_json, iter_records, read_first_record, read_head, read_records
+from sigdask.formats.reading.listings import FileListing, normalize_words
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.text import describe_items
-
-ARTICLES = re.compile(r"\b(a|an|the)\b")
-PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def normalize_words(answer: str) -> list[str]:
-    """Return the words of an answer, without case, punctuation and articles.
-
-    Examples
-    --------
-    >>> normalize_words("The  Denver Broncos' (AFC)!")
-    ['denver', 'broncos', 'afc']
-    """
-    return ARTICLES.sub(" ", answer.lower().translate(PUNCTUATION)).split()
 
 
 def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: bool) -> tuple[float, float]:
@@ -84,30 +70,16 @@ VERSION_2 = '"v2.0"'
 METRIC_NAMES = ("exact_match", "f1")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question and its gold answers.
+class Question(NamedTuple):
+    """A question: its gold answers, none where the right answer is none, and its title, paragraph and answerability."""
 
-    Attributes
-    ----------
-    place : str
-        Where it stands, for errors.
-    answers : list of str
-        Empty where the right answer is none.
-    groups : mapping of str to str
-        Title, paragraph, and whether it has an answer.
-    """
-
-    place: str
     answers: list[str]
     groups: Mapping[str, str]
 
 
 def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read the systems' answers and the gold answers, and return counts of exact match and F1."""
-    options.check_format_options("squad", version=VERSIONS)
-    if gold is None:
-        raise InputError("format squad: no gold answers; give --gold FILE")
+    assert gold is not None
     questions = _read_questions(gold)
     # in 2.0 some questions have no answer
     is_second = VERSION_2 in read_head(gold) or not all(question.answers for question in questions.values())
@@ -155,15 +127,13 @@ def _read_questions(path: Path) -> dict[str, Question]:
     InputError
         For a record that is no question, and for an id that stands twice.
     """
-    questions: dict[str, Question] = {}
+    questions = FileListing(path, {}, {})
     for place, qa, groups in _iter_questions(path):
         texts = _get_texts(qa.get("answers")) if isinstance(qa, dict) else None
         if texts is None or not (item := format_cell(qa.get("id"))):
             raise InputError(f"{path}, {place}: found {str(qa)[:60]}, expected a question with `id` and `answers`")
-        if item in questions:
-            raise build_repeated_id_error(f"{path}, {place}", repr(item), f"in {questions[item].place}")
-        questions[item] = Question(place, texts, {**groups, "answerable": "yes" if texts else "no"})
-    return questions
+        questions.add(item, Question(texts, {**groups, "answerable": "yes" if texts else "no"}), place)
+    return questions.items
 
 
 def _iter_questions(path: Path) -> Iterator[tuple[str, Any, dict[str, str]]]:
@@ -217,8 +187,7 @@ def _read_answers(path: Path) -> dict[str, str]:
     InputError
         For an answer that is no text, and an id that stands twice.
     """
-    answers: dict[str, str] = {}
-    places: dict[str, str] = {}
+    answers = FileListing(path, {}, {})
     for record in read_records(path, lambda value: "prediction_text" in value):
         item, text = record.key, record.value
         if item is None:
@@ -229,10 +198,8 @@ def _read_answers(path: Path) -> dict[str, str]:
                 f"{path}, {record.place}: found {str(record.value)[:60]}, expected an answer: ID: TEXT, or an object "
                 "with `id` and `prediction_text`"
             )
-        if item in answers:
-            raise build_repeated_id_error(f"{path}, {record.place}", repr(item), f"in {places[item]}")
-        answers[item], places[item] = text, record.place
-    return answers
+        answers.add(item, text, record.place)
+    return answers.items
 
 
 def _build_groups(questions: Mapping[str, Question], options: Options) -> dict[str, list[str]]:

@@ -207,7 +207,6 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
     suggested : tuple of str
         Metrics.
     """
-    options.check_format_options("segments", reference=(), collection=())
     if options.documents or (options.references and is_xml(sources[0].path)):
         raise InputError(
             f"{sources[0].path}: WMT's XML and SGML hold references and documents; choose with --format "

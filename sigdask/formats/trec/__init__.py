@@ -8,14 +8,13 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.trec.layouts import POLICIES, is_judged, is_qrels, is_ranked, is_run
+from sigdask.formats.trec.layouts import is_judged, is_qrels, is_ranked, is_run
 from sigdask.formats.trec.printed_scores import is_printed, read_printed
 from sigdask.formats.trec.rankings import read_qrels, read_rankings
 
 
 def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read runs and relevance judgements (`gold`) or, without `gold`, printed scores; items are topics."""
-    options.check_format_options("trec", missing=POLICIES)
     path = sources[0].path
     has_scores = is_printed(path) and not is_ranked(path)
     if gold is None and not has_scores and is_run(path):

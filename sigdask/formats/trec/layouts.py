@@ -27,7 +27,6 @@ from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
 
-POLICIES = ("zero", "intersect", "pairwise", "error")
 SHOWN = 3
 
 

@@ -180,6 +180,8 @@ class FolderCache:
 
 MAGIC = b"sigdask extracted 1\n"
 CHECKSUM_SIZE = 32
+MAX_ENTRY_BYTES = 2**28
+"""Size of an array; those that are written hold some thousand items."""
 DTYPES = ("<i8", "<f8")
 STORED_DTYPES = ("<u1", "<u2", "<i4", "<i8", "<f8")
 """How arrays are stored: of integers the first that holds them."""
@@ -218,9 +220,11 @@ def unpack_statistics(key: str, packed: bytes) -> Array | None:
         if fields["key"] != key or dtype not in DTYPES or stored not in STORED_DTYPES:
             return None
         size = math.prod(shape) * np.dtype(stored).itemsize
+        if not 0 <= size <= MAX_ENTRY_BYTES:
+            return None
         raw = zlib.decompressobj().decompress(content, size + 1)
         return np.frombuffer(raw, stored).reshape(shape).astype(dtype)
-    except (ValueError, TypeError, KeyError, zlib.error):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError, zlib.error):
         return None
 
 

@@ -26,24 +26,7 @@ from sigdask.nightly.gate.rules import (
 )
 
 __all__ = [
-    "FALSE_ALARMS_PER_YEAR",
-    "ComparisonKey",
-    "Equivalent",
-    "Evidence",
-    "Fdr",
-    "GateVerdict",
-    "MarginResult",
-    "NonInferior",
-    "NotWorse",
-    "Rule",
-    "RuleFinding",
-    "RuleVerdict",
-    "WithinMargin",
-    "check_direction",
-    "compute_detectable_loss",
-    "covers_metric",
-    "format_rule_name",
-    "get_key",
-    "judge_rules",
-    "select_rows",
+    "FALSE_ALARMS_PER_YEAR", "ComparisonKey", "Equivalent", "Evidence", "Fdr", "GateVerdict", "MarginResult",
+    "NonInferior", "NotWorse", "Rule", "RuleFinding", "RuleVerdict", "WithinMargin", "check_direction",
+    "compute_detectable_loss", "covers_metric", "format_rule_name", "get_key", "judge_rules", "select_rows",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 0/1 scores are tested as matched proportions, which takes no shuffles; other means by shuffles of scores
 shifted by the margin, on the same shuffles as the comparison itself; other metrics by the normal
 approximation with the swap standard deviation. What a test says of one margin it says of all larger
-ones, so the smallest margin that it shows comes from the same function as p (docs/statistics.md).
+ones, so the smallest margin that it shows comes from the same function as p (docs/statistics/margins.md).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
 from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, ScoreScale
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.nightly.gate import ComparisonKey, Equivalent, MarginResult, WithinMargin, get_key
+from sigdask.nightly.gate import ComparisonKey, MarginResult, WithinMargin, get_key
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job
@@ -32,7 +32,6 @@ from sigdask.randomization.tallies import Tally
 from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions
 
-AnyBound = BoundMetric | BoundSets | BlackBox
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
 """Counts jobs."""
 
@@ -90,19 +89,11 @@ class BaselinePair:
         return differences, weights
 
 
-def compute_margins(
-    counts: Counts,
-    rule: WithinMargin,
-    metric: AnyBound,
-    results: Sequence[Result],
-    baseline: str,
-    spreads: Mapping[ComparisonKey, float],
-    spec: CompareSpec,
-    count: Count,
-) -> Iterator[tuple[ComparisonKey, MarginResult]]:
-    """Yield the margin test of every system against the baseline under one metric.
+@dataclass(frozen=True, slots=True, eq=False)
+class MarginTests:
+    """Tests of one rule's margin by one metric on a test set.
 
-    Parameters
+    Attributes
     ----------
     counts : Counts
         The test set, with its unit.
@@ -110,63 +101,108 @@ def compute_margins(
         The margin and level.
     metric : BoundMetric, BoundSets or BlackBox
         Bound to `counts`.
-    results : sequence of Result
-        Of systems against the baseline under the metric.
     baseline : str
-        The other system of each.
-    spreads : mapping of Key to float
-        Swap standard deviations.
+        The other system of each comparison.
     spec : CompareSpec
         How the mean of shifted scores is counted.
     count : callable
         Counts it.
     """
-    pairs = _build_pairs(counts, metric, results, baseline, spec) if isinstance(metric, BoundMetric) else None
-    if pairs is None:
-        yield from ((get_key(r), _compute_by_normal(rule, r, baseline, spreads[get_key(r)])) for r in results)
-        return
-    swapped = []
-    for pair in pairs:
-        if proportions := [
-            matched_items for side in _list_sides(rule) if (matched_items := pair.match_proportions(side)) is not None
-        ]:
-            yield get_key(pair.result), _compute_by_proportions(rule, proportions)
-        else:
-            swapped.append(pair)
-    if swapped and isinstance(metric, BoundMetric):
-        yield from _compute_by_swaps(counts, rule, metric, swapped, baseline, spec, count)
 
+    counts: Counts
+    rule: WithinMargin
+    metric: AnyBound
+    baseline: str
+    spec: CompareSpec
+    count: Count
 
-def _build_pairs(
-    counts: Counts, metric: BoundMetric, results: Sequence[Result], baseline: str, spec: CompareSpec
-) -> list[BaselinePair] | None:
-    if (mean_parts := split_mean(counts, metric)) is None:
-        return None
-    numerators, denominators = mean_parts
-    units, system_index = (
-        SwapUnits.from_counts(counts, spec.seed).index,
-        {name: k for k, name in enumerate(counts.systems)},
-    )
-    sign = 1 if metric.higher_is_better else -1
-    pairs = []
-    for r in results:
-        system = r.b if r.a == baseline else r.a
-        columns = [system_index[system], system_index[baseline]]
-        subset = None if r.subset is None else np.array(counts.group(r.subset["column"])) == r.subset["value"]
-        is_counted = counts.in_common(columns, subset, metric.held) & (
-            (denominators[:, 0] != 0) | (numerators[:, columns] != 0).any(axis=1)
-        )
-        pairs.append(
-            BaselinePair(
-                r, system, sign * numerators[is_counted][:, columns], denominators[is_counted, 0], units[is_counted]
-            )
-        )
-    return pairs
+    def compute(
+        self, results: Sequence[Result], spreads: Mapping[ComparisonKey, float]
+    ) -> Iterator[tuple[ComparisonKey, MarginResult]]:
+        """Yield the margin test of every system against the baseline, given the results and swap deviations."""
+        pairs = self._build_pairs(results, self.metric) if isinstance(self.metric, BoundMetric) else None
+        if pairs is None:
+            yield from ((get_key(r), self._compute_by_normal(r, spreads[get_key(r)])) for r in results)
+            return
+        swapped = []
+        for pair in pairs:
+            sides = [pair.match_proportions(side) for side in self.rule.sides]
+            if proportions := [side for side in sides if side is not None]:
+                yield get_key(pair.result), _compute_by_proportions(self.rule, proportions)
+            else:
+                swapped.append(pair)
+        if swapped and isinstance(self.metric, BoundMetric):
+            yield from self._compute_by_swaps(swapped, self.metric)
 
+    def _build_pairs(self, results: Sequence[Result], metric: BoundMetric) -> list[BaselinePair] | None:
+        counts = self.counts
+        if (mean_parts := split_mean(counts, metric)) is None:
+            return None
+        numerators, denominators = mean_parts
+        units = SwapUnits.from_counts(counts, self.spec.seed).index
+        system_index = {name: k for k, name in enumerate(counts.systems)}
+        sign = 1 if metric.higher_is_better else -1
+        pairs = []
+        for r in results:
+            system = r.b if r.a == self.baseline else r.a
+            columns = [system_index[system], system_index[self.baseline]]
+            subset = None if r.subset is None else np.array(counts.group(r.subset["column"])) == r.subset["value"]
+            has_weight = (denominators[:, 0] != 0) | (numerators[:, columns] != 0).any(axis=1)
+            rows = counts.in_common(columns, subset, metric.held) & has_weight
+            weights = denominators[rows, 0]
+            pairs.append(BaselinePair(r, system, sign * numerators[rows][:, columns], weights, units[rows]))
+        return pairs
 
-def _list_sides(rule: WithinMargin) -> tuple[int, ...]:
-    """Return the directions to test: 1 for "not worse by the margin" and, for equivalence, also -1 for "not better"."""
-    return (1, -1) if isinstance(rule, Equivalent) else (1,)
+    def _compute_by_normal(self, r: Result, sd: float) -> MarginResult:
+        rule = self.rule
+        gain = r.difference if (r.b == self.baseline) == r.higher_is_better else -r.difference
+        smallest_p = 2.0**-r.n_units
+        p = max(smallest_p, *(compute_normal_p(side * gain + rule.margin, sd) for side in rule.sides))
+        smallest = math.inf
+        if sd and smallest_p <= rule.alpha:
+            smallest = max(float(scipy.special.ndtri(1 - rule.alpha)) * sd - side * gain for side in rule.sides)
+        is_few = r.n_discordant < FEW_UNITS
+        few_text = f", from {r.n_discordant} discordant units: p may be too small" if is_few else ""
+        margin = _reconcile_margin(p, smallest, rule)
+        return MarginResult(p, f"normal approximation{few_text}", None, margin, is_doubtful=is_few)
+
+    def _compute_by_swaps(
+        self, pairs: Sequence[BaselinePair], metric: BoundMetric
+    ) -> Iterator[tuple[ComparisonKey, MarginResult]]:
+        results_by_side = [self._swap_one_side(pairs, metric, side) for side in self.rule.sides]
+        for pair, sides in zip(pairs, zip(*results_by_side, strict=True), strict=True):
+            p = max(p for p, _, _ in sides)
+            margins = [margin for _, margin, _ in sides if margin is not None]
+            smallest = _reconcile_margin(p, max(margins), self.rule) if len(margins) == len(sides) else None
+            doubts = _describe_doubts(pair, self.rule)
+            margin_result = MarginResult(p, f"shifted shuffle{doubts}", sides[0][2], smallest, is_doubtful=bool(doubts))
+            yield get_key(pair.result), margin_result
+
+    def _swap_one_side(
+        self, pairs: Sequence[BaselinePair], metric: BoundMetric, side: int
+    ) -> list[tuple[float, float | None, int]]:
+        """Return, for each pair, p, the smallest margin that swaps show, and the number of trials, in one direction."""
+        rule = self.rule
+        extra_margins = [_choose_margins(pair, rule, side) if self.spec.by is None else [] for pair in pairs]
+        margins: dict[str, list[float]] = {}
+        for pair, pair_margins in zip(pairs, extra_margins, strict=True):
+            margins.setdefault(pair.system, []).extend(side * margin for margin in (rule.margin, *pair_margins))
+        shifted_scores = shift_scores(self.counts, metric, self.baseline, margins)
+        assert shifted_scores is not None  # the metric is a mean, or there were no pairs
+        data, names = shifted_scores
+        pair_spec = replace(self.spec, pairs=[(name, self.baseline) for name in names.values()])
+        better: Alternative = "greater" if metric.higher_is_better == (side > 0) else "less"
+        study = prepare_study([(data, pair_spec, better)], adjust="none", second_run=False)
+        rows = study.build_results(self.count(study.jobs))
+        results = {(r.subset["value"] if r.subset else None, r.a): r for r in rows}
+        outcomes = []
+        for pair, pair_margins in zip(pairs, extra_margins, strict=True):
+            subset = pair.result.subset["value"] if pair.result.subset else None
+            by_margin = {m: results[subset, names[pair.system, side * m]] for m in (rule.margin, *pair_margins)}
+            shown_margins = [m for m, r in by_margin.items() if r.p_value <= rule.alpha]
+            smallest = min(shown_margins) if pair_margins and shown_margins else None
+            outcomes.append((by_margin[rule.margin].p_value, smallest, by_margin[rule.margin].n_trials))
+        return outcomes
 
 
 def _reconcile_margin(p: float, smallest: float, rule: WithinMargin) -> float:
@@ -182,76 +218,6 @@ def _compute_by_proportions(rule: WithinMargin, proportions: Sequence[MatchedPro
     return MarginResult(p, proportions[0].method, None, _reconcile_margin(p, smallest, rule), proportions[0])
 
 
-def _compute_by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> MarginResult:
-    gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
-    smallest_p = 2.0**-r.n_units
-    p = max(smallest_p, *(compute_normal_p(side * gain + rule.margin, sd) for side in _list_sides(rule)))
-    smallest = math.inf
-    if sd and smallest_p <= rule.alpha:
-        smallest = max(float(special.ndtri(1 - rule.alpha)) * sd - side * gain for side in _list_sides(rule))
-    is_few = r.n_discordant < FEW_UNITS
-    few_text = f", from {r.n_discordant} discordant units: p may be too small" if is_few else ""
-    return MarginResult(
-        p, f"normal approximation{few_text}", None, _reconcile_margin(p, smallest, rule), is_doubtful=is_few
-    )
-
-
-def _compute_by_swaps(
-    counts: Counts,
-    rule: WithinMargin,
-    metric: BoundMetric,
-    pairs: Sequence[BaselinePair],
-    baseline: str,
-    spec: CompareSpec,
-    count: Count,
-) -> Iterator[tuple[ComparisonKey, MarginResult]]:
-    results_by_side = [
-        _swap_one_side(counts, rule, metric, pairs, baseline, spec, count, side) for side in _list_sides(rule)
-    ]
-    for pair, sides in zip(pairs, zip(*results_by_side, strict=True), strict=True):
-        p = max(p for p, _, _ in sides)
-        margins = [smallest for _, smallest, _ in sides]
-        known_margins = [m for m in margins if m is not None]
-        smallest = _reconcile_margin(p, max(known_margins), rule) if len(known_margins) == len(margins) else None
-        doubts = _describe_doubts(pair, rule)
-        margin_result = MarginResult(p, f"shifted shuffle{doubts}", sides[0][2], smallest, is_doubtful=bool(doubts))
-        yield get_key(pair.result), margin_result
-
-
-def _swap_one_side(
-    counts: Counts,
-    rule: WithinMargin,
-    metric: BoundMetric,
-    pairs: Sequence[BaselinePair],
-    baseline: str,
-    spec: CompareSpec,
-    count: Count,
-    side: int,
-) -> list[tuple[float, float | None, int]]:
-    """Return, for each pair, p, the smallest margin that swaps show, and the number of trials, in one direction."""
-    extra_margins = [_choose_margins(pair, rule, side) if spec.by is None else [] for pair in pairs]
-    margins: dict[str, list[float]] = {}
-    for pair, pair_margins in zip(pairs, extra_margins, strict=True):
-        margins.setdefault(pair.system, []).extend(side * margin for margin in (rule.margin, *pair_margins))
-    shifted_scores = shift_scores(counts, metric, baseline, margins)
-    assert shifted_scores is not None  # the metric is a mean, or there were no pairs
-    data, names = shifted_scores
-    pair_spec = replace(spec, pairs=[(name, baseline) for name in names.values()])
-    better: Alternative = "greater" if metric.higher_is_better == (side > 0) else "less"
-    study = prepare_study([(data, pair_spec, better)], adjust="none", second_run=False)
-    results = {(r.subset["value"] if r.subset else None, r.a): r for r in study.build_results(count(study.jobs))}
-    outcomes = []
-    for pair, pair_margins in zip(pairs, extra_margins, strict=True):
-        subset = pair.result.subset["value"] if pair.result.subset else None
-        by_margin = {m: results[subset, names[pair.system, side * m]] for m in (rule.margin, *pair_margins)}
-        shown_margins = [m for m, r in by_margin.items() if r.p_value <= rule.alpha]
-        rule_result = by_margin[rule.margin]
-        outcomes.append(
-            (rule_result.p_value, min(shown_margins) if pair_margins and shown_margins else None, rule_result.n_trials)
-        )
-    return outcomes
-
-
 def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[float]:
     """Return margins to try in search of the smallest one that swaps show, near a normal approximation of it.
 
@@ -259,7 +225,7 @@ def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[f
     """
     d, n = pair.sum_units()
     d = side * d
-    z2 = float(special.ndtri(rule.alpha)) ** 2
+    z2 = float(scipy.special.ndtri(rule.alpha)) ** 2
     a = n.sum() ** 2 - z2 * (n @ n)
     b = d.sum() * n.sum() - z2 * (d @ n)
     c = d.sum() ** 2 - z2 * (d @ d)
@@ -282,7 +248,7 @@ def _describe_doubts(pair: BaselinePair, rule: WithinMargin) -> str:
     centred = d - d.mean()
     spread = float(np.sqrt(np.mean(centred**2)))
     skewness = float(np.mean(centred**3)) / spread**3 if spread else 0.0
-    against = max(-side * skewness for side in _list_sides(rule)) / math.sqrt(len(d))
+    against = max(-side * skewness for side in rule.sides) / math.sqrt(len(d))
     return f", differences of skewness {skewness:.2g}: p may be too small" if against > MAX_SKEWNESS else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from scipy import special
+import scipy
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
@@ -136,7 +136,7 @@ def compute_equal_margin(
         return margin_result.matched.find_margin_of_power(side_power, rule.alpha)
     if compute_smallest_p(margin_result, n_units) > rule.alpha:
         return math.inf
-    return float(special.ndtri(1 - rule.alpha) + special.ndtri(side_power)) * sd if sd else None
+    return float(scipy.special.ndtri(1 - rule.alpha) + scipy.special.ndtri(side_power)) * sd if sd else None
 
 
 def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
@@ -151,7 +151,7 @@ def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int,
     elif not sd:
         return None
     else:
-        side_power = float(special.ndtr(rule.margin / sd - special.ndtri(1 - rule.alpha)))
+        side_power = float(scipy.special.ndtr(rule.margin / sd - scipy.special.ndtri(1 - rule.alpha)))
     return max(0.0, 2 * side_power - 1) if isinstance(rule, Equivalent) else side_power
 
 

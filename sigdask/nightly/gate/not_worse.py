@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from scipy import special
+import scipy
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
@@ -22,6 +21,7 @@ from sigdask.nightly.gate.rules import (
     format_rule_name,
     get_key,
 )
+from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics import multiplicity
 from sigdask.statistics.multiplicity import holm
@@ -43,24 +43,13 @@ class DirectedMetric(Protocol):
         """Whether a higher score is better."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Metric:
-    name: str
-    higher_is_better: bool
-
-
 def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
     """Return the verdict on whether any system is significantly worse than its baseline, with a finding for each."""
     if undefined := [c for c in covered if math.isnan(c.gain)]:
         return _fail_undefined(rule, undefined)
     for c in covered:
-        check_direction(
-            c.result.a,
-            c.result.b,
-            c.baseline,
-            c.result.alternative,
-            _Metric(c.result.metric, c.result.higher_is_better),
-        )
+        metric = ScoredMetric(c.result.metric, c.result.higher_is_better)
+        check_direction(c.result.a, c.result.b, c.baseline, c.result.alternative, metric)
     adjusted = _adjust_p_values(rule, covered, basis)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_levels = _count_levels(rule, covered, basis)
@@ -82,11 +71,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         alarms_per_year=_compute_alarms(rule, basis, family_level * n_levels),
         notes=tuple(_list_notes(rule, basis, level, findings)),
         fdr=basis.fdr,
-        least_level=family_level / len(covered)
-        if rule.adjust == "holm"
-        else family_level
-        if rule.adjust == "none"
-        else None,
+        least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
         repeats=basis.evidence.repeats.get(format_rule_name(rule)),
         n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
     )
@@ -274,7 +259,7 @@ def compute_detectable_loss(
         return math.inf
     if not sd:
         return None
-    return float(special.ndtri(1 - level / sides) + special.ndtri(POWER)) * sd
+    return float(scipy.special.ndtri(1 - level / sides) + scipy.special.ndtri(POWER)) * sd
 
 
 def _describe_detectable(smallest: float | None) -> str:

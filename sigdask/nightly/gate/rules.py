@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal, Protocol
 
 from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions
@@ -59,8 +59,8 @@ class NotWorse:
 
 
 @dataclass(frozen=True, slots=True)
-class NonInferior:
-    """The rule that every system is shown to be worse than the baseline by less than a margin, if at all.
+class WithinMargin:
+    """A rule that every system is within a margin of the baseline.
 
     Attributes
     ----------
@@ -72,6 +72,9 @@ class NonInferior:
         As in `NotWorse`.
     """
 
+    sides: ClassVar[tuple[int, ...]] = (1,)
+    """Directions that are tested: 1 for "not worse by the margin", -1 for "not better"."""
+
     margin: float
     alpha: float
     baseline: str | None = None
@@ -79,26 +82,22 @@ class NonInferior:
     metrics: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Equivalent:
+class NonInferior(WithinMargin):
+    """The rule that every system is shown to be worse than the baseline by less than a margin, if at all."""
+
+    __slots__ = ()
+
+
+class Equivalent(WithinMargin):
     """The rule that every system is shown to differ from the baseline by less than a margin, whichever is better.
 
-    Two one-sided tests, both of which must reject (Schuirmann 1987): the p-value is the larger of theirs.
-
-    Attributes
-    ----------
-    margin, alpha, baseline, test_sets, metrics
-        As in `NonInferior`; alpha is the level of each one-sided test.
+    Two one-sided tests at level alpha, both of which must reject (Schuirmann 1987). The larger p is that of the rule.
     """
 
-    margin: float
-    alpha: float
-    baseline: str | None = None
-    test_sets: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
+    __slots__ = ()
+    sides = (1, -1)
 
 
-WithinMargin = NonInferior | Equivalent
 Rule = NotWorse | WithinMargin
 
 
@@ -186,19 +185,9 @@ class Evidence:
     losses: Mapping[str, DetectableLosses] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
-        return Evidence(
-            {**self.baselines, **other.baselines},
-            {**self.spreads, **other.spreads},
-            {**self.margin_results, **other.margin_results},
-            {**self.history, **other.history},
-            {**self.levels, **other.levels},
-            {**self.repeats, **other.repeats},
-            {**self.first_failures, **other.first_failures},
-            {**self.dropped, **other.dropped},
-            max(self.n_runs, other.n_runs),
-            (*self.absent, *other.absent),
-            {**self.losses, **other.losses},
-        )
+        names = [f.name for f in fields(self) if f.name not in {"n_runs", "absent"}]
+        merged: dict[str, Any] = {name: {**getattr(self, name), **getattr(other, name)} for name in names}
+        return Evidence(**merged, n_runs=max(self.n_runs, other.n_runs), absent=(*self.absent, *other.absent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +291,11 @@ class RuleVerdict:
     n_gone: int = 0
     n_doubtful: int = 0
 
+    @property
+    def failures(self) -> tuple[RuleFinding, ...]:
+        """The comparisons that fail."""
+        return tuple(finding for finding in self.findings if not finding.passed)
+
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
@@ -323,9 +317,8 @@ class GateVerdict:
     @property
     def is_new(self) -> bool:
         """Whether the gate fails for a reason that no earlier run with the same outputs had."""
-        failed = [rule for rule in self.rules if not rule.passed]
-        findings = [finding for rule in failed for finding in rule.findings if not finding.passed]
-        return bool(failed) and (not findings or any(finding.since is None for finding in findings))
+        failures = [finding for rule in self.rules if not rule.passed for finding in rule.failures]
+        return not self.passed and (not failures or any(finding.since is None for finding in failures))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

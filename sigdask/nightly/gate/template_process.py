@@ -61,7 +61,10 @@ def main() -> None:
     except MemoryError:
         answer = {"error": None}
     except Exception as error:  # noqa: BLE001  # whatever an expression of the template raises
-        answer = {"error": str(error) or type(error).__name__, "line": getattr(error, "lineno", None)}
+        answer = {
+            "error": str(error).partition("\n")[0] or type(error).__name__,
+            "line": getattr(error, "lineno", None),
+        }
     json.dump(answer, sys.stdout)
 
 

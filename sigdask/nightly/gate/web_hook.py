@@ -11,7 +11,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sigdask.errors import InputError
@@ -36,6 +39,9 @@ MOST_SECONDS = 5
 
 PATIENCE_SECONDS = 60
 """Seconds to wait for a template on a machine that is busy."""
+
+LOOK_SECONDS = 0.03
+"""Seconds between two looks at what a template takes."""
 
 
 def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
@@ -65,16 +71,8 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what a template makes of each verdict, in a process whose memory and time are limited."""
     request = {"template": template, "verdicts": verdicts, "bytes": MOST_BYTES, "seconds": MOST_SECONDS}
     try:
-        process = subprocess.run(  # noqa: S603  # this program's own file
-            [sys.executable, "-P", template_process.__file__],
-            input=json.dumps(to_plain(request)).encode(),
-            capture_output=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-            start_new_session=True,
-        )
-        answer: dict[str, Any] = json.loads(process.stdout) if process.returncode == 0 else {"error": None}
-    except subprocess.TimeoutExpired:
+        answer: dict[str, Any] = json.loads(_run_template_process(json.dumps(to_plain(request)).encode()))
+    except ValueError:  # it was stopped, by its own limits or from here
         answer = {"error": None}
     if "texts" in answer:
         texts: list[str] = answer["texts"]
@@ -87,6 +85,31 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
         )
     line = f", line {answer['line']}," if answer["line"] else ""
     raise InputError(f"the template{line} is wrong: {answer['error']}")
+
+
+def _run_template_process(request: bytes) -> bytes:
+    """Return what the process writes; it is stopped if it takes too much, also where a system limits no process."""
+    import psutil  # comes with dask, and is needed here alone
+
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as file:
+        file.write(request)
+        file.seek(0)
+        with subprocess.Popen(  # noqa: S603  # this program's own file
+            [sys.executable, "-P", template_process.__file__],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    return process.communicate(timeout=LOOK_SECONDS)[0]
+                with suppress(psutil.Error):
+                    watched = psutil.Process(process.pid)
+                    seconds, n_bytes = sum(watched.cpu_times()[:2]), watched.memory_info().rss
+                    if n_bytes > MOST_BYTES or seconds > MOST_SECONDS or time.monotonic() - start > PATIENCE_SECONDS:
+                        process.kill()
 
 
 def _check_json(text: str) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from sigdask import formats, metrics
 from sigdask.analysis.comparison.stopping import SHARED_TRIALS
@@ -31,7 +30,9 @@ def check_comparisons(test_set: TestSet, own: Container[str], key: PlanKey, comp
         if name.casefold() in folded_names:
             complain(metrics_key, f"{format_value(name)} stands twice")
         folded_names.add(name.casefold())
-    _check_pairs(test_set, (*key, "pairs") if "pairs" in own else ("pairs",), complain)
+    if "pairs" in own:
+        check_pairs(test_set.comparison["pairs"] or (), (*key, "pairs"), complain)
+    _check_names_in_pairs(test_set, (*key, "pairs") if "pairs" in own else ("pairs",), complain)
 
 
 def _check_format(text: str, key: PlanKey, complain: Complain) -> None:
@@ -56,23 +57,26 @@ def _check_metric(name: str, key: PlanKey, complain: Complain) -> None:
         complain(key, str(error))
 
 
-def _check_pairs(test_set: TestSet, key: PlanKey, complain: Complain) -> None:
-    source_names = [source.name for source in test_set.sources if source.name is not None]
-    systems = list(dict.fromkeys(source_names))
-    # one file may hold several systems, under names of its own
-    known_systems = set(systems) if len(source_names) == len(test_set.sources) and len(systems) > 1 else None
-    requested = [name for pair in test_set.comparison["pairs"] or () for name in pair] + [
-        test_set.comparison["baseline"] or ""
-    ]
-    for name in dict.fromkeys(filter(None, requested)):
-        if known_systems is not None and name not in known_systems:
-            hint = suggest_nearest(name, systems, "systems")
-            complain(key, f"no system {format_value(name)} on test set {format_value(test_set.name)}; {hint}")
-    for a, b in test_set.comparison["pairs"] or ():
+def check_pairs(pairs: Sequence[tuple[str, str]], key: PlanKey, complain: Complain) -> None:
+    """Check pairs alone: of a test set, or, once for all test sets, those at the top of a plan."""
+    for a, b in pairs:
         if a == b:
             complain(key, f"{format_value(a)} is paired with itself")
-    for pair in _find_duplicates([tuple(sorted(pair)) for pair in test_set.comparison["pairs"] or ()]):
-        complain(key, f"{format_value(pair[0])} and {format_value(pair[1])} are paired twice")
+    for (a, b), number in Counter(tuple(sorted(pair)) for pair in pairs).items():
+        if number > 1:
+            complain(key, f"{format_value(a)} and {format_value(b)} are paired twice")
+
+
+def _check_names_in_pairs(test_set: TestSet, key: PlanKey, complain: Complain) -> None:
+    source_names = [source.name for source in test_set.sources if source.name is not None]
+    systems = dict.fromkeys(source_names)
+    if len(source_names) != len(test_set.sources) or len(systems) < 2:
+        return  # one file may hold several systems, under names of its own
+    names = [name for pair in test_set.comparison["pairs"] or () for name in pair]
+    for name in dict.fromkeys([*names, test_set.comparison["baseline"] or ""]):
+        if name and name not in systems:
+            hint = suggest_nearest(name, [*systems], "systems")
+            complain(key, f"no system {format_value(name)} on test set {format_value(test_set.name)}; {hint}")
 
 
 def check_plan(plan: Plan, complain: Complain) -> None:
@@ -187,7 +191,3 @@ def _check_baseline(rule: Rule, test_set: TestSet, key: PlanKey, complain: Compl
             (*key, "baseline"),
             f"no pair of test set {format_value(test_set.name)} has {format_value(baseline)}; {hint}",
         )
-
-
-def _find_duplicates(names: Sequence[Any]) -> list[Any]:
-    return [name for name, number in Counter(names).items() if number > 1]

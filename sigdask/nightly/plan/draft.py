@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from typing import Any
 
 from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
@@ -28,40 +29,8 @@ def render_draft(survey: FolderSurvey, name: str) -> str:
     """
     first_system = _format_value(survey.test_sets[0].counts.systems[0])
     sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set, survey))
-    return HEAD.format(name=name, first=first_system) + sets + TAIL.format(name=name, first=first_system)
-
-
-HEAD = """\
-# What is compared, and how. `sigdask check {name}.toml` says what it costs, `sigdask run {name}.toml` runs it.
-# Run it again whenever files have changed: what is counted already is kept beside this file.
-
-# Every system against every other; or every other one against a baseline:
-pairs = "all"
-# pairs = {{ baseline = {first} }}
-
-# Random exchanges of each comparison; p is exact instead where that is quick.
-trials = 1048576
-
-# A difference is called significant where its p is at most this.
-alpha = 0.05
-
-# How p is adjusted for many comparisons: by default max-t from three systems on.
-# adjust = "holm"
-
-"""
-
-TAIL = """
-[report]
-# A page that needs nothing else.
-html = "{name}-{{date}}.html"
-
-# A gate: the run fails, with status 1, where a system is significantly worse than the baseline. Its level is that of
-# so many false alarms a year, in as many runs.
-# [gate]
-# false_alarms_per_year = 4
-# runs_per_year = 365
-# rules = [{{ rule = "not-worse", baseline = {first} }}]
-"""
+    template = files(__package__).joinpath("draft.template").read_text(encoding="utf-8")
+    return template.format(name=name, first=first_system, sets=sets)
 
 
 def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[str]:

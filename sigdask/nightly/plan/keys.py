@@ -20,6 +20,7 @@ from sigdask.options import (
     PRINT_OPTIONS,
     READING_OPTIONS,
     CandidateFileOptions,
+    CsvOptions,
     LabelTestOptions,
     Option,
     RankingOptions,
@@ -27,7 +28,6 @@ from sigdask.options import (
 )
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
-LARGEST_SEED = 2**63 - 1
 MOST_ENTRIES = 100_000
 """Test sets, lists of candidates or tests of independence that a plan may have."""
 
@@ -156,7 +156,6 @@ OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")
-COMPARISON["seed"] = replace(COMPARISON["seed"], most=LARGEST_SEED)
 COMPARISON["adjust"] = replace(
     COMPARISON["adjust"],
     otherwise=f"{OPTIONS['adjust'].otherwise}. With besag-clifford by default holm, with confidence-sequence none",
@@ -176,7 +175,7 @@ LABEL_TEST_OPTIONS = choose_options(list_options(LabelTestOptions), ["seed", "al
 class TestSetKeys:
     """One test set."""
 
-    name: Annotated[Text, Field(description="Unique; part of the address of its shuffles.")]
+    name: Annotated[Text, Field(description="Unique name. It also determines the random stream.")]
     systems: Annotated[
         Systems,
         Field(
@@ -184,16 +183,18 @@ class TestSetKeys:
             "several files under one name are replicates, logs of samples that a pattern or folder holds are not."
         ),
     ]
-    gold: Annotated[Text | None, Field(description="File of what is right.")] = None
-    format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
-    unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
+    gold: Annotated[Text | None, Field(description="Gold-standard file.")] = None
+    format: Annotated[
+        Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")
+    ] = "auto"
+    unit: Annotated[Text, Field(description="The unit that is swapped as a whole: item or a column.")] = "item"
 
 
 @plan_table([*COLUMN_OPTIONS.values(), *RANKING_OPTIONS.values()], after="candidates")
 class RankingsKeys:
     """Candidates that measures of association rank."""
 
-    name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of what is drawn.")]
+    name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
     candidates: Annotated[Text, Field(description="Table of candidates, data set of UCS, or XML of mwetoolkit.")]
 
 
@@ -201,14 +202,18 @@ class RankingsKeys:
 class IndependenceKeys:
     """Labellings that are tested for independence of another."""
 
-    name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of its permutations.")]
-    labels: Annotated[Systems, Field(description="Files of labels, a labelling each, as `systems` of a test set.")]
-    gold: Annotated[Text | None, Field(description="What all are held against; None is a column gold.")] = None
-    format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = (
-        "labels"
-    )
+    name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
+    labels: Annotated[
+        Systems, Field(description="Files of labels, one labelling each, given like `systems` of a test set.")
+    ]
+    gold: Annotated[
+        Text | None, Field(description="Labelling that all are compared with. By default a column gold.")
+    ] = None
+    format: Annotated[
+        Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")
+    ] = "labels"
     metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
-    within: Annotated[Text | None, Field(description="Permute labels within each value of a column alone.")] = None
+    within: Annotated[Text | None, Field(description="Permute labels only within each value of this column.")] = None
 
 
 @plan_table()
@@ -234,20 +239,31 @@ StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminat
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
 
-    json: Annotated[Text | None, Field(description="All results as JSON.")] = None
-    csv: Annotated[Text | None, Field(description="A CSV table, one row a comparison.")] = None
-    parquet: Annotated[Text | None, Field(description="The same table as Parquet.")] = None
-    markdown: Annotated[Text | None, Field(description="Tables for papers as Markdown, one a test set.")] = None
-    latex: Annotated[Text | None, Field(description="The same as LaTeX, which needs booktabs.")] = None
-    text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
-    html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
-    figures: Annotated[Text | None, Field(description="A folder for figures: sigdask[report].")] = None
+    json: Annotated[Text | None, Field(description="File for all results as JSON.")] = None
+    csv: Annotated[Text | None, Field(description="File for a CSV table, one row per comparison.")] = None
+    csv_safe: Annotated[StrictBool, Field(description=list_options(CsvOptions)["csv_safe"].help)] = True
+    parquet: Annotated[Text | None, Field(description="File for the same table as Parquet.")] = None
+    markdown: Annotated[Text | None, Field(description="File for tables for papers as Markdown, one per test set.")] = (
+        None
+    )
+    latex: Annotated[Text | None, Field(description="File for the same tables as LaTeX with booktabs.")] = None
+    text: Annotated[Text | None, Field(description="File for the plain-text report.")] = None
+    html: Annotated[Text | None, Field(description="File for a self-contained HTML page.")] = None
+    figures: Annotated[Text | None, Field(description="Folder for figures. Needs sigdask[report].")] = None
     figure_format: Annotated[
-        tuple[Literal["svg", "pdf", "png"], ...], Field(description="What figures are written as.", min_length=1)
+        tuple[Literal["svg", "pdf", "png"], ...], Field(description="Formats of figures.", min_length=1)
     ] = ("svg", "pdf")
 
 
-@plan_table()
+RULE_SCOPE = (
+    Option("By default the baseline of each test set.", name="baseline"),
+    Option("By default all.", name="test_sets", repeats=True),
+    Option("By default all.", name="metrics", repeats=True),
+)
+"""Which comparisons a rule of the gate is about."""
+
+
+@plan_table(RULE_SCOPE, after="adjust")
 class NotWorseKeys:
     """No system is significantly worse than the baseline."""
 
@@ -261,11 +277,11 @@ class NotWorseKeys:
     ] = None
     adjust: Annotated[
         Literal["holm", "plan", "none"] | None,
-        Field(description="By Holm over all its comparisons, as the plan, or not; by default as the plan if it does."),
+        Field(
+            description="Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. "
+            "By default like the plan if it adjusts."
+        ),
     ] = None
-    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
-    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
-    metrics: Annotated[Names | None, Field(description="By default all.")] = None
     detectable: Annotated[
         Literal["normal", "simulated"],
         Field(
@@ -275,28 +291,22 @@ class NotWorseKeys:
     ] = "normal"
 
 
-@plan_table()
+@plan_table(RULE_SCOPE, after="alpha")
 class NonInferiorKeys:
     """Every system is shown to be worse by less than a margin, if at all."""
 
     rule: Literal["non-inferior"]
-    margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
+    margin: Annotated[float, Field(strict=True, gt=0, description="Margin on the metric's own scale.")]
     alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
-    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
-    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
-    metrics: Annotated[Names | None, Field(description="By default all.")] = None
 
 
-@plan_table()
+@plan_table(RULE_SCOPE, after="alpha")
 class EquivalentKeys:
     """Every system is shown to differ by less than a margin, whichever is better."""
 
     rule: Literal["equivalent"]
-    margin: Annotated[float, Field(strict=True, gt=0, description="On the metric's own scale.")]
-    alpha: Annotated[Share | None, Field(description="Of each one-sided test; by default the plan's.")] = None
-    baseline: Annotated[Text | None, Field(description="By default that of each test set.")] = None
-    test_sets: Annotated[Names | None, Field(description="By default all.")] = None
-    metrics: Annotated[Names | None, Field(description="By default all.")] = None
+    margin: Annotated[float, Field(strict=True, gt=0, description="Margin on the metric's own scale.")]
+    alpha: Annotated[Share | None, Field(description="Level of each one-sided test. By default the plan's.")] = None
 
 
 RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
@@ -306,9 +316,9 @@ RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discrimina
 class GateKeys:
     """What must hold of the results for `sigdask run` to exit with 0."""
 
-    rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All must hold.")]
+    rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All rules must hold.")]
     runs_per_year: Annotated[
-        float, Field(strict=True, gt=0, le=1e6, description="For the expected number of false alarms.")
+        float, Field(strict=True, gt=0, le=1e6, description="Expected number of runs with new outputs per year.")
     ] = 365
     false_alarms_per_year: Annotated[
         float | None,
@@ -328,9 +338,11 @@ class GateKeys:
             "false_alarms_per_year keeps it."
         ),
     ] = "none"
-    junit: Annotated[Text | None, Field(description="JUnit XML to write, for CI.")] = None
-    json: Annotated[Text | None, Field(description="JSON to write.")] = None
-    command: Annotated[Names | None, Field(description="Program and arguments to run at the end, no shell.")] = None
+    junit: Annotated[Text | None, Field(description="File for JUnit XML, for CI.")] = None
+    json: Annotated[Text | None, Field(description="File for JSON.")] = None
+    command: Annotated[Names | None, Field(description="Program and arguments to run at the end, without a shell.")] = (
+        None
+    )
     webhook: Annotated[
         Text | None,
         Field(
@@ -338,11 +350,14 @@ class GateKeys:
         ),
     ] = None
     webhook_body: Annotated[
-        Text | None, Field(description="File of a Jinja template of the JSON to post instead, for chat programs.")
+        Text | None, Field(description="File with a Jinja template of the JSON to post instead, for chat programs.")
     ] = None
     when: Annotated[
         Literal["always", "failed", "new"],
-        Field(description="Which ends are told; new: failures for other outputs than those that failed before."),
+        Field(
+            description="Runs after which command and webhook are called. new: failed runs whose outputs "
+            "differ from those that failed before."
+        ),
     ] = "failed"
     timeout: Annotated[
         float, Field(strict=True, gt=0, le=3600, description="Seconds to wait for command or webhook.")
@@ -365,11 +380,15 @@ class PlanKeys:
         Field(max_length=MOST_ENTRIES, description="Labellings that are tested for independence of another."),
     ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
-    family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
+    family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[
-        Cluster, Field(description="As --cluster takes it, or a table: `class` and its options, or `file`.")
+        Cluster, Field(description="A value of --cluster, or a table with `class` and its options, or with `file`.")
     ] = "auto"
-    store: Annotated[Text | None, Field(description="Path or URL of the database; by default beside the plan.")] = None
+    store: Annotated[
+        Text | None, Field(description="Path or URL of the database. By default in the folder of the plan.")
+    ] = None
     report: Annotated[ReportKeys, Field(description="Files to write at the end.")] = ReportKeys()
-    gate: Annotated[GateKeys | None, Field(description="What must hold.")] = None
+    gate: Annotated[
+        GateKeys | None, Field(description="Conditions on the results; if one fails, `sigdask run` exits with 1.")
+    ] = None

@@ -42,17 +42,29 @@ def load_plan(path: Path | str) -> Plan:
     InputError
         Listing every error, with its line, key, what was found and what was expected.
     """
-    file = _check_local(path)
-    text = read_text(file, EXPECTED)
-    _check_name(file.absolute())
-    data = parse_toml(text, file)
-    _check_sizes(data, file)
+    file, text, data = _read_plan(path)
     complaints: list[Complaint] = []
     validated = _validate_keys(data, complaints)
     plan = resolve_plan(validated[0], file.absolute(), complaints, validated[1]) if validated is not None else None
     if plan is None or complaints:
         raise build_error(file, complaints, find_key_lines(text, data))
     return plan
+
+
+@rename_error_options("plan")
+def check_keys(path: Path | str) -> None:
+    """Check the keys and values of a plan, without looking for the files that it names.
+
+    Raises
+    ------
+    InputError
+        Listing every error, as `load_plan` does.
+    """
+    file, text, data = _read_plan(path)
+    complaints: list[Complaint] = []
+    _validate_keys(data, complaints)
+    if complaints:
+        raise build_error(file, complaints, find_key_lines(text, data))
 
 
 def read_store_and_name(path: Path | str) -> tuple[str, str]:
@@ -84,6 +96,16 @@ def build_schema() -> dict[str, Any]:
 def format_schema() -> str:
     """Return the JSON schema as the text of schema.json."""
     return as_json(build_schema()) + "\n"
+
+
+def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
+    """Return the file of a plan, its text, and what TOML makes of it."""
+    file = _check_local(path)
+    text = read_text(file, EXPECTED)
+    _check_name(file.absolute())
+    data = parse_toml(text, file)
+    _check_sizes(data, file)
+    return file, text, data
 
 
 def _check_name(path: Path) -> None:

@@ -168,6 +168,8 @@ class ReportFiles:
         `{date}` and `{time}` in them stand for the start of the run.
     print_options : TableLayoutOptions
         Layout of tables for papers.
+    csv_safe : bool
+        Whether names in `csv` that spreadsheets would run as formulas are quoted.
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
@@ -182,6 +184,7 @@ class ReportFiles:
     markdown: Path | None = None
     latex: Path | None = None
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
+    csv_safe: bool = True
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
 
@@ -327,7 +330,7 @@ class Cost:
     n_trials : int
         Of each other comparison; 0 where there is none.
     total : int
-        Trials summed over comparisons, as `run` and `status` state them.
+        Trials summed over comparisons, as `run` and `status` state them; exact values have none.
     seconds : float
         On one core of this machine, the second run and the family included.
     warnings : tuple of str

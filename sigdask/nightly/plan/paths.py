@@ -11,6 +11,7 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
+from sigdask.formats.reading.converted import find_dataset
 from sigdask.formats.samples.files import are_one_system, list_logs
 from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, match_pattern
 from sigdask.nightly.plan.errors import escape_text, format_value
@@ -43,7 +44,7 @@ def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     """Return the path of an existing file, or of a folder if `folders` is set."""
     path = resolve_path(text, folder)
     try:
-        if path.is_dir() and not folders:
+        if path.is_dir() and not folders and find_dataset(path) == path:
             raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}")
         if not path.exists():
             raise _build_error(text, f": no such file ({escape_text(path)})")

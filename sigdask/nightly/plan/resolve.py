@@ -22,7 +22,7 @@ from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
 from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
-from sigdask.nightly.plan.cross_checks import check_comparisons, check_plan
+from sigdask.nightly.plan.cross_checks import check_comparisons, check_pairs, check_plan
 from sigdask.nightly.plan.errors import Complaint, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import (
     OUTPUTS,
@@ -94,8 +94,9 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
     given = _list_given(keys, tables.PLAN_OPTIONS, location, ())
-    stopping = _build_stopping(keys.stopping, given["alpha"])
+    stopping = None if keys.stopping is None else _build_stopping(keys.stopping, given["alpha"])
     shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
+    check_pairs(shared.get("pairs") or (), ("pairs",), location.complain)
     plan = Plan(
         path=path,
         name=keys.name or path.stem,
@@ -139,10 +140,6 @@ def _list_texts(value: str | tuple[str, ...]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else value
 
 
-def _find_path(location: _PlanLocation, key: PlanKey, text: str) -> Path | None:
-    return location.find_path(key, text)
-
-
 CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
     "tests": lambda location, key, tests: location.attempt(key, parse_tests, tests),
     "label_map": lambda _location, _key, table: tuple(table.items()),
@@ -150,8 +147,8 @@ CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
         path for text in _list_texts(texts) if (path := location.find_path(key, text)) is not None
     ),
     "ids": lambda _location, _key, texts: _list_texts(texts),
-    "documents": _find_path,
-    "group_file": _find_path,
+    "documents": _PlanLocation.find_path,
+    "group_file": _PlanLocation.find_path,
 }
 """What values of keys stand for, by the option's name."""
 
@@ -256,17 +253,15 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
+        csv_safe=keys.csv_safe,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
         figure_format=keys.figure_format,
     )
 
 
-def _build_stopping(keys: Any, alpha: float) -> Stopping | None:
-    if keys is None:
-        return None
-    if isinstance(keys, tables.BesagCliffordKeys):
-        return BesagClifford(keys.h)
-    return ConfidenceSequence(alpha, keys.epsilon)
+def _build_stopping(keys: Any, alpha: float) -> Stopping:
+    is_sequence = isinstance(keys, tables.ConfidenceSequenceKeys)
+    return ConfidenceSequence(alpha, keys.epsilon) if is_sequence else BesagClifford(keys.h)
 
 
 def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:

@@ -48,10 +48,9 @@ def render(
         ]
         for c in costs
     ]  # fmt: skip
-    lines = [format_table(NAMES, rows, width), *_iter_notes(costs)]
-    return "\n".join(
-        [*lines, *_summarize(name, costs, n_threads, stops=stops), *map(make_printable, _describe_levels(gate, costs))]
-    )
+    notes = [f"note: {c.test_set}: {warning}" for c in costs for warning in c.warnings]
+    texts = (*notes, *_summarize(name, costs, n_threads, stops=stops), *_describe_levels(gate, costs))
+    return "\n".join([format_table(NAMES, rows, width), *map(make_printable, texts)])
 
 
 def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
@@ -59,12 +58,9 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
     if gate is None:
         return
     n_gated = [sum(c.n_gated[k] for c in costs if c.n_gated) for k in range(len(gate.rules))]
-    n_shared = sum(
-        n
-        for rule, n in zip(gate.rules, n_gated, strict=True)
-        if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
-    )
-    for k, (rule, n) in enumerate(zip(gate.rules, n_gated, strict=True)):
+    rules = [*zip(gate.rules, n_gated, strict=True)]
+    n_shared = sum(n for rule, n in rules if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None)
+    for k, (rule, n) in enumerate(rules):
         if not isinstance(rule, NotWorse):
             continue
         level = compute_run_level(rule, n, n_shared, gate.fdr, gate.runs_per_year)
@@ -100,10 +96,6 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
                 )
 
 
-def _iter_notes(costs: Sequence[Cost]) -> Iterator[str]:
-    return (make_printable(f"note: {c.test_set}: {w}") for c in costs for w in c.warnings)
-
-
 def _format_trials(cost: Cost) -> str:
     if not cost.n_trials:
         return "exact"
@@ -119,10 +111,8 @@ def _summarize(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops
     total = sum(c.total for c in costs)
     time_text = format_duration(seconds / (n_threads or 1))
     time = f"at most {time_text.removeprefix('< ')}" if stops else f"about {time_text}"
-    yield make_printable(
-        f"{name}: {_count_sets(costs)}, {format_count(n, 'comparison')}, {format_count(total, 'trial')}, {time} on "
-        f"{machine}"
-    )
+    counted = f"{format_count(n, 'comparison')}, {format_count(total, 'trial')}"
+    yield f"{name}: {_count_sets(costs)}, {counted}, {time} on {machine}"
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,45 +18,46 @@ MOST_PASSED = 5
 MOST_KEPT = 50
 """Comparisons of a rule that a run's record keeps, failures first."""
 
+RULE_KEYS = (
+    "name", "passed", "p_value", "level", "least_level", "fdr", "repeats", "n_blind", "n_gone", "n_doubtful",
+    "alarms_per_year",
+)  # fmt: skip
+FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
+"""What a run's record keeps of each rule and comparison."""
+
 
 def render(verdict: GateVerdict) -> str:
     """Return the verdict as text, failures and their reasons first."""
-    lines = [
-        f"gate: {f'passed{_describe_limits(verdict)}' if verdict.passed else f'FAILED: {_describe_failures(verdict)}'}"
-    ]
-    for rule in sorted(verdict.rules, key=lambda rule: rule.passed):
-        lines += _describe_rule(rule)
-    return make_printable("\n".join(lines), keep="\n")
+    outcome = f"passed{_describe_limits(verdict)}" if verdict.passed else f"FAILED: {_describe_failures(verdict)}"
+    rules = sorted(verdict.rules, key=lambda rule: rule.passed)
+    return _clean("\n".join([f"gate: {outcome}", *(line for rule in rules for line in _describe_rule(rule))]))
 
 
 def _describe_limits(verdict: GateVerdict) -> str:
     """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
-    n_blind, n_gone, n_doubtful = (
-        sum(getattr(rule, name) for rule in verdict.rules) for name in ("n_blind", "n_gone", "n_doubtful")
+    n_gone = sum(rule.n_gone for rule in verdict.rules)
+    clauses = (
+        (sum(rule.n_blind for rule in verdict.rules), "{} could not fail"),
+        (n_gone, f"{{}} of the run before {'is' if n_gone == 1 else 'are'} gone"),
+        (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )
-    doubts = [
-        *([f"{_count_comparisons(n_blind)} could not fail"] if n_blind else []),
-        *([f"{_count_comparisons(n_gone)} of the run before {'is' if n_gone == 1 else 'are'} gone"] if n_gone else []),
-        *([f"p of {_count_comparisons(n_doubtful)} may be too small"] if n_doubtful else []),
-    ]
+    doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
     repeats = {rule.repeats for rule in verdict.rules} - {None}
     repeat_text = f", on the outputs of run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
     return repeat_text + (f", but {', and '.join(doubts)} (see the notes)" if doubts else "")
 
 
-def _count_comparisons(n: int) -> str:
-    return format_count(n, "comparison")
+def _clean(text: str) -> str:
+    return make_printable(text, keep="\n")
 
 
 def _describe_failures(verdict: GateVerdict) -> str:
     """Return text that names failed comparisons and the notes of rules that failed as a whole."""
     failed = [rule for rule in verdict.rules if not rule.passed]
-    failed_names = [_describe_comparison(finding) for rule in failed for finding in rule.findings if not finding.passed]
+    failed_names = [_describe_comparison(finding) for rule in failed for finding in rule.failures]
     reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
-    known_text = "" if verdict.is_new else "; no new alarm: the outputs are those that failed before"
-    return (
-        format_list([*dict.fromkeys([*failed_names, *reasons])], limit=3, separator="; ") or "see below"
-    ) + known_text
+    names = format_list([*dict.fromkeys([*failed_names, *reasons])], limit=3, separator="; ") or "see below"
+    return names + ("" if verdict.is_new else "; no new alarm: the outputs are those that failed before")
 
 
 def _describe_comparison(finding: RuleFinding) -> str:
@@ -66,11 +67,10 @@ def _describe_comparison(finding: RuleFinding) -> str:
 
 
 def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
-    failed = [f for f in rule.findings if not f.passed]
     passed = [f for f in rule.findings if f.passed]
     n_shown = MOST_PASSED if rule.passed else 0
     yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}, level {format_lower_limit(rule.level)}"
-    for finding in failed + passed[:n_shown]:
+    for finding in [*rule.failures, *passed[:n_shown]]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
     if len(passed) > n_shown:
         largest = _describe_largest(passed[n_shown:]) if isinstance(rule.rule, NotWorse) else ""
@@ -98,40 +98,28 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
         if rule["passed"] and "level" in rule:
             lines += [f"  passed  {rule['name']}, level {format_lower_limit(rule['level'])}"]
         if not rule["passed"]:
-            failed = [finding["text"] for finding in rule["findings"] if not finding["passed"]]
+            failed = [finding["text"] for finding in _list_failures(rule)]
             n_more = rule["n_failed"] - len(failed)
             level = f", level {format_lower_limit(rule['level'])}" if "level" in rule else ""
             lines += [f"  FAILED  {rule['name']}{level}", *(f"      ! {text}" for text in failed)]
             lines += [f"      and {n_more:,} more that failed"] if n_more else []
             lines += [f"      note: {note}" for note in rule["notes"]]
-    return make_printable("\n".join(lines), keep="\n")
+    return _clean("\n".join(lines))
 
 
 def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
-    failed = [f for f in rule.findings if not f.passed]
     passed = [f for f in rule.findings if f.passed]
     return {
-        "name": rule.name,
-        "passed": rule.passed,
-        "p_value": rule.p_value,
-        "level": rule.level,
-        "least_level": rule.least_level,
-        "fdr": rule.fdr,
-        "repeats": rule.repeats,
-        "n_blind": rule.n_blind,
-        "n_gone": rule.n_gone,
-        "n_doubtful": rule.n_doubtful,
-        "alarms_per_year": rule.alarms_per_year,
+        **{name: getattr(rule, name) for name in RULE_KEYS},
         "alarms": format_alarms(rule),
         "notes": list(rule.notes),
-        "n_failed": len(failed),
+        "n_failed": len(rule.failures),
         "n_passed": len(passed),
         "findings": [
-            {"key": list(f.key), "system": f.system, "baseline": f.baseline, "gain": f.gain, "p_value": f.p_value,
-             "level": f.level, "passed": f.passed, "since": f.since, "text": f.text}
-            for f in (failed + passed)[:MOST_KEPT]
+            {"key": list(f.key), **{name: getattr(f, name) for name in FINDING_KEYS}}
+            for f in (*rule.failures, *passed)[:MOST_KEPT]
         ],
-    }  # fmt: skip
+    }
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:
@@ -141,20 +129,20 @@ def format_levels(verdict: Mapping[str, Any]) -> str:
 
 def is_alarm(verdict: Mapping[str, Any]) -> bool:
     """Return whether a recorded gate fails for a reason that no earlier run with the same outputs had."""
-    failed = [rule for rule in verdict["rules"] if not rule["passed"]]
-    findings = [finding for rule in failed for finding in rule["findings"] if not finding["passed"]]
-    return bool(failed) and (not findings or any(finding.get("since") is None for finding in findings))
+    failures = [finding for rule in verdict["rules"] if not rule["passed"] for finding in _list_failures(rule)]
+    return not verdict["passed"] and (not failures or any(finding.get("since") is None for finding in failures))
+
+
+def _list_failures(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [finding for finding in rule["findings"] if not finding["passed"]]
 
 
 def iter_reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield rule name and text of each failure in a recorded verdict."""
     for rule in verdict["rules"]:
         if not rule["passed"]:
-            failed = [f for f in rule["findings"] if not f["passed"]]
-            for finding in failed:
-                yield {"rule": rule["name"], "text": finding["text"]}
-            if not failed:
-                yield {"rule": rule["name"], "text": "; ".join(rule["notes"])}
+            texts = [finding["text"] for finding in _list_failures(rule)] or ["; ".join(rule["notes"])]
+            yield from ({"rule": rule["name"], "text": text} for text in texts)
 
 
 def _describe_largest(findings: list[RuleFinding]) -> str:
@@ -188,46 +176,33 @@ def render_junit(verdict: GateVerdict, name: str) -> str:
     for rule in verdict.rules:
         suite = ET.SubElement(root, "testsuite", _count_cases([rule], rule.name))
         for finding in rule.findings:
-            _add_case(suite, finding)
+            test_set, subset, _, _, metric = finding.key
+            scope = test_set + (f".{subset}" if subset is not None else "")
+            title = f"{finding.system} against {finding.baseline}, {metric}"
+            _add_case(suite, scope, title, finding.text, passed=finding.passed)
         if _fails_as_a_whole(rule):
-            case = ET.SubElement(
-                suite,
-                "testcase",
-                {"classname": make_printable(name, keep="\n"), "name": make_printable(rule.name, keep="\n")},
-            )
-            _add_failure(case, "; ".join(rule.notes))
+            _add_case(suite, name, rule.name, "; ".join(rule.notes), passed=False)
         text = "\n".join([*rule.notes, f"false alarms expected a year: {format_alarms(rule)}"])
-        ET.SubElement(suite, "system-out").text = make_printable(text, keep="\n")
+        ET.SubElement(suite, "system-out").text = _clean(text)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _count_cases(rules: list[RuleVerdict] | tuple[RuleVerdict, ...], name: str) -> dict[str, str]:
+def _count_cases(rules: Sequence[RuleVerdict], name: str) -> dict[str, str]:
     n_whole = sum(map(_fails_as_a_whole, rules))
     n_cases = n_whole + sum(len(rule.findings) for rule in rules)
-    n_failures = n_whole + sum(not f.passed for rule in rules for f in rule.findings)
-    return {"name": make_printable(name, keep="\n"), "tests": str(n_cases), "failures": str(n_failures), "errors": "0"}
+    n_failures = n_whole + sum(len(rule.failures) for rule in rules)
+    return {"name": _clean(name), "tests": str(n_cases), "failures": str(n_failures), "errors": "0"}
 
 
 def _fails_as_a_whole(rule: RuleVerdict) -> bool:
     """Return whether a rule fails although none of its comparisons does."""
-    return not rule.passed and all(finding.passed for finding in rule.findings)
+    return not rule.passed and not rule.failures
 
 
-def _add_case(suite: ET.Element, finding: RuleFinding) -> None:
-    test_set, subset, _, _, metric = finding.key
-    scope = test_set + (f".{subset}" if subset is not None else "")
-    title = f"{finding.system} against {finding.baseline}, {metric}"
-    case = ET.SubElement(
-        suite, "testcase", {"classname": make_printable(scope, keep="\n"), "name": make_printable(title, keep="\n")}
-    )
-    if finding.passed:
-        ET.SubElement(case, "system-out").text = make_printable(finding.text, keep="\n")
+def _add_case(suite: ET.Element, scope: str, title: str, text: str, *, passed: bool) -> None:
+    case = ET.SubElement(suite, "testcase", {"classname": _clean(scope), "name": _clean(title)})
+    if passed:
+        ET.SubElement(case, "system-out").text = _clean(text)
     else:
-        _add_failure(case, finding.text)
-
-
-def _add_failure(case: ET.Element, text: str) -> None:
-    ET.SubElement(case, "failure", {"message": make_printable(text, keep="\n"), "type": "gate"}).text = make_printable(
-        text, keep="\n"
-    )
+        ET.SubElement(case, "failure", {"message": _clean(text), "type": "gate"}).text = _clean(text)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from sigdask.report.plots.results import (
 )
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.ranking import group_rows
+from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed
 from sigdask.text import format_time
@@ -85,8 +87,7 @@ def list_keys(table: Table) -> list[tuple[Any, ...]]:
     return list(zip(table.test_set.to_list(), subsets, table.a.to_list(), table.b.to_list(), metrics, strict=True))
 
 
-SINGULAR = {"lost": "significance lost", "gained": "significance gained"}
-PLURAL = {
+CHANGE_WORDS = {
     "lost": "significances lost", "gained": "significances gained", "new": "new", "gone": "gone",
     "scores": "with other scores", "p": "with another p", "details": "with other details",
 }  # fmt: skip
@@ -97,7 +98,9 @@ def count_changes(changes: Changes) -> str:
     """Return text on how many results changed in each way, such as those that became significant."""
     numbers = Counter(kind for kinds in changes.kinds for kind in kinds)
     return ", ".join(
-        f"{n:,} {SINGULAR.get(kind, text) if n == 1 else text}" for kind, text in PLURAL.items() if (n := numbers[kind])
+        f"{n:,} {text.replace('ces ', 'ce ') if n == 1 else text}"
+        for kind, text in CHANGE_WORDS.items()
+        if (n := numbers[kind])
     )
 
 
@@ -112,60 +115,11 @@ MOST_SERIES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeRow:
-    """A comparison whose result changed, as the page lists it."""
-
-    kinds: str
-    test_set: str
-    subset: str
-    a: str
-    b: str
-    metric: str
-    before: str
-    now: str
-
-
-@dataclass(frozen=True, slots=True)
 class NightLine:
     """A line of a drawing over the nights: one polyline for each stretch without gaps, and labelled points."""
 
     stretches: tuple[str, ...]
     points: tuple[tuple[float, float, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparisonNights:
-    """Scores and p-values of one comparison over the nights, as the page draws them.
-
-    Attributes
-    ----------
-    test_set, subset, a, b, metric : str
-        Which.
-    why : str
-        Why it is among those that are drawn.
-    score_a, score_b : NightLine
-        On one scale.
-    p : NightLine
-        On a logarithmic scale that ends at 0.0001.
-    scores, difference, p_text : str
-        Of the latest run.
-    said : str
-        All numbers, for who does not see the drawing.
-    """
-
-    test_set: str
-    subset: str
-    a: str
-    b: str
-    metric: str
-    why: str
-    score_a: NightLine
-    score_b: NightLine
-    p: NightLine
-    scores: str
-    difference: str
-    p_text: str
-    said: str
 
 
 WIDTH, HEIGHT, EDGE = 200, 44, 5
@@ -175,10 +129,15 @@ LOWEST_P = 1e-4
 """p below which no more is drawn."""
 
 
+def join_tables(report: PlanReport) -> Table:
+    """Return one table of the comparisons of all test sets, in their order."""
+    tables = [results.table for results in report.results.values()]
+    return Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
+
+
 def build_part(report: PlanReport) -> PagePart:
     """Return the page's section on a plan's run."""
-    tables = [results.table for results in report.results.values()]
-    table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
+    table = join_tables(report)
     rows, row_reasons = select_first(report, table, MOST_SERIES)
     history = read_nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
@@ -208,7 +167,8 @@ def build_part(report: PlanReport) -> PagePart:
 def _build_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
     levels = [format_lower_limit(rule["level"]) if "level" in rule else "" for rule in verdict["rules"]]
     rules = [{**rule, "level_text": level} for rule, level in zip(verdict["rules"], levels, strict=True)]
-    return {**verdict, "rules": rules, "why": [*iter_reasons(verdict)], "n_failed": _count_failed(verdict)}
+    n_failed = sum(rule["n_failed"] or (not rule["passed"]) for rule in rules)
+    return {**verdict, "rules": rules, "why": [*iter_reasons(verdict)], "n_failed": n_failed}
 
 
 def _format_level_spans(history: Nights) -> str:
@@ -221,10 +181,6 @@ def _format_level_spans(history: Nights) -> str:
     return ", ".join(f"{level} in {span}" for level, span in spans)
 
 
-def _count_failed(verdict: Mapping[str, Any]) -> int:
-    return sum(rule["n_failed"] or (not rule["passed"]) for rule in verdict["rules"])
-
-
 KIND_WORDS = {
     "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
     "scores": "other scores", "p": "another p", "details": "other details",
@@ -232,7 +188,8 @@ KIND_WORDS = {
 """What a change is called, the first one listed first."""
 
 
-def _iter_changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
+def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
+    """Yield the comparisons whose results changed, as the page lists them."""
     kinds = changes.kinds
     rank = {kind: k for k, kind in enumerate(KIND_WORDS)}
     order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))[:MOST_CHANGES]
@@ -240,10 +197,13 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
         change = changes[k]
         r = change.now or change.before
         assert r is not None
-        kinds_text = ", ".join(_describe_kind(kind, change) for kind in _select_kinds(kinds[k]))
-        subset = r.subset["value"] if r.subset else ""
-        sides = [_format_side(result, alpha) for result in (change.before, change.now)]
-        yield ChangeRow(kinds_text, r.test_set, subset, r.a, r.b, r.metric, *sides)
+        yield SimpleNamespace(
+            kinds=", ".join(_describe_kind(kind, change) for kind in _select_kinds(kinds[k])),
+            subset=r.subset["value"] if r.subset else "",
+            **{name: getattr(r, name) for name in ("test_set", "a", "b", "metric")},
+            before=_format_side(change.before, alpha),
+            now=_format_side(change.now, alpha),
+        )
 
 
 def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
@@ -260,53 +220,40 @@ def _describe_kind(kind: str, change: Change) -> str:
     return f"{KIND_WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
 
 
-def _format_side(r: Any, alpha: float) -> str:
+def _format_side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "–"
-    p = r.p_value if r.p_adjusted is None else r.p_adjusted
+    return _format_scores(r.score_a, r.score_b, r.p_value if r.p_adjusted is None else r.p_adjusted, alpha)
+
+
+def _format_scores(score_a: float, score_b: float, p: float, alpha: float) -> str:
     p_text = format_p_cell(p, alpha)
-    return f"{format_score(r.score_a)} / {format_score(r.score_b)}" + (f", p = {p_text}" if p_text else "")
+    return f"{format_score(score_a)} / {format_score(score_b)}" + (f", p = {p_text}" if p_text else "")
 
 
-def _iter_series(table: Table, row_reasons: Sequence[str], history: Nights, alpha: float) -> Iterator[ComparisonNights]:
+def _iter_series(table: Table, row_reasons: Sequence[str], history: Nights, alpha: float) -> Iterator[SimpleNamespace]:
+    """Yield scores and p of comparisons over the nights as the page draws them, p on a logarithmic scale."""
     positions = _space_nights(len(history.runs))
     numbers = [run.number for run in history.runs]
     for k, (test_set, subset, a, b, metric) in enumerate(list_keys(table)):
         scores = np.stack([history.score_a[k], history.score_b[k]])
-        heights, p = _scale_scores(scores), history.p[k]
-        score_lines = [
-            _draw_line(
-                positions,
-                heights[side],
-                [f"run {n}: {name} {format_score(x)}" for n, x in zip(numbers, values, strict=True)],
-            )
-            for side, (name, values) in enumerate(zip((a, b), scores.tolist(), strict=True))
+        labels = [
+            [f"run {n}: {name} {format_score(x)}" for n, x in zip(numbers, values, strict=True)]
+            for name, values in zip((a, b), scores.tolist(), strict=True)
         ]
-        p_labels = [f"run {n}: p = {format_p_cell(x, alpha)}" for n, x in zip(numbers, p.tolist(), strict=True)]
-        yield ComparisonNights(
-            test_set,
-            subset or "",
-            a,
-            b,
-            metric,
-            row_reasons[k],
-            score_lines[0],
-            score_lines[1],
-            _draw_line(positions, _scale_p(p), p_labels),
-            f"{format_score(table.score_a[k])} / {format_score(table.score_b[k])}",
-            format_signed(table.difference[k]),
-            format_p_cell(float(p[-1]), alpha) if len(p) else "",
-            "; ".join(_describe_nights(numbers, scores, p, alpha)),
-        )
-
-
-def _describe_nights(
-    numbers: Sequence[int], scores: NDArray[np.float64], p: NDArray[np.float64], alpha: float
-) -> Iterator[str]:
-    for n, score_a, score_b, p_value in zip(numbers, *scores.tolist(), p.tolist(), strict=True):
-        if not (math.isnan(score_a) or math.isnan(score_b)):
-            p_text = format_p_cell(p_value, alpha)
-            yield f"run {n}: {format_score(score_a)} / {format_score(score_b)}" + (f", p = {p_text}" if p_text else "")
+        score_a, score_b = map(_draw_line, (positions, positions), _scale_scores(scores), labels)
+        p = history.p[k].tolist()
+        p_labels = [f"run {n}: p = {format_p_cell(x, alpha)}" for n, x in zip(numbers, p, strict=True)]
+        all_nights = zip(numbers, *scores.tolist(), p, strict=True)
+        nights = [night for night in all_nights if not any(map(math.isnan, night[1:3]))]
+        yield SimpleNamespace(
+            test_set=test_set, subset=subset or "", a=a, b=b, metric=metric, why=row_reasons[k],
+            score_a=score_a, score_b=score_b, p=_draw_line(positions, _scale_p(history.p[k]), p_labels),
+            scores=f"{format_score(table.score_a[k])} / {format_score(table.score_b[k])}",
+            difference=format_signed(table.difference[k]),
+            p_text=format_p_cell(p[-1], alpha) if p else "",
+            said="; ".join(f"run {n}: {_format_scores(x, y, p_value, alpha)}" for n, x, y, p_value in nights),
+        )  # fmt: skip
 
 
 def _space_nights(n: int) -> NDArray[np.float64]:
@@ -350,9 +297,7 @@ def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] 
     """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
     yield from iter_result_pictures(report.results.values())
     if opened_details:
-        yield from iter_null_pictures(
-            Table.join([results.table for results in report.results.values()]), opened_details
-        )
+        yield from iter_null_pictures(join_tables(report), opened_details)
     yield from iter_ranking_pictures(report.evaluations)
     yield from plot_nights(report)
 
@@ -368,11 +313,8 @@ def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
     if len(history.runs) > 1:
         ends = np.cumsum([len(metric_table) for metric_table in selected])
         for metric_table, stop in zip(selected, ends.tolist(), strict=True):
-            yield FigureSpec(
-                "nights",
-                get_subject(metric_table),
-                partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop))),
-            )
+            draw = partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop)))
+            yield FigureSpec("nights", get_subject(metric_table), draw)
 
 
 def _plot_history(table: Table, history: Nights) -> Figure:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons
 from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import TableLayoutOptions
-from sigdask.report.files import write_parquet, write_parts, write_whole_text
+from sigdask.report.files import write_parquet, write_parts
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
@@ -29,20 +30,30 @@ from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import candidate_rankings, independence, render, select_warnings
-from sigdask.results.columns import ScoredMetric, Subset
+from sigdask.report.terminal import candidate_rankings, independence, overview, render, select_warnings
 from sigdask.results.comparisons import VERSION, get_version
 from sigdask.results.export import iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import JsonMembers, format_count, format_duration, format_time, iter_json, make_printable, to_plain
+from sigdask.text import (
+    JsonMembers,
+    format_count,
+    format_duration,
+    format_list,
+    format_time,
+    iter_json,
+    make_printable,
+    to_plain,
+)
 
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
-DEFAULT_LAYOUT: TableLayoutOptions = {}
+MOST_OPENED = 4
+"""Test sets whose results are shown in full unless one is named; of more, a table shows the verdicts."""
+
 MOST_CHANGES = 20
 """Changes listed unless all are asked for."""
 
@@ -84,8 +95,8 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     else:
         timing += f", last kept something {format_duration(max(now - run.updated, 0))} ago"
     if (headline := run.details.get("verdict")) is not None:
-        timing += f"\ngate {_format_gate(run)}"
-        timing += f", level {format_levels(headline)}" if format_levels(headline) else ""
+        levels = format_levels(headline)
+        timing += f"\ngate {_format_gate(run)}{f', level {levels}' if levels else ''}"
     rows = [
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", format_progress(p)]
         for p in run.progress
@@ -93,13 +104,9 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     lines = [make_printable(head), make_printable(timing, keep="\n")]
     if rows:
         lines += ["", format_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
-        lines += [
-            "",
-            (
-                f"{status.n_counted:,} of {format_count(status.n_wanted, 'trial')} "
-                f"({format_percent(status.n_counted, status.n_wanted)})"
-            ),
-        ]
+    if status.n_wanted:
+        share = format_percent(status.n_counted, status.n_wanted)
+        lines += ["", f"{status.n_counted:,} of {format_count(status.n_wanted, 'trial')} ({share})"]
     if status.state == "running":
         lines.append(f"{status.rate:,.0f} trials a second; {_describe_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
@@ -117,29 +124,22 @@ def _describe_time_left(status: Status) -> str:
 
 def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
     """Return a list of runs, the latest first, below a line about the latest."""
-    is_judged = any(_format_gate(run) for run, _ in runs)
-    rows = []
-    for run, changed in runs:
-        time_taken = format_duration((run.ended or run.updated) - run.started)
-        n_counted = sum(p.counted for p in run.progress)
-        versions = run.details.get("versions", {})
-        rows.append(
-            [
-                str(run.number),
-                format_time(run.started),
-                time_taken,
-                run.state,
-                *([_format_gate(run)] if is_judged else []),
-                *([_format_run_levels(run)] if is_judged else []),
-                f"{sum(p.comparisons for p in run.progress):,}",
-                f"{n_counted:,}",
-                f"{changed:,}",
-                versions.get("sigdask", ""),
-                run.message,
-            ]
-        )
-    names = ["run", "started", "took", "state", *(["gate", "level"] if is_judged else []), "comparisons", "trials",
-             "changed", "sigdask", ""]  # fmt: skip
+    columns = {
+        "run": [str(run.number) for run, _ in runs],
+        "started": [format_time(run.started) for run, _ in runs],
+        "took": [format_duration((run.ended or run.updated) - run.started) for run, _ in runs],
+        "state": [run.state for run, _ in runs],
+        "gate": [_format_gate(run) for run, _ in runs],
+        "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run, _ in runs],
+        "comparisons": [f"{sum(p.comparisons for p in run.progress):,}" for run, _ in runs],
+        "trials": [f"{sum(p.counted for p in run.progress):,}" for run, _ in runs],
+        "changed": [f"{changed:,}" for _, changed in runs],
+        "sigdask": [run.details.get("versions", {}).get("sigdask", "") for run, _ in runs],
+        "": [run.message for run, _ in runs],
+    }
+    if not any(columns["gate"]):
+        del columns["gate"], columns["level"]
+    names, rows = [*columns], [*zip(*columns.values(), strict=True)]
     return "\n".join([*map(make_printable, _describe_latest(runs)), "", format_table(names, rows, width)])
 
 
@@ -147,22 +147,15 @@ def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     """Yield how the latest run ended, and why its gate failed."""
     (run, changed), *_ = runs
     headline, word = run.details.get("verdict"), _format_gate(run)
-    n_failed = sum(_format_gate(past_run) == FAILED for past_run, _ in runs)
-    n_alarms = sum(is_alarm(past_run.details["verdict"]) for past_run, _ in runs if _format_gate(past_run) == FAILED)
-    gate = f", gate {word}" if word else ""
+    failed = [past_run.details["verdict"] for past_run, _ in runs if _format_gate(past_run) == FAILED]
+    n_failed, n_alarms = len(failed), sum(map(is_alarm, failed))
     failures_text = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
     if failures_text and n_alarms < n_failed:
         failures_text += f", {n_alarms} of them for outputs that had not failed before"
-    results = format_count(changed, "result")
-    state = f"{run.state}{_format_message(run)}{gate}"
-    yield f"plan {run.plan}, run {run.number}: {state}, {results} changed{failures_text}"
+    state = f"{run.state}{_format_message(run)}{f', gate {word}' if word else ''}"
+    yield f"plan {run.plan}, run {run.number}: {state}, {format_count(changed, 'result')} changed{failures_text}"
     if headline is not None:
         yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MOST_REASONS))
-
-
-def _format_run_levels(run: PlanRun) -> str:
-    headline = run.details.get("verdict")
-    return "" if headline is None else format_levels(headline)
 
 
 def _format_gate(run: PlanRun) -> str:
@@ -188,29 +181,79 @@ def format_changes(changes: Changes, alpha: float, *, everything: bool = False) 
 
 
 def format_report(
-    report: PlanReport, *, everything: bool = False, verbose: bool = False, width: int | None = None
+    report: PlanReport,
+    *,
+    opened: Collection[str] | None = None,
+    everything: bool = False,
+    verbose: bool = False,
+    page_path: str = "",
+    width: int | None = None,
 ) -> str:
-    """Return a run's results and changes as text; for several test sets, first the verdict on each."""
+    """Return a run's changes and results as text.
+
+    Parameters
+    ----------
+    report : PlanReport
+        The results.
+    opened : collection of str, optional
+        Test sets whose results are shown in full. By default all of them where there are few, or with `verbose`;
+        otherwise a table shows the verdict on each.
+    everything, verbose : bool
+        As in `render`.
+    page_path : str
+        Where the run's page was written, or "".
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+
+    Raises
+    ------
+    InputError
+        A name in `opened` is no test set of the run.
+    """
     run = report.run
-    lines = [
-        make_printable(
-            f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
-        ),
-        "",
-    ]
-    if len(report.results) > 1:
-        lines += [format_answers(report.results), ""]
-    if report.results:
-        lines += [format_results(report.results, everything=everything, verbose=verbose, width=width), ""]
+    head = f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
+    lines = [make_printable(head), ""]
+    changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
+    is_folded = opened is None and len(report.results) > MOST_OPENED and not verbose
+    if is_folded:
+        lines += [*changes, *([""] if changes else []), *_format_overview(report, everything=everything, width=width)]
+    else:
+        lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
     for name, text in format_evaluations(report.evaluations, everything=everything, width=width).items():
         lines += [make_printable(f"== {name} =="), text, ""]
     lines += list(_describe_looks(run))
     if report.n_incomplete:
         missing_text = format_count(report.n_incomplete, "result")
         lines += [f"Some trials of {missing_text} are missing; the bounds are valid as they are.", ""]
-    if report.before is not None:
-        lines.append(format_changes(report.changes, report.alpha, everything=everything))
-    return "\n".join(lines)
+    if not is_folded:
+        lines += changes
+    if page_path:
+        lines.append(make_printable(f"page: {page_path}"))
+    return "\n".join(lines).rstrip("\n")
+
+
+def _format_overview(report: PlanReport, *, everything: bool, width: int | None) -> Iterator[str]:
+    """Yield a table of the test sets, totals, and warnings with the test sets that they hold for."""
+    changed = overview.list_changed_groups(report.changes.sides)
+    yield overview.format_overview(report.table, changed=changed, everything=everything, width=width)
+    yield from overview.format_shared_warnings(report.noted, everything=everything)
+    yield "--set NAME shows the results of one test set, -v those of all"
+
+
+def _format_opened(
+    report: PlanReport, opened: Collection[str] | None, *, everything: bool, verbose: bool, width: int | None
+) -> Iterator[str]:
+    """Yield the results of some test sets in full; for several, first the verdict on each."""
+    if unknown := [name for name in opened or () if name not in report.results]:
+        raise InputError(
+            f"--set {unknown[0]}: run {report.run.number} has no results of such a test set; "
+            f"it has: {format_list([*report.results], 10)}"
+        )
+    shown = {name: results for name, results in report.results.items() if opened is None or name in opened}
+    if len(shown) > 1:
+        yield from (format_answers(shown), "")
+    if shown:
+        yield from (format_results(shown, everything=everything, verbose=verbose, width=width), "")
 
 
 def format_evaluations(
@@ -241,28 +284,19 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
     document["run"] = {
         "number": run.number, "state": run.state, "message": run.message, "started": format_iso(run.started),
         "ended": None if run.ended is None else format_iso(run.ended), "host": run.host,
-        "versions": run.details.get("versions", {}), "inputs": _get_inputs(report),
+        "versions": run.details.get("versions", {}), "inputs": run.details.get("inputs", {}),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
     if (headline := run.details.get("verdict")) is not None:
         document["gate"] = headline
     document["changes"] = _build_change_dicts(report.changes)
-    evaluations = report.evaluations.items()
-    if rankings := {
-        name: evaluation.as_dict() for name, evaluation in evaluations if isinstance(evaluation, Evaluation)
-    }:
-        document["candidates"] = rankings
-    if independences := {
-        name: evaluation.to_dict() for name, evaluation in evaluations if isinstance(evaluation, Independences)
-    }:
-        document["independence"] = independences
+    for name, evaluation in report.evaluations.items():
+        if isinstance(evaluation, Evaluation):
+            document.setdefault("candidates", {})[name] = evaluation.as_dict()
+    for name, evaluation in report.evaluations.items():
+        if isinstance(evaluation, Independences):
+            document.setdefault("independence", {})[name] = evaluation.to_dict()
     return document
-
-
-def _get_inputs(report: PlanReport) -> dict[str, dict[str, str]]:
-    """Return the digests of the files that a run read, by test set."""
-    inputs: dict[str, dict[str, str]] = report.run.details.get("inputs", {})
-    return inputs
 
 
 def render_json(report: PlanReport) -> Iterator[str]:
@@ -271,35 +305,14 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": JsonMembers(members)})
 
 
-def render_markdown(report: PlanReport, **printed: Unpack[TableLayoutOptions]) -> Iterator[str]:
-    """Yield the tables for papers of each test set as Markdown."""
-    return to_markdown(_iter_paper_tables(report, printed))
-
-
-def render_latex(report: PlanReport, **printed: Unpack[TableLayoutOptions]) -> Iterator[str]:
-    """Yield the tables for papers of each test set as LaTeX."""
-    return to_latex(_iter_paper_tables(report, printed))
-
-
-def _iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
+def iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
+    """Yield the tables for papers of all test sets."""
     for results in report.results.values():
         yield from results.paper_tables(**printed)
 
 
 def write_files(
-    report: PlanReport,
-    *,
-    json: Path | None = None,
-    csv: Path | None = None,
-    parquet: Path | None = None,
-    markdown: Path | None = None,
-    latex: Path | None = None,
-    printed: TableLayoutOptions = DEFAULT_LAYOUT,
-    text: Path | None = None,
-    html: Path | None = None,
-    figures: Path | None = None,
-    figure_format: Sequence[str] = (),
-    opened_details: Sequence[ComparisonDetails] = (),
+    report: PlanReport, files: ReportFiles, opened_details: Sequence[ComparisonDetails] = ()
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield an error for each that fails.
 
@@ -307,30 +320,27 @@ def write_files(
     ----------
     report : PlanReport
         What was found.
-    json, csv, parquet, markdown, latex, text, html : Path, optional
-        Where to; None is not written.
-    printed : dict
-        Of the tables for papers, as in `Results.to_markdown`.
-    figures : Path, optional
-        A folder for those that fit.
-    figure_format : sequence of str
-        What they are written as.
+    files : ReportFiles
+        Where to, and how; what has no path is not written.
     opened_details : sequence of ComparisonDetails
         Comparisons that the page opens, by their rows of all results.
     """
-    tables = [results.table for results in report.results.values()]
-    writers: list[tuple[Path | None, Callable[[Path], object]]] = [
-        (json, lambda path: write_parts(path, chain(render_json(report), ["\n"]))),
-        (csv, lambda path: write_parts(path, iter_csv(tables))),
-        (parquet, lambda path: write_parquet(path, tables)),
-        (markdown, lambda path: write_parts(path, render_markdown(report, **printed))),
-        (latex, lambda path: write_parts(path, render_latex(report, **printed))),
-        (text, lambda path: write_whole_text(path, format_report(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, opened_details)),
-        (figures, lambda path: write_figures(path, plot_report(report, opened_details), figure_format)),
-    ]
-    for path, write in writers:
-        if path is not None:
+
+    def list_tables() -> list[Table]:
+        return [results.table for results in report.results.values()]
+
+    writers: dict[str, Callable[[Path], object]] = {
+        "json": lambda path: write_parts(path, chain(render_json(report), ["\n"])),
+        "csv": lambda path: write_parts(path, iter_csv(list_tables(), csv_safe=files.csv_safe)),
+        "parquet": lambda path: write_parquet(path, list_tables()),
+        "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report, files.print_options))),
+        "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
+        "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
+        "html": lambda path: write_report(path, report, opened_details),
+        "figures": lambda path: write_figures(path, plot_report(report, opened_details), files.figure_format),
+    }
+    for name, write in writers.items():
+        if (path := getattr(files, name)) is not None:
             try:
                 write(path)
             except UnfinishedError as error:
@@ -341,13 +351,12 @@ def write_files(
 
 def write_report(path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> None:
     """Write a report as a page, with the details of single comparisons that are given."""
-    evaluation_texts = format_evaluations(report.evaluations)
     write_page(
         path,
         report.results,
         report.run.plan,
-        inputs=_get_inputs(report),
-        candidates=evaluation_texts,
+        inputs=report.run.details.get("inputs", {}),
+        candidates=format_evaluations(report.evaluations),
         command=shlex.join(["sigdask", "run", report.run.path]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
     )
@@ -394,21 +403,13 @@ NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
 
 def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
     """Return the names and numbers of each row's comparison for JSON, or None for a negative row."""
-    names = [getattr(table, name).to_list() for name in ("test_set", "subset", "a", "b", "metric")]
-    columns = [to_plain(getattr(table, name).tolist()) for name in NUMBERS]
+    names = {name: to_plain(getattr(table, name).to_list()) for name in ("test_set", "subset", "a", "b")}
+    names["metric"] = [metric.name for metric in table.metric.to_list()]
+    numbers = {name: to_plain(getattr(table, name).tolist()) for name in NUMBERS}
     return [
-        None
-        if row < 0
-        else (
-            _build_names(*(column[row] for column in names)),
-            {n: c[row] for n, c in zip(NUMBERS, columns, strict=True)},
-        )
+        None if row < 0 else [{name: column[row] for name, column in part.items()} for part in (names, numbers)]
         for row in rows
     ]
-
-
-def _build_names(test_set: str, subset: Subset | None, a: str, b: str, metric: ScoredMetric) -> dict[str, Any]:
-    return {"test_set": test_set, "subset": subset and to_plain(subset), "a": a, "b": b, "metric": metric.name}
 
 
 def _rank_change(kinds: Sequence[str]) -> int:
@@ -451,9 +452,8 @@ def format_iso(seconds: float) -> str:
 
 
 def format_progress(progress: Progress) -> str:
-    """Return the share of a test set's trials that are counted, or a note that other test sets count them."""
-    is_above = not progress.wanted and progress.finished < progress.comparisons
-    return "counted above" if is_above else format_percent(progress.kept + progress.counted, progress.wanted)
+    """Return the share of a test set's trials that are counted. Exact and shared comparisons have none of its own."""
+    return format_percent(progress.kept + progress.counted, progress.wanted) if progress.wanted else "none of its own"
 
 
 def format_percent(n: int, total: int) -> str:

@@ -51,8 +51,8 @@ class CountRunner:
         A rule that stops comparisons before their trials are counted.
     watches : sequence of ProgressWatch
         Kept in the store with each commit.
-    n_counted : int
-        Trials committed, of all comparisons.
+    n_counted, n_exact : int
+        Trials committed, of all comparisons, and exact values.
     problems : list of str
         What could not be counted.
     """
@@ -69,7 +69,7 @@ class CountRunner:
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
         self.early, self.watches = early, watches
-        self.n_counted = self.n_done = self.n_all = 0
+        self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self.problems: list[str] = []
 
@@ -206,13 +206,17 @@ class CountRunner:
         stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]
         progress_rows = [(k, watch.compute_progress(self.ledger)) for k, watch in enumerate(self.watches)]
         self.ledger.store.commit(stored, progress_rows, None if self._pace is None else self._pace.seconds_left)
-        n = sum(tally.n_trials * len(entry.numbers) for entry, _, _, tally in ready)
-        self.n_done += n
-        self.n_counted += n
+        for entry, _, stop, tally in ready:
+            n = tally.n_trials * len(entry.numbers)
+            self.n_done += n
+            if not entry.panel.enumerated:
+                self.n_counted += n
+            elif stop == entry.stop:
+                self.n_exact += len(entry.numbers)
         run.report_progress(self.progress, self.n_done, self.n_all, self._pace)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
-        max_seconds = RECONNECT_SECONDS if self.n_counted else START_SECONDS
+        max_seconds = RECONNECT_SECONDS if self.n_done else START_SECONDS
         if time.monotonic() - since > max_seconds:
             raise UnfinishedError(f"{error}; looked for it for {max_seconds:.0f} s; what was counted is kept")
         self.note(f"{error}; going on from the store as soon as there is a cluster")

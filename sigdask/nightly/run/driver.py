@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
+from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
@@ -26,11 +29,20 @@ from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
-from sigdask.nightly.run.work import Batch, build_provenance, build_source, read_batches
+from sigdask.nightly.run.work import (
+    Batch,
+    UnreadSets,
+    build_provenance,
+    build_source,
+    digest_file_states,
+    read_batches,
+)
+from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
-from sigdask.nightly.store.status import PlanReport
+from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.report.page.frame import format_path
 from sigdask.report.presentable import Evaluation, Independences, Results, convert_results
 from sigdask.results.table import Table
 
@@ -47,7 +59,7 @@ class Outcome:
 
     Attributes
     ----------
-    results : dict of str to Results
+    results : mapping of str to Results
         By test set; empty where they could not be had.
     number : int
         Of the run in the store.
@@ -77,9 +89,13 @@ class Outcome:
         Files of the plan's report that could not be written.
     evaluations : dict of str to Evaluation or Independences
         By name, of the plan's lists of candidates and tests of independence.
+    page : Path or None
+        The page that the plan's report was written to.
+    n_exact : int
+        Exact values computed now.
     """
 
-    results: dict[str, Results]
+    results: Mapping[str, Results]
     number: int
     where: str
     location: str = field(repr=False)
@@ -94,6 +110,8 @@ class Outcome:
     untold: tuple[str, ...] = ()
     unwritten: tuple[UnfinishedError, ...] = ()
     evaluations: dict[str, Evaluation | Independences] = field(default_factory=dict)
+    page: Path | None = None
+    n_exact: int = 0
 
     @property
     def exit_status(self) -> int:
@@ -116,6 +134,7 @@ def run_plan(
     deadline: float | None = None,
     progress: Progress | None = None,
     note: MessageCallback = lambda _: None,
+    reread: bool = False,
 ) -> Outcome:
     """Count what a plan lacks, judge it, hold it against the plan's gate and write its reports, under one lease.
 
@@ -135,6 +154,9 @@ def run_plan(
         Called with trials done and trials in all; its `extracting`, where it has one, with how far extraction is.
     note : callable
         Told what the user should know while it runs.
+    reread : bool
+        Read all files. By default a test set is not read if its files are as the latest run found them, by their sizes
+        and times.
 
     Raises
     ------
@@ -157,7 +179,7 @@ def run_plan(
         try:
             with stop.interruptible():
                 source = build_source(opened_store, target, workers or plan.comparison["workers"], progress, note)
-                driver = _PlanRunner.from_plan(plan, opened_store, stop, source)
+                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, reread=reread)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
         outcome = driver.run(target, workers or plan.comparison["workers"], progress, note)
@@ -182,29 +204,37 @@ class _PlanRunner:
     early: EarlyStopping | None
     watches: list[ProgressWatch]
     extracted: dict[str, Any]
+    states: dict[str, str]
+    unread: UnreadSets
 
     @staticmethod
-    def from_plan(plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource) -> _PlanRunner:
-        batches, extracted = read_batches(plan, source)
+    def from_plan(plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource, *, reread: bool) -> _PlanRunner:
+        states = digest_file_states(plan)
+        unread = UnreadSets.find(plan, store, {} if reread else states)
+        batches, extracted = read_batches(plan, source, unread.progress, states)
         extras: list[PlanRankings | PlanIndependence] = [*read_rankings(plan), *read_tests(plan)]
         extra_jobs = [job for extra in extras for job in extra.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *extra_jobs])
         early = _build_early_stopping(plan, batches, ledger)
-        watches = [ProgressWatch.from_batch(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
+        by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
+        for batch in batches:
+            by_name |= {name: ProgressWatch.from_batch(ledger, batch, k) for k, name in enumerate(batch.names)}
+        watches = [by_name[test_set.name] for test_set in plan.test_sets]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
-            plan, store, stop, batches, extras, ledger, early, ProgressWatch.divide_trials(watches, ledger), extracted
-        )
+            plan, store, stop, batches, extras, ledger, early, ProgressWatch.divide_trials(watches, ledger), extracted,
+            states, unread,
+        )  # fmt: skip
 
     def run(
         self, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: MessageCallback
     ) -> Outcome:
-        details = build_provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
+        read_paths = {name: files for batch in self.batches for name, files in batch.files}
+        details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
         if self.extracted:
             details["extracted"] = self.extracted
-        number = self.store.begin_run(
-            str(self.plan.path), details, [watch.compute_progress(self.ledger) for watch in self.watches]
-        )
+        progress_before = [watch.compute_progress(self.ledger) for watch in self.watches]
+        number = self.store.begin_run(str(self.plan.path), details, progress_before)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
         counting = CountRunner(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)
         try:
@@ -215,7 +245,7 @@ class _PlanRunner:
             self._record_failure(error, details)
             raise
         try:
-            return self._finish(number, details, counting, (cluster, workers))
+            return self._finish(number, details, counting, (cluster, workers), progress_before)
         except SigdaskError as error:
             self._record_failure(error, details)
             raise
@@ -257,17 +287,13 @@ class _PlanRunner:
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
         is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
         opened_details = open_details(self.batches, report, outcome.gate) if is_opened else ()
-        unwritten = tuple(
-            write_files(
-                report,
-                **files.files,
-                printed=files.print_options,
-                figures=files.figures,
-                figure_format=files.figure_format,
-                opened_details=opened_details,
-            )
+        unwritten = tuple(write_files(report, files, opened_details))
+        return replace(
+            outcome,
+            report=replace(report, store=self.store.location),
+            unwritten=unwritten,
+            page=files.html if files.html is not None and files.html.exists() else None,
         )
-        return replace(outcome, report=replace(report, store=self.store.location), unwritten=unwritten)
 
     def _record_failure(self, error: SigdaskError, details: dict[str, Any]) -> None:
         with suppress(SigdaskError):
@@ -279,44 +305,78 @@ class _PlanRunner:
         details: dict[str, Any],
         counting: CountRunner,
         cluster_and_workers: tuple[ClusterLike, int | None],
+        progress_before: Sequence[TestSetProgress],
     ) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
-        recorded: list[StoredResults] = []
+        recorded: dict[str, StoredResults] = {}
         evaluations: dict[str, Evaluation | Independences] = {}
-        if self.n_results <= MOST_REPORTED or not signalled:
+        is_judged = bool(self.plan.test_sets) and (self.n_results <= MOST_REPORTED or not signalled)
+        if is_judged or not self.plan.test_sets:
             if self.early is not None:
                 self.early.update()
                 self.early.restore(*self.ledger.match_stored(self.store.fetch_results(self.plan.comparison["alpha"])))
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
                 results, stored = self._judge_batch(batch, looks, counting)
-                recorded.append(stored)
+                recorded[batch.names[0]] = stored
                 by_set |= _split_by_set(batch.names, results, stored.table)
             evaluations = {extra.entry.name: extra.evaluate(self.ledger, *cluster_and_workers) for extra in self.extras}
-        n_changed = self.store.save_results(recorded) if recorded else 0
+        n_changed = self.store.save_results([*self._iter_in_order(recorded)]) if is_judged else 0
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
         }
         stopped = self.stop.reason if not self._is_complete() else ""
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: history.build_frame(results) for name, results in by_set.items()}
+        unread = self.unread
         details = {
             **details,
-            "second_looks": second_looks,
-            "frames": frames,
-            "savings": self._compute_savings(),
+            "second_looks": unread.select_details("second_looks") | second_looks,
+            "frames": unread.select_details("frames") | frames,
+            "savings": unread.select_details("savings") | self._compute_savings(),
             "changed": n_changed,
+            "file_states": self._list_known_states(details["inputs"]),
         }
         if evaluations:
             details |= self.store.pack_evaluations(evaluations)
         progress = [watch.compute_progress(self.ledger) for watch in self.watches]
-        self.store.end_run(state, stopped or "; ".join(counting.problems), details, progress)
+        pairs = enumerate(zip(progress_before, progress, strict=True))
+        advanced = [(k, now) for k, (before, now) in pairs if now != before]
+        self.store.end_run(state, stopped or "; ".join(counting.problems), details, advanced)
         return Outcome(
-            by_set, number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed, second_looks,
-            tuple(counting.problems), evaluations=evaluations,
+            self._order_results(by_set) if is_judged else by_set, number, self.store.where, self.store.location,
+            stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems), evaluations=evaluations,
+            n_exact=counting.n_exact,
         )  # fmt: skip
+
+    def _iter_in_order(self, judged: Mapping[str, StoredResults]) -> Iterator[StoredResults]:
+        """Yield the results of batches, by the first test set of each, and of unread test sets, in the plan's order."""
+        for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.progress):
+            names = [test_set.name for test_set in group]
+            if is_unread:
+                yield self.unread.select_results(names)
+            else:
+                yield from (judged[name] for name in names if name in judged)
+
+    def _order_results(self, judged: Mapping[str, Results]) -> Mapping[str, Results]:
+        """Return the results of all test sets in the plan's order; those of unread ones are built when used."""
+        unread = group_by_set(self.unread.details, self.unread.stored.table, self.unread.progress)
+        by_set = {test_set.name: unread if test_set.name in unread else judged for test_set in self.plan.test_sets}
+        return ResultsBySet(
+            {name: partial(source.__getitem__, name) for name, source in by_set.items() if name in source}
+        )
+
+    def _list_known_states(self, inputs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+        """Return the states of the test sets that a later run need not read: their files alone decide their results."""
+        return {
+            t.name: self.states[t.name]
+            for t in self.plan.test_sets
+            if self.states[t.name]
+            and t.name not in self.extracted
+            and inputs[t.name].keys() == set(map(format_path, t.list_files()))
+        }
 
     def _compute_savings(self) -> dict[str, float]:
         """Return, for each test set, the share of the first run's trials that early stopping saved."""
@@ -335,7 +395,7 @@ class _PlanRunner:
     @property
     def n_results(self) -> int:
         """Number of comparisons over all test sets."""
-        return sum(len(batch) for batch in self.batches)
+        return sum(watch.n_results for watch in self.watches)
 
     def _is_complete(self) -> bool:
         is_counted = all(
@@ -343,9 +403,7 @@ class _PlanRunner:
         )
         return is_counted and (self.early is None or self.early.is_settled)
 
-    def _judge_batch(
-        self, batch: Batch, looks: NDArray[np.int64], counting: CountRunner
-    ) -> tuple[Results, StoredResults]:
+    def _judge_batch(self, batch: Batch, looks: Integers, counting: CountRunner) -> tuple[Results, StoredResults]:
         """Return the results of a batch, and the form in which the store saves them.
 
         `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
@@ -384,7 +442,7 @@ def _split_by_set(names: Sequence[str], results: Results, table: Table) -> dict[
     }
 
 
-def _has_metric(table: Table, names: Container[str]) -> NDArray[np.bool_]:
+def _has_metric(table: Table, names: Container[str]) -> Bools:
     """Return a mask of the rows whose metric is among some names."""
     return np.array([score.name in names for score in table.metric.values], np.bool_)[table.metric.codes]
 
@@ -396,7 +454,7 @@ def _build_early_stopping(plan: Plan, batches: Sequence[Batch], ledger: Ledger) 
     return EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(batch.study for batch in batches))
 
 
-def _mark_second_looks(table: Table, seen_trials: NDArray[np.int64]) -> Table:
+def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
     """Return the table with a mark on each p-value seen before: the smaller number of trials that it then had."""
     is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
     for stops in table.stops:

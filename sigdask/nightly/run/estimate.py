@@ -18,7 +18,7 @@ from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import measure_trial_seconds
 from sigdask.io import addresses
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
@@ -108,7 +108,7 @@ def _bind_metrics(
 ) -> list[Any]:
     """Return the bound metrics or black boxes; a metric that is refused becomes a complaint."""
 
-    def bind_by_name(name: str) -> BoundMetric | BoundSets | BlackBox:
+    def bind_by_name(name: str) -> AnyBound:
         metric = metric_registry.find_metric(name, counts)
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
@@ -226,7 +226,8 @@ def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
     """
     work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
     rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}
-    return sum_trials(work), run.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
+    n_trials = sum_trials(job for job in work if not job.panel.enumerated)
+    return n_trials, run.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
 
 
 def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:

@@ -114,10 +114,10 @@ def parse_deadline(text: str, now: datetime | None = None) -> float:
     """
     now = now or datetime.now()  # noqa: DTZ005  # local time is meant
     parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text.strip())
-    if parts is not None and any(parts.groups()):
-        seconds = sum(int(n) * unit for n, unit in zip(parts.groups("0"), SECONDS_PER_UNIT.values(), strict=True))
-        return (now + _build_span(seconds, text)).timestamp()
     try:
+        if parts is not None and any(parts.groups()):
+            seconds = sum(int(n) * unit for n, unit in zip(parts.groups("0"), SECONDS_PER_UNIT.values(), strict=True))
+            return (now + timedelta(seconds=min(seconds, 10 * 365 * 86400))).timestamp()
         if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text.strip()):
             hours, minutes, *rest = (int(part) for part in text.split(":"))
             time_today = now.replace(hour=hours, minute=minutes, second=rest[0] if rest else 0, microsecond=0)
@@ -127,10 +127,3 @@ def parse_deadline(text: str, now: datetime | None = None) -> float:
         raise InputError(
             f"deadline {text!r}: expected a time such as 06:00, a duration such as 90m or 1h30m, or a date and time"
         ) from None
-
-
-def _build_span(seconds: int, text: str) -> timedelta:
-    try:
-        return timedelta(seconds=min(seconds, 10 * 365 * 86400))
-    except OverflowError:
-        raise InputError(f"deadline {text!r}: too far away") from None

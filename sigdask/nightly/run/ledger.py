@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import CountPositions
-from sigdask.analysis.comparison.stopping import RoundTallies
+from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
+from sigdask.counts.fields import Bools, Integers
 from sigdask.execution.run import TrialRange
 from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
@@ -25,7 +25,6 @@ from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
 
-NO_LIMIT = 2**62
 N_TAILS = len(TAILS)
 """Tails kept of single comparisons: greater, less, two-sided."""
 
@@ -52,7 +51,7 @@ class LedgerEntry:
     run: int
     first: int
     stop: int
-    numbers: NDArray[np.int64]
+    numbers: Integers
     label: str
     is_whole: bool
     pending: dict[int, tuple[int, Tally]] = field(default_factory=dict)
@@ -88,12 +87,12 @@ class LedgerPositions:
         The number of trials requested.
     """
 
-    run: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    wanted: NDArray[np.int64]
+    run: Integers
+    numbers: Integers
+    wanted: Integers
 
 
-class Ledger:
+class Ledger(PartialCounts):
     """Trials and exceedances of all comparisons of a plan, in memory and in the store.
 
     Attributes
@@ -106,32 +105,30 @@ class Ledger:
         again and not kept, so that no p is of a number of trials that earlier counts chose.
     stored : mapping of run to int64 array, shape (n_comparisons,)
         Trials that the store has.
+    is_exact : bool array, shape (n_comparisons,)
+        Whether what is counted is an exact value, in parts or arrangements instead of trials.
     gap : mapping of run to int64 array, shape (n_comparisons,)
         The first trial that the store has beyond those that it lacks; 0 where it lacks none.
     """
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
         """List the distinct comparisons of jobs, and load their stored trials if there is a store."""
-        self.digests, self.at, kinds = _number_comparisons(jobs)
-        n = len(self.digests)
+        self.digests, numbers_of_jobs, kinds = _number_comparisons(jobs)
+        n, runs = len(self.digests), {job.run for job in jobs}
+        super().__init__(numbers_of_jobs, runs, n)
+        self.is_exact = np.zeros(n, np.bool_)
+        for job, numbers in numbers_of_jobs.items():
+            self.is_exact[numbers] = job.panel.enumerated
         if store is not None:
             self.store = store
         self.ids = np.arange(n) if store is None else store.fetch_ids(self.digests, kinds)
-        self.n_trials: dict[int, NDArray[np.int64]] = {}
-        self.stored: dict[int, NDArray[np.int64]] = {}
-        self.gap: dict[int, NDArray[np.int64]] = {}
-        self._counts: dict[int, NDArray[np.int64]] = {}
-        self._whole_counts: dict[tuple[int, int], NDArray[np.int64]] = {}
-        self._earlier_counts: dict[int, NDArray[np.int64]] = {}  # of those counts, what the rounds before the last have
-        self._earlier_whole_counts: dict[tuple[int, int], NDArray[np.int64]] = {}
-        self.wanted: dict[int, NDArray[np.int64]] = {}
-        self.limit: dict[int, NDArray[np.int64]] = {}
-        self.given_up: dict[int, NDArray[np.bool_]] = {}
-        for run in {job.run for job in jobs}:
-            self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
-            self.given_up[run], self.stored[run] = np.zeros(n, np.bool_), np.zeros(n, np.int64)
-            self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
-            self.gap[run], self._earlier_counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
+        self.stored, self.gap = ({run: np.zeros(n, np.int64) for run in runs} for _ in range(2))
+        self._counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
+        self._whole_counts: dict[tuple[int, int], Integers] = {}
+        # of those counts, what the rounds before the last have
+        self._earlier_counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
+        self._earlier_whole_counts: dict[tuple[int, int], Integers] = {}
+        self.given_up = {run: np.zeros(n, np.bool_) for run in runs}
         for job, numbers in self.at.items():
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         if store is not None:
@@ -139,14 +136,13 @@ class Ledger:
 
     def load(self) -> None:
         """Load the trials and exceedances of the comparisons from the store."""
+        whole_panels = [(job, int(numbers[0, 0])) for job, numbers in self.at.items() if job.panel.is_whole]
         for run in self.wanted:
-            self._load_whole_panels(
-                run, {int(numbers[0, 0]): job for job, numbers in self.at.items() if _is_whole_in_run(job, run)}
-            )
+            self._load_whole_panels(run, {number: job for job, number in whole_panels if job.run == run})
         for run, wanted in self.wanted.items():
             self._load_pairs(run, np.flatnonzero(wanted > 0))
 
-    def _load_pairs(self, run: int, numbers: NDArray[np.int64]) -> None:
+    def _load_pairs(self, run: int, numbers: Integers) -> None:
         pairs = np.setdiff1d(
             numbers, [k for k, whole_run in self._whole_counts if whole_run == run], assume_unique=True
         )
@@ -195,7 +191,7 @@ class Ledger:
         run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
         return LedgerPositions(run[standing.job], numbers, wanted[standing.job])
 
-    def is_complete(self, positions: LedgerPositions) -> NDArray[np.bool_]:
+    def is_complete(self, positions: LedgerPositions) -> Bools:
         """Return for each result whether all trials requested for it are counted; true if it needs none."""
         complete = positions.numbers < 0
         for run in self.wanted:
@@ -205,20 +201,14 @@ class Ledger:
         return complete
 
     def set_end(
-        self,
-        run: int,
-        numbers: NDArray[np.int64],
-        end: NDArray[np.int64],
-        stopped: NDArray[np.bool_],
-        n_trials: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        self, run: int, numbers: Integers, end: Integers, stopped: Bools, n_trials: Integers, counts: Integers
     ) -> None:
         """Set how far comparisons are to be counted, which of them have stopped, and their counts so far."""
+        super().set_end(run, numbers, end, stopped, n_trials, counts)
         self.wanted[run][numbers] = np.where(self.given_up[run][numbers], 0, end)
-        self.n_trials[run][numbers], self._counts[run][numbers] = n_trials, counts
-        self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
+        self._counts[run][numbers] = counts
 
-    def get_rounds(self, run: int, numbers: NDArray[np.int64], limit: NDArray[np.int64]) -> RoundTallies:
+    def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:
         """Return tallies by round: stored rounds within `limit` trials, then trials that were counted again."""
         starts, stops, counts = self.store.fetch_blocks(self.ids[numbers], run)
         is_inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
@@ -233,7 +223,7 @@ class Ledger:
             self._earlier_counts[run][numbers] = counts.sum(axis=0) - counts[last_round, np.arange(len(numbers))]
         return RoundTallies(n_trials, counts)
 
-    def match_stored(self, stored_results: StoredResults) -> tuple[Table, NDArray[np.int64]]:
+    def match_stored(self, stored_results: StoredResults) -> tuple[Table, Integers]:
         """Return the table of stored results, and each result's number in the ledger: -1 if incomplete or not in it."""
         order = np.argsort(self.ids)
         index = np.minimum(np.searchsorted(self.ids, stored_results.comparison, sorter=order), len(order) - 1)
@@ -265,21 +255,14 @@ class Ledger:
         """Add a tally to the ledger's counts; yield its round for comparisons of which the store has fewer trials."""
         new = self.stored[entry.run][entry.numbers] < stop
         ids = self.ids[entry.numbers[new]]
+        index: Any = ... if entry.is_whole else entry.numbers
         if entry.is_whole:
             key = int(entry.numbers[0]), entry.run
-            counts, earlier_counts, new_counts = (
-                self._whole_counts[key],
-                self._earlier_whole_counts[key],
-                tally.counts.ravel(),
-            )
-            index: Any = ...
+            counts, earlier_counts = self._whole_counts[key], self._earlier_whole_counts[key]
+            new_counts = tally.counts.ravel()
         else:
-            counts, earlier_counts, new_counts = (
-                self._counts[entry.run],
-                self._earlier_counts[entry.run],
-                _flatten_tails(tally),
-            )
-            index = entry.numbers
+            counts, earlier_counts = self._counts[entry.run], self._earlier_counts[entry.run]
+            new_counts = tally.counts.reshape(-1, tally.counts.shape[-1])[:, :N_TAILS]
         start, _ = find_round(first)
         if first == start:
             earlier_counts[index] = counts[index]
@@ -327,7 +310,7 @@ class CommitQueue:
         return ready
 
 
-def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
+def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
     """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
     panels = {id(job.panel): job.panel for job in jobs}
     panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
@@ -347,10 +330,6 @@ def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray
     return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}, kinds
 
 
-def _is_whole_in_run(job: Job, run: int) -> bool:
-    return job.panel.is_whole and job.run == run
-
-
 def _name_kind(panel: AnyPanel) -> str:
     if panel.is_whole:
         identity = get_identity(type(panel))
@@ -359,16 +338,14 @@ def _name_kind(panel: AnyPanel) -> str:
     return "all arrangements" if panel.enumerated else "pair"
 
 
-def _mark_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _mark_first(numbers: Integers) -> Bools:
     """Return a mask of the array elements that have no equal element before them."""
     is_first = np.zeros(numbers.size, np.bool_)
     is_first[np.unique(numbers.ravel(), return_index=True)[1]] = True
     return is_first.reshape(numbers.shape)
 
 
-def _iter_entries(
-    job: Job, numbers: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], is_open: NDArray[np.bool_]
-) -> Iterator[LedgerEntry]:
+def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is_open: Bools) -> Iterator[LedgerEntry]:
     """Yield entries for a job's missing trials; pairs and metrics that lack the same trials share an entry."""
     if job.panel.is_whole:
         if is_open[0, 0]:
@@ -376,22 +353,11 @@ def _iter_entries(
                 job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), numbers[0, :1], job.label, is_whole=True
             )
         return
-    for first, stop in np.unique(np.stack([n[is_open], wanted[is_open]]), axis=1).T.tolist():
-        is_selected = is_open & (n == first) & (wanted == stop)
-        open_rows = np.flatnonzero(is_selected.any(axis=1))
-        patterns, pattern_of_row = np.unique(is_selected[open_rows], axis=0, return_inverse=True)
-        for pattern_index, pattern in enumerate(patterns):
-            rows, columns = open_rows[pattern_of_row.ravel() == pattern_index], np.flatnonzero(pattern)
-            panel = job.panel.select(rows.tolist(), columns.tolist())
-            yield LedgerEntry(
-                panel, job.run, first, stop, numbers[np.ix_(rows, columns)].ravel(), job.label, is_whole=False
-            )
+    for first, stop, rows, columns in iter_missing_trials(n, wanted, is_open):
+        panel, covered = job.panel.select(rows.tolist(), columns.tolist()), numbers[np.ix_(rows, columns)].ravel()
+        yield LedgerEntry(panel, job.run, first, stop, covered, job.label, is_whole=False)
 
 
 def count_trials(entries: Iterable[LedgerEntry]) -> int:
     """Return the number of trials to count over all comparisons of the entries."""
     return sum((entry.stop - entry.first) * len(entry.numbers) for entry in entries)
-
-
-def _flatten_tails(tally: Tally) -> NDArray[np.int64]:
-    return tally.counts.reshape(-1, tally.counts.shape[-1])[:, :N_TAILS]

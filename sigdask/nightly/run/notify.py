@@ -167,8 +167,9 @@ def _follow_redirects(
             refusal = error
         else:
             return None
-        target = urljoin(request.full_url, refusal.headers.get("Location", ""))
-        if not (300 <= refusal.code < 400 and _is_same_host(request.full_url, target)):
+        location = refusal.headers.get("Location") if 300 <= refusal.code < 400 else None
+        target = urljoin(request.full_url, location or "")
+        if not (location and _is_same_host(request.full_url, target)):
             break
         # a page that tells more (302, 303) is fetched; any other address is the one to post to
         is_page = refusal.code in {302, 303} and urlsplit(target).scheme == urlsplit(request.full_url).scheme
@@ -193,7 +194,8 @@ def _describe_redirect(error: urllib.error.HTTPError) -> str:
     with suppress(ValueError):
         target = urlsplit(error.headers.get("Location", "") if 300 <= error.code < 400 else "")
         if target.hostname:
-            return f", a redirect to {target.scheme}://{target.hostname}, which is not followed; name the final URL"
+            scheme = f"{target.scheme}:" if target.scheme else ""
+            return f", a redirect to {scheme}//{target.hostname}, which is not followed; name the final URL"
     return ""
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.nightly.run.ledger import Ledger, LedgerPositions
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress
@@ -30,15 +30,19 @@ class ProgressWatch:
     kept : int
         Trials that the store had.
     counted : mapping of run to int64 array
-        Which cells its numbers of trials are of: each comparison once, in the first test set that has it.
+        Which cells its numbers of trials are of: each comparison once, in the first test set that has it. Exact
+        values have no trials.
+    known : Progress or None
+        The progress of a test set that is not read.
     """
 
     name: str
     n_results: int
-    cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
-    p_positions: tuple[NDArray[np.int64], NDArray[np.int64]]
+    cells: dict[int, tuple[Integers, Integers, Integers]]
+    p_positions: tuple[Integers, Integers]
     kept: int
-    counted: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    counted: dict[int, Integers] = field(default_factory=dict)
+    known: Progress | None = None
 
     @staticmethod
     def from_batch(ledger: Ledger, batch: Batch, set_index: int) -> ProgressWatch:
@@ -62,6 +66,12 @@ class ProgressWatch:
         )
 
     @staticmethod
+    def from_progress(progress: Progress) -> ProgressWatch:
+        """Return the watch of a test set that is not read, with its progress."""
+        none = np.zeros(0, np.int64)
+        return ProgressWatch(progress.test_set, progress.comparisons, {}, (none, none), progress.kept, known=progress)
+
+    @staticmethod
     def divide_trials(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
         """Return watches of which only the first counts a shared comparison, each with its number of stored trials."""
         is_taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
@@ -70,14 +80,17 @@ class ProgressWatch:
             counted = {}
             for run, (numbers, _, _) in watch.cells.items():
                 first_cells = np.unique(numbers, return_index=True)[1]
-                counted[run] = first_cells[~is_taken[run][numbers[first_cells]]]
+                counted[run] = first_cells[~(is_taken[run] | ledger.is_exact)[numbers[first_cells]]]
                 is_taken[run][numbers] = True
             distinct = replace(watch, counted=counted)
-            divided.append(replace(distinct, kept=distinct.compute_progress(ledger).counted))
+            kept = watch.kept if watch.known is not None else distinct.compute_progress(ledger).counted
+            divided.append(replace(distinct, kept=kept))
         return divided
 
     def compute_progress(self, ledger: Ledger) -> Progress:
         """Return the test set's progress, from the trials that the ledger has now."""
+        if self.known is not None:
+            return self.known
         n_done = n_wanted = 0
         finished = np.ones(self.n_results, np.bool_)
         for run, (numbers, wanted, results) in self.cells.items():

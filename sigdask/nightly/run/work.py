@@ -5,29 +5,35 @@ Provenance of a run for its record: versions, settings, and a digest of each fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import stat
+import time
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_left_out, list_pairs
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
+from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
+from sigdask.formats import remember_shapes
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
-from sigdask.nightly.store import Store
+from sigdask.nightly.store import Progress as TestSetProgress
+from sigdask.nightly.store import Store, StoredResults
 from sigdask.report.page.frame import get_versions, hash_paths
+from sigdask.results.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +57,7 @@ class Batch:
 
     counts: dict[str, Counts]
     study: Study
-    set_indices: NDArray[np.int64]
+    set_indices: Integers
     p_positions: CountPositions
     positions: tuple[CountPositions, ...]
 
@@ -100,28 +106,145 @@ def build_source(
     )
 
 
-def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
+def read_batches(
+    plan: Plan, source: StatisticsSource, unread: Container[str], states: dict[str, str]
+) -> tuple[list[Batch], dict[str, Any]]:
     """Read the test sets of a plan; return them in batches that are judged together, and what was extracted.
+
+    Parameters
+    ----------
+    plan : Plan
+        With the test sets.
+    source : StatisticsSource
+        What its metrics take from outputs.
+    unread : container of str
+        Names of the test sets to leave out.
+    states : dict of str to str
+        States of the files, by test set. Each is updated just before its files are read.
 
     Returns
     -------
     (list of Batch, dict)
-        And, for the run's record, what its metrics took from outputs (`source`): by test set.
+        And, for the run's record, what was extracted: by test set.
     """
     addresses.add_folder(plan.path.parent)
-    files = [(test_set, test_set.read()) for test_set in plan.test_sets]
+    files, shared = [], _describe_shared(plan)
+    with remember_shapes():
+        for test_set in plan.test_sets:
+            if test_set.name not in unread:
+                states[test_set.name] = _digest_file_state(test_set, shared)
+                files.append((test_set, test_set.read()))
     extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in files], source)
     sets_and_counts = [
         (test_set, extraction.counts) for (test_set, _), extraction in zip(files, extractions, strict=True)
     ]
-    is_joint = plan.family == "plan" and plan.comparison["adjust"] != "none"
-    groups = [sets_and_counts] if is_joint else [[pair] for pair in sets_and_counts]
+    groups = [sets_and_counts] if _is_joint(plan) and sets_and_counts else [[pair] for pair in sets_and_counts]
     batches = [Batch.from_study({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
     return batches, {
         t.name: _build_record(extraction)
         for (t, _), extraction in zip(files, extractions, strict=True)
         if extraction.made or extraction.n_kept
     }
+
+
+def _is_joint(plan: Plan) -> bool:
+    """Return whether all test sets of a plan are judged together."""
+    return plan.family == "plan" and plan.comparison["adjust"] != "none"
+
+
+SETTLED_NS = 2 * 10**9
+"""Age of a file in nanoseconds from which its times show each change: file systems round them to 2 seconds at most."""
+
+
+def digest_file_states(plan: Plan) -> dict[str, str]:
+    """Return a digest of all that the results of each test set come from, by its name; "" where it is not known.
+
+    It covers versions, settings, and the size, inode, time of change and time of modification of each file.
+    Folders, URLs, and formats and metrics of the user's own are not known, nor are files that changed just now.
+    """
+    shared = _describe_shared(plan)
+    return {test_set.name: _digest_file_state(test_set, shared) for test_set in plan.test_sets}
+
+
+def _describe_shared(plan: Plan) -> str:
+    """Describe what the results of all test sets depend on."""
+    return repr((get_versions("dask", "distributed"), plan.comparison, plan.family, plan.stopping))
+
+
+def _digest_file_state(test_set: TestSet, shared: str) -> str:
+    now = time.time_ns()
+    texts = [shared, repr(test_set)]
+    if ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics):
+        return ""
+    for path in test_set.list_files():
+        try:
+            state = path.stat()
+        except OSError:
+            return ""
+        if not stat.S_ISREG(state.st_mode) or max(state.st_mtime_ns, state.st_ctime_ns) > now - SETTLED_NS:
+            return ""
+        texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnreadSets:
+    """Test sets that are not read, as the plan's latest run read all that they come from.
+
+    Attributes
+    ----------
+    progress : dict of str to Progress
+        How far each was counted, by its name.
+    details : dict
+        The record of the latest run.
+    stored : StoredResults
+        Its results, of all test sets.
+    """
+
+    progress: dict[str, TestSetProgress]
+    details: dict[str, Any]
+    stored: StoredResults
+
+    def select_details(self, key: str) -> dict[str, Any]:
+        """Return what the record has of each of these test sets under a key."""
+        recorded = self.details.get(key, {})
+        return {name: recorded[name] for name in self.progress if name in recorded}
+
+    def select_results(self, names: Collection[str]) -> StoredResults:
+        """Return the results of some test sets."""
+        column = self.stored.table.test_set
+        is_selected = np.array([name in names for name in column.values], np.bool_)[column.codes]
+        return self.stored.take(np.flatnonzero(is_selected))
+
+    @staticmethod
+    def find(plan: Plan, store: Store, states: Mapping[str, str]) -> UnreadSets:
+        """Return the test sets whose files and settings are as in the plan's latest run, which counted all.
+
+        A gate and a page look at the data of all test sets. Those that are judged together are read together.
+        """
+        none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
+        has_readers = plan.gate is not None or plan.report.html is not None or plan.report.figures is not None
+        run = None if has_readers else store.find_finished_run()
+        if run is None:
+            return none
+        recorded = run.details.get("file_states", {})
+        same = {name for name, state in states.items() if state and recorded.get(name) == state}
+        if not same:
+            return none
+        stored = store.fetch_results(plan.comparison["alpha"])
+        column = stored.table.test_set
+        n_complete = np.bincount(column.codes[stored.complete], minlength=len(column.values))
+        n_rows = dict(zip(column.values, n_complete.tolist(), strict=True))
+        unread = {
+            p.test_set: replace(p, kept=p.kept + p.counted, counted=0)
+            for p in run.progress
+            if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
+        }
+        needs_all = _is_joint(plan) or plan.stopping is not None
+        return none if needs_all and len(unread) < len(states) else UnreadSets(unread, run.details, stored)
+
+
+NO_NUMBERS = np.zeros(0, np.int64)
 
 
 def _build_record(extraction: ExtractedData) -> dict[str, Any]:
@@ -166,14 +289,18 @@ def _build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Co
 
 
 NO_PATHS: Mapping[str, Sequence[Path]] = {}
+NO_DIGESTS: Mapping[str, dict[str, str]] = {}
 
 
-def build_provenance(plan: Plan, read_paths: Mapping[str, Sequence[Path]] = NO_PATHS) -> dict[str, Any]:
+def build_provenance(
+    plan: Plan, read_paths: Mapping[str, Sequence[Path]] = NO_PATHS, unread: Mapping[str, dict[str, str]] = NO_DIGESTS
+) -> dict[str, Any]:
     """Return the versions, settings and inputs of a run.
 
-    `read_paths` are, by test set, the files that were taken of the folders and patterns of its systems.
+    `read_paths` are, by test set, the files that were taken of the folders and patterns of its systems; `unread` are
+    the digests of the files of test sets that were not read.
     """
-    inputs = _hash_inputs(plan.test_sets, read_paths) | _hash_other_inputs(plan)
+    inputs = _hash_inputs(plan.test_sets, read_paths, unread) | _hash_other_inputs(plan)
     return {"versions": get_versions("dask", "distributed"), "settings": _list_settings(plan), "inputs": inputs}
 
 
@@ -182,9 +309,14 @@ def _list_settings(plan: Plan) -> dict[str, Any]:
     return {**shared, "trials": {t.name: t.comparison["trials"] for t in plan.test_sets}}
 
 
-def _hash_inputs(test_sets: Sequence[TestSet], read_paths: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
+def _hash_inputs(
+    test_sets: Sequence[TestSet], read_paths: Mapping[str, Sequence[Path]], unread: Mapping[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
     """Return the digests of the files of each test set."""
-    return {t.name: hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in test_sets}
+    return {
+        t.name: unread[t.name] if t.name in unread else hash_paths(t.list_files(read_paths.get(t.name, ())))
+        for t in test_sets
+    }
 
 
 def _hash_other_inputs(plan: Plan) -> dict[str, dict[str, str]]:

@@ -149,11 +149,13 @@ class Store:
         self._commit_once(write)
         return changed
 
-    def end_run(self, state: str, message: str, details: dict[str, Any], sets: Sequence[Progress] = ()) -> None:
-        """Record how the run ended, and the progress of its test sets."""
+    def end_run(
+        self, state: str, message: str, details: dict[str, Any], sets: Sequence[tuple[int, Progress]] = ()
+    ) -> None:
+        """Record how the run ended, and the progress of the test sets that advanced, with their positions."""
 
         def write(connection: Any) -> None:
-            history.update_run(connection, self._run, enumerate(sets))
+            history.update_run(connection, self._run, sets)
             history.end_run(connection, self._run, state, message, details)
 
         self._commit_once(write)
@@ -169,6 +171,14 @@ class Store:
     def list_runs(self) -> list[PlanRun]:
         """Return the plan's runs, earliest first."""
         return self._read(history.list_runs, self.plan)[::-1]
+
+    def find_finished_run(self) -> PlanRun | None:
+        """Return the plan's latest run if it counted all; None if it did not, or cannot be read."""
+        try:
+            run = self._read(history.find_run, self.plan, None)
+        except DamagedError:
+            return None
+        return run if run is not None and run.state == "finished" else None
 
     def fetch_results(self, alpha: float = math.nan) -> StoredResults:
         """Return the current results, with a significance level for their verdicts."""
@@ -236,7 +246,7 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
         Another driver is at work.
     """
     with (
-        _report_damage(location),
+        report_damage(location),
         closing(open_to_write(location)) as database,
         closing(Store(database, plan, patient)) as store,
     ):
@@ -246,12 +256,12 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
 @contextmanager
 def open_for_reading(location: str) -> Iterator[Any]:
     """Open an existing store and yield a connection."""
-    with _report_damage(location), closing(open_to_read(location)) as database, database.transaction() as connection:
+    with report_damage(location), closing(open_to_read(location)) as database, database.transaction() as connection:
         yield connection
 
 
 @contextmanager
-def _report_damage(location: str) -> Iterator[None]:
+def report_damage(location: str) -> Iterator[None]:
     """Raise DamagedError for an unexpected error if the store is damaged."""
     try:
         yield
@@ -266,7 +276,5 @@ def _report_damage(location: str) -> Iterator[None]:
 def _find_faults(location: str) -> list[str]:
     try:
         return [fault.text for fault in check_store(location).faults]
-    except DamagedError as error:
-        return list(error.faults)
     except SigdaskError:
         return []

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.checksums import build_insert, build_update, insert_row, is_intact, seal_rows
+from sigdask.nightly.store.limits import decompress, unpack_json
 from sigdask.results.columns import (
     CodedColumn,
     Column,
@@ -95,6 +96,13 @@ LEVEL = 6
 ROWS_PER_VALUE = 4
 """Rows to a distinct number, from which on these are kept once."""
 
+MAX_COLUMNS = 512
+
+FREE_ROWS, MIN_ROW_BYTES = 2**20, 4
+"""Rows that blocks may have at whatever size; of more, each takes some bytes, compressed as they are."""
+
+DTYPES = frozenset({"<f8", "|b1", "|u1", "|i1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8))})
+
 Values = NDArray[Any]
 _LENGTH = struct.Struct("<I")
 
@@ -119,11 +127,20 @@ def pack_columns(columns: Columns) -> bytes:
 
 
 def unpack_columns(data: bytes, names: Container[Name] | None = None) -> Columns:
-    """Return the columns of bytes: all, or some by their names."""
+    """Return the columns of bytes: all, or some by their names.
+
+    Raises
+    ------
+    ValueError
+        They take more room than a block can.
+    """
     (size,) = _LENGTH.unpack_from(data)
     offset = _LENGTH.size + size
     columns: Columns = {}
-    for header in json.loads(zlib.decompress(data[_LENGTH.size : offset])):
+    headers = unpack_json(data[_LENGTH.size : offset])
+    if len(headers) > MAX_COLUMNS or min((length for header in headers for length in header["sizes"]), default=0) < 0:
+        raise ValueError(f"more than {MAX_COLUMNS} columns, or one of negative size")
+    for header in headers:
         name, parts = tuple(header["name"]), []
         for length in header["sizes"]:
             parts.append(data[offset : offset + length])
@@ -150,11 +167,11 @@ def _unpack_column(name: Name, header: dict[str, Any], parts: list[bytes]) -> Co
     if "values" in header:
         _, from_json = _KINDS.get(name[0], (str, str))
         values = tuple(None if value is None else from_json(value) for value in header["values"])
-        return CodedColumn(_unpack_integers(header["codes"], parts[0]).astype(np.int32), values)
+        return CodedColumn(_unpack_codes(header, parts[0], len(values)).astype(np.int32), values)
     if header["type"] != "<f8":
         return _unpack_integers(header["codes"], parts[0]).astype(header["type"])
     distinct = _decompress(parts[0], "<f8")
-    return distinct if len(parts) == 1 else distinct[_unpack_integers(header["codes"], parts[1])]
+    return distinct if len(parts) == 1 else distinct[_unpack_codes(header, parts[1], len(distinct))]
 
 
 def _pack_floats(column: Values) -> tuple[dict[str, Any], list[bytes]]:
@@ -180,6 +197,13 @@ def _unpack_integers(kind: str, data: bytes) -> Values:
     return np.cumsum(values) if kind.startswith("+") else values
 
 
+def _unpack_codes(header: dict[str, Any], data: bytes, n_values: int) -> Values:
+    codes = _unpack_integers(header["codes"], data)
+    if codes.min(initial=0) < 0 or codes.max(initial=-1) >= n_values:
+        raise ValueError(f"codes beyond {n_values:,} values")
+    return codes
+
+
 def _find_smallest_type(values: Values) -> np.dtype[Any]:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     kind = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
@@ -193,8 +217,10 @@ def _compress(values: Values) -> bytes:
 
 
 def _decompress(data: bytes, kind: str) -> Values:
+    if kind not in DTYPES:
+        raise ValueError(f"values of type {kind!r}")
     dtype = np.dtype(kind)
-    byte_rows = np.frombuffer(zlib.decompress(data), np.uint8).reshape(dtype.itemsize, -1)
+    byte_rows = np.frombuffer(decompress(data, dtype.itemsize * MOST_ROWS), np.uint8).reshape(dtype.itemsize, -1)
     return np.ascontiguousarray(byte_rows.T).view(dtype).ravel().astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -245,11 +271,20 @@ def iter_packed_blocks(connection: Connection, plan: str, condition: str = "") -
     DamagedError
         One is not what was kept.
     """
+    if hollow := find_hollow_blocks(connection):
+        raise DamagedError([f"found: block {number} of results" for number in hollow])
     query = text(f"SELECT * FROM found WHERE plan = :plan {condition} ORDER BY id")  # noqa: S608
     for row in connection.execute(query, {"plan": plan}).mappings():
         if not is_intact("found", row):
             raise DamagedError([f"found: block {row['id']} of results"])
         yield row
+
+
+def find_hollow_blocks(connection: Connection) -> list[int]:
+    """Return the blocks with too many rows for their bytes, if all their rows may be too many for the memory."""
+    query = text("SELECT id, CAST(n AS BIGINT), length(columns) FROM found")
+    hollow = {number: n for number, n, size in connection.execute(query) if n * MIN_ROW_BYTES > size}
+    return list(hollow) if sum(hollow.values()) > FREE_ROWS else []
 
 
 def iter_blocks(
@@ -266,11 +301,27 @@ def iter_blocks(
             raise DamagedError([f"ended: what run {ended_row['run']} ended of block {ended_row['block']}"])
         ended.setdefault(ended_row["block"], []).append((ended_row["run"], ended_row["places"]))
     for row in iter_packed_blocks(connection, plan, condition):
-        columns = unpack_columns(row["columns"], names)
+        columns = unpack_block(row, names)
         until = np.full(count_rows(columns), NEVER_ENDED)
         for run, packed_rows in ended.get(row["id"], ()):
-            until[np.asarray(unpack_columns(packed_rows)[PLACES])] = run
+            until[unpack_places(packed_rows, len(until))] = run
         yield ResultBlock(row["id"], row["since"], bool(row["earlier"]), columns, until)
+
+
+def unpack_block(row: Any, names: Container[Name] | None = None) -> Columns:
+    """Return the columns of a block's database row; raise ValueError if they are not of its number of rows."""
+    columns = unpack_columns(row["columns"], names)
+    if any(len(column) != row["n"] for column in columns.values()):
+        raise ValueError(f"columns that have not {row['n']} rows")
+    return columns
+
+
+def unpack_places(packed: bytes, n_rows: int) -> Integers:
+    """Return the rows of a block that a run ended; raise ValueError if the block has not so many rows."""
+    rows = np.asarray(unpack_columns(packed)[PLACES])
+    if rows.min(initial=0) < 0 or rows.max(initial=-1) >= n_rows:
+        raise ValueError(f"rows beyond {n_rows:,}")
+    return rows
 
 
 def save_blocks(

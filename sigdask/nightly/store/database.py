@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, build_extra_error
-from sigdask.nightly.store.migrations import check_version, migrate, read_version
+from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths, limit_steps
+from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
 BUSY_SECONDS = 30
@@ -131,13 +133,15 @@ def fetch_rows(connection: Connection, query: str, values: Any = ()) -> list[tup
     return rows
 
 
-def open_to_write(text: str) -> Database:
-    """Open a store and bring it to the newest schema; a missing store is created.
+def open_to_write(text: str, version: int = NEWEST) -> Database:
+    """Open a store and bring it to a version of the schema; a missing store is created.
 
     Parameters
     ----------
     text : str
         Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
+    version : int
+        A later version stays as it is; so do all at 0.
 
     Raises
     ------
@@ -150,7 +154,9 @@ def open_to_write(text: str) -> Database:
     notes = _check_folder(url)
     database = Database(_create_engine(url, "BEGIN IMMEDIATE"), notes)
     with _close_on_error(database), database.write_transaction() as connection:
-        migrate(connection, database.where)
+        read_version(connection)
+        _check_pages(connection)
+        migrate(connection, database.where, version)
     return database
 
 
@@ -171,10 +177,20 @@ def open_to_read(text: str) -> Database:
     with _close_on_error(database):
         with database.transaction() as connection:
             version = read_version(connection)
+            _check_pages(connection)
         if version == 0:
             raise InputError(f"store {database.where}: nothing was run yet")
         check_version(version, database.where)
     return database
+
+
+def _check_pages(connection: Connection) -> None:
+    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly. It could have rows without end."""
+    url = connection.engine.url
+    if url.get_backend_name() == "sqlite" and get_size(Path(url.database or "")) <= MAX_CHECKED_BYTES:
+        words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+        if words != "ok":
+            raise DamagedError([f"the file: {' '.join(words.split())}"])
 
 
 @contextmanager
@@ -286,6 +302,8 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
 
 def _describe_damage(where: str, words: str) -> str | None:
     """Return a description of the damage that a database error reports, or None if it reports none."""
+    if words == "interrupted":
+        return "a statement takes more steps than a file of this size has rows for"
     if any(sign in words.lower() for sign in DAMAGE_WORDS) and 'role "' not in words and 'database "' not in words:
         return words
     fault = find_file_fault(Path(where))
@@ -345,7 +363,8 @@ def _list_secrets(url: URL) -> frozenset[str]:
 def _create_engine(url: URL, begin: str) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
-        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "connect", partial(_set_up_sqlite, Path(url.database or ""), begin != "BEGIN"))
+        event.listen(engine, "before_cursor_execute", _limit_statement)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     try:
@@ -364,9 +383,20 @@ _CONNECTION_OPTIONS = {
 """How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
 
 
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
+def _limit_statement(
+    connection: Connection, _cursor: Any, _statement: str, _values: Any, _context: Any, is_repeated: bool
+) -> None:
+    driver_connection: Any = connection.connection.driver_connection
+    if is_repeated:  # for rows that are written
+        driver_connection.set_progress_handler(None, 0)
+    else:
+        limit_steps(driver_connection, Path(connection.engine.url.database or ""))
+
+
+def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -> None:
+    limit_lengths(connection, path, is_writer=is_writer)
     connection.isolation_level = None  # transactions begin where SQLAlchemy says so, not where the driver guesses
-    for pragma in ("synchronous = FULL", "foreign_keys = ON"):
+    for pragma in ("synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -375,10 +405,15 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
 def _check_file(path: Path) -> None:
     """Raise if a SQLite file is missing or unreadable. Opening it to see would give up locks of this process."""
     mode = _get_mode(path)
-    if mode is None or not stat.S_ISREG(mode):
+    if mode is None:
         raise InputError(f"store {path}: no such file; nothing was run yet")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"store {path}: {NO_FILE}")
     if not os.access(path, os.R_OK):
         raise _build_unreadable_error(path, os.strerror(errno.EACCES))
+
+
+NO_FILE = "a folder, pipe or device; name a file with --store"
 
 
 def _get_mode(path: Path) -> int | None:
@@ -399,9 +434,11 @@ def _check_folder(url: URL) -> tuple[str, ...]:
     if url.get_backend_name() != "sqlite" or url.database is None:
         return ()
     path = Path(url.database)
-    is_folder = [stat.S_ISDIR(_get_mode(candidate) or 0) for candidate in (path, path.parent)]
-    if is_folder != [False, True]:
-        raise InputError(f"store {path}: {'a folder' if is_folder[0] else 'its folder does not exist'}")
+    mode, folder_mode = (_get_mode(candidate) for candidate in (path, path.parent))
+    if mode is not None and not stat.S_ISREG(mode):
+        raise InputError(f"store {path}: {NO_FILE}")
+    if not stat.S_ISDIR(folder_mode or 0):
+        raise InputError(f"store {path}: its folder does not exist")
     kind = find_file_system(path.parent)
     if kind not in SHARED_FILE_SYSTEMS:
         return ()

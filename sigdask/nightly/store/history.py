@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
+from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
@@ -126,7 +127,15 @@ def end_run(connection: Connection, number: int, state: str, message: str, detai
 def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> None:
     """Add details to a run that has ended."""
     stored = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
-    change_row(connection, "runs", number, details=json.dumps({**json.loads(stored), **added}))
+    change_row(connection, "runs", number, details=json.dumps({**parse_json(stored), **added}))
+
+
+def forget_file_states(connection: Connection) -> None:
+    """Make the next run of each plan read all files: what the store lacks is counted again."""
+    for number in connection.execute(text("SELECT max(id) FROM runs GROUP BY plan")).scalars().all():
+        row = connection.execute(text("SELECT * FROM runs WHERE id = :run"), {"run": number}).mappings().one()
+        if is_intact("runs", row) and json.loads(row["details"]).get("file_states"):
+            amend_run(connection, number, {"file_states": {}})
 
 
 def list_runs(connection: Connection, plan: str, limit: int | None = None) -> list[PlanRun]:
@@ -134,6 +143,13 @@ def list_runs(connection: Connection, plan: str, limit: int | None = None) -> li
     query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
     result = connection.execute(query, {"plan": plan, "most": limit or 2**31 - 1})
     return [_build_run(connection, row) for row in result.mappings().all()]
+
+
+def find_run(connection: Connection, plan: str, number: int | None) -> PlanRun | None:
+    """Return a run of a plan by its number (None: the latest), None if there is no such run."""
+    query = text("SELECT * FROM runs WHERE plan = :plan AND (id = :run OR :run IS NULL) ORDER BY id DESC LIMIT 1")
+    row = connection.execute(query, {"plan": plan, "run": number}).mappings().one_or_none()
+    return None if row is None else _build_run(connection, row)
 
 
 def find_previous_run(connection: Connection, run: PlanRun) -> int | None:
@@ -145,16 +161,49 @@ def find_previous_run(connection: Connection, run: PlanRun) -> int | None:
 def _build_run(connection: Connection, row: Any) -> PlanRun:
     if not is_intact("runs", row):
         raise DamagedError([f"runs: run {row['id']}"])
+    details = read_details(row)
     result = connection.execute(text("SELECT * FROM progress WHERE run = :run ORDER BY position"), {"run": row["id"]})
     progress_rows = result.mappings().all()
-    if not all(is_intact("progress", progress_row) for progress_row in progress_rows):
+    if not all(is_intact("progress", progress_row) and is_progress(progress_row) for progress_row in progress_rows):
         raise DamagedError([f"progress: how far run {row['id']} came"])
     progress = tuple(Progress(*(progress_row[f.name] for f in fields(Progress))) for progress_row in progress_rows)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
     seconds_left = row.get("seconds_left")  # which stores of earlier versions have not
-    return PlanRun(
-        number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=seconds_left, **rest
-    )
+    return PlanRun(number=row["id"], details=details, progress=progress, seconds_left=seconds_left, **rest)
+
+
+def is_progress(row: Any) -> bool:
+    """Return whether a row has a test set's name and numbers that can be counted."""
+    numbers = [row[f.name] for f in fields(Progress)[1:]]
+    return isinstance(row["test_set"], str) and all(type(number) is int and number >= 0 for number in numbers)
+
+
+DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "gate", "verdict", "rankings",
+           "independence")  # fmt: skip
+"""Details of a run that are objects."""
+
+
+def read_details(row: Any) -> dict[str, Any]:
+    """Return the details of a run's row; raise DamagedError if they or other values are none that a run has."""
+    try:
+        details: dict[str, Any] = parse_json(row["details"])
+        settings = details.get("settings")
+        is_sound = all(
+            (
+                all(is_time(row[name]) for name in ("started", "updated")),
+                row["ended"] is None or is_time(row["ended"]),
+                row.get("seconds_left") is None or is_time(abs(row["seconds_left"])),
+                type(row["pid"]) is int,
+                all(isinstance(row[name], str) for name in ("plan", "path", "state", "host", "message")),
+                all(isinstance(details.get(name) or {}, dict) for name in DETAILS),
+                not settings or (0 < settings["alpha"] < 1 and type(settings["seed"]) is int),
+            )
+        )
+    except UNREADABLE as error:
+        raise DamagedError([f"runs: run {row['id']} ({error})"]) from None
+    if not is_sound:
+        raise DamagedError([f"runs: run {row['id']} (values that no run has)"])
+    return details
 
 
 def build_frame(results: Results) -> dict[str, Any]:
@@ -178,7 +227,7 @@ def find_plan(connection: Connection, plan: str | None) -> str:
         return plan
     known_plans = ", ".join(names) or "none"
     raise InputError(
-        f"several plans are in this store: {known_plans}; name one" if plan is None and names
+        f"several plans are in this store: {known_plans}; name one (--plan), or its plan file" if plan is None and names
         else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}"
     )  # fmt: skip
 
@@ -210,14 +259,21 @@ def _find_entry(runs: Sequence[PlanRun], number: int, section: str, name: str) -
     return entry
 
 
-def unpack_evaluations(runs: list[PlanRun], number: int) -> dict[str, Evaluation | Independences]:
+def fetch_evaluations(connection: Connection, run: PlanRun) -> dict[str, Evaluation | Independences]:
     """Return a run's evaluations of rankings and tests of independence."""
-    run = next(run for run in runs if run.number == number)
+    if not any(run.details.get(section) for section in EVALUATION_KINDS):
+        return {}
+    runs, number = list_runs(connection, run.plan), run.number
     evaluations: dict[str, Evaluation | Independences] = {}
     for section, kind in EVALUATION_KINDS.items():
         for name, entry in run.details.get(section, {}).items():
             source = _find_entry(runs, entry.get("as_in", number), section, name)
             if "packed" in source:
-                unpacked = json.loads(zlib.decompress(base64.b64decode(source["packed"])))
-                evaluations[name] = value_from_json(kind, unpacked)
+                evaluations[name] = unpack_evaluation(kind, source["packed"])
     return evaluations
+
+
+def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Evaluation | Independences:
+    """Return an evaluation of rankings or a test of independence from its text in a run's record."""
+    evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
+    return evaluation

@@ -24,6 +24,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
 from sigdask.nightly.store.database import Database, read_clock
+from sigdask.nightly.store.limits import is_time
 
 log = logging.getLogger("sigdask.nightly.store")
 
@@ -52,7 +53,7 @@ class LeaseHolder:
         """Read a stored holder; one that cannot be read becomes an unknown process."""
         try:
             return LeaseHolder(**json.loads(stored))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             return LeaseHolder("a host that cannot be told", 0, "", "")
 
     def is_dead(self) -> bool:
@@ -114,24 +115,25 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _acquire(self) -> None:
-        """Acquire the lease or raise. If the holder's clock seems far ahead, wait for the lease to be renewed."""
-        future_beat = self._try_to_acquire(None)
-        if future_beat is not None:
-            log.info("%s: its last sign of life is from the future; watching for another", self._describe())
+        """Acquire the lease or raise. Where clocks cannot tell whether its holder lives, wait for it to be renewed."""
+        last_beat = self._try_to_acquire(None)
+        if last_beat is not None:
+            log.info("%s: its last sign of life is old, or from the future; watching for another", self._describe())
             time.sleep(2 * BEAT_SECONDS)
-            self._try_to_acquire(future_beat)
+            self._try_to_acquire(last_beat)
 
     def _try_to_acquire(self, watched: float | None) -> float | None:
-        """Acquire the lease or raise; return the last renewal if it is too far in the future to judge."""
+        """Acquire the lease or raise; return the last renewal if it is old or in the future, after a clock's jump."""
         with self.database.write_transaction() as connection:
             now = read_clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder, silent = LeaseHolder.parse(row.holder), now - row.beat
-                if silent < LEASE_SECONDS and row.beat != watched and not holder.is_dead():
-                    if silent > -LEASE_SECONDS or watched is not None:
+                holder, is_lease = LeaseHolder.parse(row.holder), is_time(row.beat) and is_time(row.since)
+                if is_lease and row.beat != watched and not holder.is_dead():
+                    silent = now - row.beat if watched is None else 0.0
+                    if abs(silent) < LEASE_SECONDS:
                         raise _build_held_error(self._describe(), holder, row.since, max(silent, 0.0))
                     return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})

@@ -8,15 +8,16 @@ Results stored by earlier versions, with one row each and notes as sentences, re
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import (
@@ -37,6 +38,7 @@ from sigdask.nightly.store.columns import (
     end_rows,
     save_blocks,
 )
+from sigdask.nightly.store.limits import parse_json
 from sigdask.results.from_records import results_to_table
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.record import Result
@@ -67,12 +69,12 @@ def iter_earlier_blocks(connection: Connection, plan: str) -> Iterator[ResultBlo
 def _read_alpha(connection: Connection, run: int) -> float:
     """Return the significance level that a run recorded for its verdicts."""
     query = text("SELECT details FROM runs WHERE id = :run")
-    details = json.loads(connection.execute(query, {"run": run}).scalar_one())
+    details = parse_json(connection.execute(query, {"run": run}).scalar_one())
     return float(details.get("settings", {}).get("alpha", 0.05))
 
 
 def _build_block(since: int, rows: list[Any], alpha: float) -> ResultBlock:
-    columns = results_to_table([_build_result(row) for row in rows], alpha).columns_by_path()
+    columns = results_to_table([build_result(row) for row in rows], alpha).columns_by_path()
     columns[COMPARISON] = np.array([row["comparison"] or -1 for row in rows], np.int64)
     columns[COMPLETE] = np.array([row["complete"] for row in rows], np.bool_)
     columns[POSITION] = np.array([row["position"] for row in rows], np.int64)
@@ -80,12 +82,13 @@ def _build_block(since: int, rows: list[Any], alpha: float) -> ResultBlock:
     return ResultBlock(0, since, is_earlier=True, columns=columns, until=until)
 
 
-def _build_result(row: Any) -> Result:
-    values = {**json.loads(row["detail"]), **{name: row[name] for name in PLAIN_FIELDS}}
+def build_result(row: Any) -> Result:
+    """Return the result of a row that an earlier version stored."""
+    values = {**parse_json(row["detail"]), **{name: row[name] for name in PLAIN_FIELDS}}
     for name in ("score_a", "score_b", "difference", "p_value"):
         values[name] = math.nan if values[name] is None else values[name]
     values["higher_is_better"] = bool(row["higher_is_better"])
-    values["subset"] = None if row["subset"] is None else json.loads(row["subset"])
+    values["subset"] = None if row["subset"] is None else parse_json(row["subset"])
     result: Result = value_from_json(Result, upgrade_warnings(values))
     return result
 
@@ -253,13 +256,63 @@ COLUMNAR, WITH_CHECKSUMS = 3, 5
 """The versions from which on results are in columns, and rows have checksums."""
 
 
+CREATE_VERSION = "CREATE TABLE schema_version (version INTEGER NOT NULL)"
+
+HARMLESS = re.compile(r"CREATE (TABLE|INDEX) [^()]*\(([^()]|\(\d+\))*\)[^()]*")
+"""A user's own table or index in a SQLite store: without expressions, which SQLite would evaluate."""
+
+
+@cache
+def list_schemas() -> tuple[dict[str, str], ...]:
+    """Return the tables and indexes of a SQLite store of each version from 0: their names, by their SQL."""
+    schemas: list[dict[str, str]] = [{}]
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        connection.execute(text(CREATE_VERSION))
+        for step in MIGRATIONS:
+            step(connection)
+            schemas.append(read_schema(connection))
+    engine.dispose()
+    return tuple(schemas)
+
+
+def read_schema(connection: Connection) -> dict[str, str]:
+    """Return what a SQLite file holds, such as tables and views: names, by SQL with single blanks."""
+    rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    return {" ".join(str(sql).split()): str(name) for name, sql in rows}
+
+
+def _check_schema(connection: Connection) -> dict[str, str]:
+    """Return what a SQLite file holds; raise DamagedError for views, triggers and others that no sigdask makes."""
+    schema, known = read_schema(connection), {sql for version in list_schemas() for sql in version}
+    foreign = [name for sql, name in schema.items() if sql not in known and not HARMLESS.fullmatch(sql)]
+    if foreign:
+        raise DamagedError([f"schema: {name!r} is not as sigdask makes it" for name in foreign])
+    return schema
+
+
 def read_version(connection: Connection) -> int:
-    """Return a store's schema version, 0 if it has none yet."""
+    """Return a store's schema version, 0 if it has none yet.
+
+    Raises
+    ------
+    DamagedError
+        It states none, or has not the tables of its version.
+    """
+    is_sqlite = connection.dialect.name == "sqlite"
+    schema = _check_schema(connection) if is_sqlite else {}
     if not inspect(connection).has_table("schema_version"):
+        if "tallies" in schema.values():
+            raise DamagedError([f"schema_version: missing, expected one row with a number from 1 to {NEWEST}"])
         return 0
-    versions = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
-    if len(versions) != 1 or type(versions[0]) is not int or versions[0] < 0:
-        raise DamagedError(["schema_version: what version it has cannot be told"])
+    versions = connection.execute(text("SELECT version FROM schema_version LIMIT 2")).scalars().all()
+    if len(versions) != 1 or type(versions[0]) is not int or versions[0] < 1:
+        shown = ", ".join(repr(version)[:40] for version in versions) or "no row"
+        raise DamagedError([f"schema_version: found {shown}, expected one row with a number from 1 to {NEWEST}"])
+    if is_sqlite and versions[0] <= NEWEST:
+        expected = list_schemas()[versions[0]]
+        if missing := [name for sql, name in expected.items() if sql not in schema]:
+            raise DamagedError([f"schema: {name!r} is not that of version {versions[0]}" for name in missing])
     return versions[0]
 
 
@@ -267,18 +320,19 @@ def check_version(version: int, where: str) -> None:
     """Raise InputError for a store that a newer version wrote."""
     if version > NEWEST:
         raise InputError(
-            f"store {where}: written by a newer sigdask (schema {version}, this one knows {NEWEST}); upgrade sigdask"
+            f"store {where}: written by a newer sigdask (schema {version}, this one knows {NEWEST}); upgrade sigdask, "
+            "or restore a backup of the store"
         )
 
 
-def migrate(connection: Connection, where: str) -> None:
-    """Bring a store to the newest version, within the caller's transaction."""
+def migrate(connection: Connection, where: str, target: int = NEWEST) -> None:
+    """Bring a store to a version, within the caller's transaction; a later version stays."""
     version = read_version(connection)
     check_version(version, where)
     if version == 0:
-        connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+        connection.execute(text(CREATE_VERSION))
         connection.execute(text("INSERT INTO schema_version VALUES (0)"))
-    for step in MIGRATIONS[version:]:
+    for step in MIGRATIONS[version:target]:
         step(connection)
-    if version < NEWEST:
-        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": NEWEST})
+    if version < target:
+        connection.execute(text("UPDATE schema_version SET version = :v"), {"v": target})

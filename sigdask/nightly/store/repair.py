@@ -15,13 +15,11 @@ than was kept is told by its checksum later.
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
 import sqlite3
-import struct
-import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -34,18 +32,38 @@ from sqlalchemy import Connection, exc, text
 from sigdask.errors import DamagedError, InputError, StoreError
 from sigdask.metrics.extraction.cache import unpack_statistics
 from sigdask.nightly.store import tallies
-from sigdask.nightly.store.checksums import SEALED, are_possible, change_row, compute_keys, is_intact, iter_sealed_rows
-from sigdask.nightly.store.columns import unpack_columns
+from sigdask.nightly.store.checksums import (
+    SEALED,
+    are_possible,
+    build_update,
+    compute_keys,
+    is_intact,
+    iter_sealed_rows,
+    seal_rows,
+)
+from sigdask.nightly.store.columns import find_hollow_blocks, unpack_block, unpack_places
 from sigdask.nightly.store.database import (
     Database,
     NoDatabaseError,
+    describe_location,
     find_file_fault,
     open_to_read,
     open_to_write,
     parse_url,
 )
+from sigdask.nightly.store.history import (
+    EVALUATION_KINDS,
+    apply_frame,
+    forget_file_states,
+    is_progress,
+    read_details,
+    unpack_evaluation,
+)
 from sigdask.nightly.store.lease import Lease
-from sigdask.nightly.store.migrations import WITH_CHECKSUMS, read_version
+from sigdask.nightly.store.limits import UNREADABLE, get_size, is_time, limit_lengths, limit_steps, parse_json
+from sigdask.nightly.store.migrations import NEWEST, WITH_CHECKSUMS, build_result, list_schemas, migrate, read_version
+from sigdask.nightly.store.results import build_results_table
+from sigdask.results.table import Table
 
 COMPARISONS_AT_ONCE = 50_000
 
@@ -53,8 +71,6 @@ TABLES = ("tallies", *SEALED, "comparisons", "extracted", "leases")
 
 MAX_RUNS = 2**16
 """More than a comparison has."""
-
-PACKED_COLUMNS = {"found": "columns", "ended": "places"}
 
 ROW_DESCRIPTIONS = {
     "arrays": "comparison {comparison}, run {run}, trials from {first}",
@@ -93,7 +109,7 @@ def count_rows(connection: Connection) -> int:
     for table in TABLES:
         try:
             with connection.begin_nested():
-                n_rows += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
+                n_rows += connection.execute(text(f"SELECT sum(1) FROM {table}")).scalar_one() or 0  # noqa: S608
         except (exc.SQLAlchemyError, UnicodeDecodeError):
             continue
     return n_rows
@@ -103,24 +119,31 @@ def iter_faults(connection: Connection) -> Iterator[Fault]:
     """Yield what is damaged or missing, table by table."""
     if connection.dialect.name == "sqlite":
         yield from _check_file(connection)
-    if read_version(connection) < WITH_CHECKSUMS:
-        yield from _check_table(connection, "tallies", partial(_check_tallies, has_checksums=False))
-        return
-    yield from _check_table(connection, "tallies", partial(_check_tallies, has_checksums=True))
-    for table in SEALED:
-        yield from _check_table(connection, table, _check_sealed, table)
-    for relation in PARENTS:
-        yield from _check_table(connection, relation[0], _check_parents, *relation)
-    yield from _check_table(connection, "extracted", _check_extracted)
-    yield from _check_table(connection, "leases", _check_leases)
+    version = read_version(connection)
+    has_checksums = version >= WITH_CHECKSUMS
+    checks: list[tuple[str, Callable[[Connection], Iterator[Fault]]]] = [
+        ("tallies", partial(_check_tallies, has_checksums=has_checksums))
+    ]
+    checks += [(table, partial(_check_sealed, table=table)) for table in SEALED]
+    checks += [(table, partial(_check_parents, table=table, column=name, parent=of)) for table, name, of in PARENTS]
+    checks += [
+        ("found", _check_blocks),
+        ("results", _check_results),
+        ("extracted", _check_extracted),
+        ("leases", _check_leases),
+    ]
+    tables = list_schemas()[version].values()
+    for table, check in checks:
+        if table in tables:
+            yield from _check_table(connection, table, check)
 
 
-def _check_table(connection: Connection, table: str, check: Any, *arguments: Any) -> Iterator[Fault]:
+def _check_table(connection: Connection, table: str, check: Any) -> Iterator[Fault]:
     """Yield the faults that a check finds in a table, or a single fault if the table cannot be read."""
     try:
         with connection.begin_nested():
-            yield from list(check(connection, *arguments))
-    except (exc.SQLAlchemyError, ValueError, TypeError) as error:
+            yield from list(check(connection))
+    except (exc.SQLAlchemyError, *UNREADABLE) as error:
         reason = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
         yield Fault("", (), f"{table}: cannot be read ({reason[0]})")
 
@@ -189,21 +212,48 @@ def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
 
 def _check_sealed(connection: Connection, table: str) -> Iterator[Fault]:
     for row in iter_sealed_rows(connection, table):
-        if not (is_intact(table, row) and _can_unpack(table, row)):
+        if not (is_intact(table, row) and _can_read(connection, table, row)):
             key = tuple(row[name] for name in SEALED[table].key)
             yield Fault(table, key, f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}")
 
 
-def _can_unpack(table: str, row: Any) -> bool:
-    """Return whether a row's packed bytes or JSON can be read. Rows of earlier versions have no checksum to show it."""
+def _can_read(connection: Connection, table: str, row: Any) -> bool:
+    """Return whether commands can read a row. One of an earlier version has no checksum, and one may be forged."""
     try:
-        if table in PACKED_COLUMNS:
-            unpack_columns(row[PACKED_COLUMNS[table]])
+        if table == "found":
+            build_results_table(unpack_block(row), 0.05)
+        elif table == "ended":
+            query = text("SELECT n FROM found WHERE id = :block")
+            unpack_places(row["places"], connection.execute(query, {"block": row["block"]}).scalar_one_or_none() or 0)
         elif table == "runs":
-            json.loads(row["details"])
-    except (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error):
+            _check_run(row)
+    except (DamagedError, *UNREADABLE):
         return False
-    return table != "arrays" or tallies.is_sound(row)
+    return table != "progress" or is_progress(row)
+
+
+def _check_run(row: Any) -> None:
+    """Raise DamagedError, or one of `UNREADABLE`, for a run whose details commands cannot read."""
+    details = read_details(row)
+    for frame in details.get("frames", {}).values():
+        apply_frame(frame, Table.build_empty(0, alpha=0.05))
+    for section, kind in EVALUATION_KINDS.items():
+        for entry in details.get(section, {}).values():
+            if "packed" in entry:
+                unpack_evaluation(kind, entry["packed"])
+
+
+def _check_blocks(connection: Connection) -> Iterator[Fault]:
+    for number in find_hollow_blocks(connection):
+        yield Fault("found", (number,), f"found: block {number} of results: too many rows for its bytes")
+
+
+def _check_results(connection: Connection) -> Iterator[Fault]:
+    for row in connection.execute(text("SELECT * FROM results")).mappings():
+        try:
+            build_result(row)
+        except UNREADABLE as error:
+            yield Fault("results", (row["id"],), f"results: result {row['id']} of an earlier version ({error})")
 
 
 def _check_parents(connection: Connection, table: str, column: str, parent: str) -> Iterator[Fault]:
@@ -220,16 +270,16 @@ def _check_extracted(connection: Connection) -> Iterator[Fault]:
 
 
 def _check_leases(connection: Connection) -> Iterator[Fault]:
-    for name, holder in connection.execute(text("SELECT name, holder FROM leases")):
-        try:
-            json.loads(holder)
-        except (ValueError, TypeError):
+    query = text("SELECT name, holder, since, beat, commits FROM leases")
+    for name, holder, since, beat, commits in connection.execute(query):
+        if not (_is_json_object(holder) and is_time(since) and is_time(beat) and type(commits) is int):
             yield Fault("leases", (name,), f"leases: that of {name!r}")
 
 
 KEYS = {
     **{table: sealed.key for table, sealed in SEALED.items()},
     "tallies": ("comparison", "run", "first"),
+    "results": ("id",),
     "extracted": ("digest",),
     "leases": ("name",),
 }
@@ -260,17 +310,23 @@ def _repair_run(connection: Connection, number: int) -> None:
     """Replace what cannot be read of a run's row, and mark the run as damaged; other rows refer to it."""
     row = connection.execute(text("SELECT * FROM runs WHERE id = :id"), {"id": number}).mappings().one()
     plain = {name: row[name] if isinstance(row[name], str) else "" for name in ("plan", "path", "host")}
-    times = {name: row[name] if isinstance(row[name], float) else 0.0 for name in ("started", "updated", "ended")}
+    times = {name: row[name] if is_time(row[name]) else 0.0 for name in ("started", "updated", "ended")}
     pid = row["pid"] if type(row["pid"]) is int else 0
-    details = row["details"] if _is_json_object(row["details"]) else "{}"
-    values = {**plain, **times, "pid": pid, "details": details, "state": "damaged", "message": DAMAGE_MESSAGE}
-    change_row(connection, "runs", number, **values)
+    values = {**plain, **times, "pid": pid, "state": "damaged", "message": DAMAGE_MESSAGE}
+    values |= {"seconds_left": None} if "seconds_left" in row else {}
+    try:
+        _check_run({**row, **values})
+    except (DamagedError, *UNREADABLE):
+        values["details"] = "{}"
+    connection.execute(build_update("runs", values, ("id",)), {**values, "id": number})
+    if "checksum" in row:
+        seal_rows(connection, "runs", "WHERE id = :id", {"id": number})
 
 
 def _is_json_object(details: Any) -> bool:
     try:
-        return isinstance(json.loads(details), dict)
-    except (ValueError, TypeError):
+        return isinstance(parse_json(details), dict)
+    except UNREADABLE:
         return False
 
 
@@ -278,6 +334,7 @@ SALVAGED_TABLES = {
     "comparisons": "id",
     "runs": "id",
     "progress": "rowid",
+    "results": "id",
     "found": "id",
     "ended": "rowid",
     "arrays": "rowid",
@@ -294,6 +351,9 @@ PAGE = 4096
 MAX_ID = 2**40
 MAX_FAILURES, MAX_FIRST_FAILURES = 100_000, 2000
 """Ranges of a table that cannot be read, after which the rest is given up; and where none could be."""
+
+READ_FACTOR = 64
+"""Bytes of a table's rows to those of the file: more has only a file whose pages refer to each other wrongly."""
 
 
 def is_readable(path: Path) -> bool:
@@ -342,26 +402,33 @@ def _find_free_name(path: Path) -> Path:
 def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> bool:
     """Copy readable rows into a new file, if `is_fresh` with a new first page; return whether that was enough."""
     mended.unlink(missing_ok=True)
-    open_to_write(str(mended)).close()
     shutil.copyfile(path, source)
-    if not is_fresh and _get_journal_path(path).exists():
-        shutil.copyfile(_get_journal_path(path), _get_journal_path(source))
-    _write_header(source, mended.read_bytes()[: PAGE if is_fresh else 0])
+    if not is_fresh:
+        if _get_journal_path(path).exists():
+            shutil.copyfile(_get_journal_path(path), _get_journal_path(source))
+        _write_header(source, b"")
+    open_to_write(str(mended), NEWEST if is_fresh else _infer_version(source)).close()
+    if is_fresh:
+        _write_header(source, mended.read_bytes()[:PAGE])
     copied, is_complete = 0, True
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(mended)) as new:
         old.text_factory = _decode
-        for pragma in ("writable_schema = ON", "cell_size_check = ON", "query_only = ON"):
+        limit_lengths(old, source, is_writer=False)
+        for pragma in ("writable_schema = ON", "cell_size_check = ON", "query_only = ON", "trusted_schema = OFF"):
             with suppress(sqlite3.Error):
                 old.execute(f"PRAGMA {pragma}")
         for table, order in SALVAGED_TABLES.items():
             names = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
+            if not names:
+                continue  # a version has fewer tables
+            limit_steps(old, source)
             if not _has_columns(old, table, names):
                 is_complete = False
                 continue
             marks = ", ".join("?" * len(names))
             insert = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
-            for rows in _iter_rows(old, table, order, names):
-                copied += new.executemany(insert, rows).rowcount
+            for row in _iter_rows(old, table, order, names, READ_FACTOR * get_size(source)):
+                copied += max(new.execute(insert, row).rowcount, 0)
         new.commit()
     return copied > 0 and (is_complete or is_fresh)
 
@@ -376,11 +443,26 @@ def _write_header(file: Path, first_bytes: bytes) -> None:
             stream.write(content)
 
 
+def _infer_version(path: Path) -> int:
+    """Return the version of the schema of which a file has most tables: what it states may be wrong."""
+    with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.Error, ValueError):
+        limit_steps(connection, path)
+        present = {" ".join(str(row[0]).split()) for row in connection.execute("SELECT sql FROM sqlite_master")}
+        return max(range(NEWEST, 0, -1), key=lambda version: len(present & {*list_schemas()[version]}))
+    return NEWEST
+
+
 def _has_columns(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
+    """Return whether a table has columns with names. Views and computed columns are not read."""
     try:
-        return {row[1] for row in old.execute(f"PRAGMA table_info({table})")} >= {*names}
+        [sql] = old.execute("SELECT sql FROM sqlite_master WHERE name = ? LIMIT 2", (table,)).fetchall()
+        is_plain = not COMPUTED.search(str(sql[0]))
+        return is_plain and {row[1] for row in old.execute(f"PRAGMA table_info({table})")} >= {*names}
     except (sqlite3.Error, ValueError):
         return False
+
+
+COMPUTED = re.compile(r"\b(view|virtual|as)\b", re.IGNORECASE)
 
 
 def _decode(data: bytes) -> str:
@@ -395,17 +477,22 @@ def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:
     return MAX_ID
 
 
-def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str]) -> Iterator[Any]:
-    """Yield a table's rows in batches. A range of rows that cannot be read is split into halves."""
+def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str], max_bytes: int) -> Iterator[Any]:
+    """Yield a table's rows, at most a number of bytes. A range of rows that cannot be read is split into halves."""
     query = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE {order} BETWEEN ? AND ?"  # noqa: S608
-    ranges, tries, has_any = deque([(0, _find_last_id(old, table, order))]), 0, False
+    ranges, tries, has_any, n_bytes = deque([(0, _find_last_id(old, table, order))]), 0, False, 0
     while ranges and tries < (MAX_FAILURES if has_any else MAX_FIRST_FAILURES):
         low, high = ranges.popleft()
         try:
-            rows = old.execute(query, (low, high)).fetchall()
-            has_any |= bool(rows)
-            yield rows
-        except (sqlite3.Error, ValueError, OverflowError):
+            for row in old.execute(query, (low, high)):
+                n_bytes += sum(len(value) for value in row if isinstance(value, str | bytes))
+                if n_bytes > max_bytes:
+                    return
+                has_any = True
+                yield row
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            if str(error) == "interrupted":
+                return
             tries += 1
             if low < high:
                 middle = (low + high) // 2
@@ -438,15 +525,12 @@ class StoreCondition:
 
 
 def check_store(location: str) -> StoreCondition:
-    """Check every row of a store, changing nothing.
-
-    Raises
-    ------
-    DamagedError
-        It is damaged so that it cannot be opened.
-    """
-    with closing(open_to_read(location)) as database, database.transaction() as connection:
-        return StoreCondition(database.where, count_rows(connection), tuple(iter_faults(connection)))
+    """Check every row of a store, changing nothing."""
+    try:
+        with closing(open_to_read(location)) as database, database.transaction() as connection:
+            return StoreCondition(database.where, count_rows(connection), tuple(iter_faults(connection)))
+    except DamagedError as error:  # it cannot be opened
+        return StoreCondition(describe_location(location), 0, tuple(Fault("", (), fault) for fault in error.faults))
 
 
 def repair_store(location: str) -> StoreCondition:
@@ -473,12 +557,14 @@ def repair_store(location: str) -> StoreCondition:
                     "size must have room beside it"
                 ) from None
     with (
-        closing(open_to_write(location)) as database,
+        closing(open_to_write(location, 0)) as database,
         _hold_leases(database),
         database.write_transaction() as connection,
     ):
         n_rows, faults = count_rows(connection), tuple(iter_faults(connection))
         remove_rows(connection, faults)
+        migrate(connection, database.where)
+        forget_file_states(connection)
     return StoreCondition(database.where, n_rows, faults, set_aside)
 
 
@@ -486,7 +572,7 @@ def _can_open(location: str) -> bool:
     """Return whether a store can be opened; raise if a driver is at work on it."""
     try:
         open_to_read(location).close()
-        with closing(open_to_write(location)) as database:
+        with closing(open_to_write(location, 0)) as database:
             Lease(database, "").release()
     except (DamagedError, NoDatabaseError):
         return False

@@ -36,7 +36,7 @@ from sigdask.nightly.store.columns import (
     save_blocks,
     seal_blocks,
     select_rows,
-    unpack_columns,
+    unpack_block,
 )
 from sigdask.nightly.store.migrations import COLUMNAR, read_version
 from sigdask.results.columns import take_rows
@@ -86,6 +86,10 @@ class StoredResults:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def take(self, rows: Integers) -> StoredResults:
+        """Return some of the results."""
+        return StoredResults(self.table.take(rows), self.comparison[rows], self.complete[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,7 +195,9 @@ def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Colum
 
 def count_changed(connection: Connection, plan: str) -> dict[int, int]:
     """Return, for each run, how many results were new or changed."""
-    query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")
+    is_columnar = read_version(connection) >= COLUMNAR
+    source = "sum(n) FROM found" if is_columnar else "count(*) FROM results"
+    query = text(f"SELECT since, {source} WHERE plan = :plan GROUP BY since")
     return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
 
 
@@ -200,7 +206,7 @@ def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -
     distinct, inverse = np.unique(comparisons, return_inverse=True)
     smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is that of all others
     for row in iter_packed_blocks(connection, plan):
-        columns = unpack_columns(row["columns"], LOOK_COLUMNS)
+        columns = unpack_block(row, LOOK_COLUMNS)
         comparison, complete, exact, n_trials = (np.asarray(columns[name]) for name in LOOK_COLUMNS)
         positions = np.searchsorted(distinct, comparison)
         is_look = complete & ~exact & np.isin(comparison, distinct)

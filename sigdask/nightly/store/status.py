@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, overload
 
 import numpy as np
@@ -76,11 +76,33 @@ class Status:
     def seconds_left(self) -> float | None:
         """Seconds until all trials are counted, by the driver's estimate or this run's rate; None if unknown."""
         n_left = self.n_wanted - self.n_counted
-        if n_left <= 0:
+        if n_left <= 0 and all(p.finished == p.comparisons for p in self.run.progress):  # exact values have no trials
             return 0.0
         if self.run.seconds_left is not None:
             return max(self.run.seconds_left - self.seconds_ago, 0.0)
-        return n_left / self.rate if self.rate > 0 else None
+        return n_left / self.rate if self.rate > 0 and n_left > 0 else None
+
+
+class ResultsBySet(Mapping[str, Results]):
+    """Results of test sets by name, each built when it is first used: a night of thousands prints few."""
+
+    def __init__(self, builders: Mapping[str, Callable[[], Results]]) -> None:
+        self._builders = builders
+        self._built: dict[str, Results] = {}
+
+    def __getitem__(self, name: str) -> Results:
+        if name not in self._built:
+            self._built[name] = self._builders[name]()
+        return self._built[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._builders
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._builders)
+
+    def __len__(self) -> int:
+        return len(self._builders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +211,9 @@ class PlanReport:
     ----------
     run : PlanRun
         After which.
-    results : dict of str to Results
+    table : Table
+        The results of all test sets.
+    results : mapping of str to Results
         By test set.
     n_incomplete : int
         Results that lack some of their trials.
@@ -204,7 +228,8 @@ class PlanReport:
     """
 
     run: PlanRun
-    results: dict[str, Results]
+    table: Table
+    results: Mapping[str, Results]
     n_incomplete: int
     before: int | None
     changes: Changes
@@ -215,6 +240,16 @@ class PlanReport:
     def alpha(self) -> float:
         """Level of the verdicts."""
         return float(self.run.details["settings"]["alpha"])
+
+    @property
+    def noted(self) -> dict[str, Results]:
+        """Results without their rows, of the test sets that have notes."""
+        frames: dict[str, Any] = self.run.details.get("frames", {})
+        return {
+            name: history.apply_frame(frame, self.table.take(NO_ROWS))
+            for name, frame in frames.items()
+            if frame.get("notes") or frame.get("warnings")
+        }
 
 
 def read_status(store: str, plan: str | None = None) -> Status:
@@ -251,12 +286,15 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     """Return a plan's results after its latest run or a given one."""
     with _connect(store) as connection:
         name = history.find_plan(connection, plan)
-        plan_runs = history.list_runs(connection, name)
-        run = next((run for run in plan_runs if number in {None, run.number}), None)
+        run = history.find_run(connection, name, number)
         if run is None:
+            plan_runs = history.list_runs(connection, name)
             raise InputError(f"plan {name!r} has no run {number}; its runs: {_format_numbers(plan_runs)}")
         if "settings" not in run.details:
-            raise InputError(f"run {run.number} of plan {name!r}: its record was damaged; what it found cannot be told")
+            reason = "its record was damaged" if run.state == "damaged" else "its record names no settings"
+            raise InputError(
+                f"run {run.number} of plan {name!r}: {reason}; what it found cannot be told; run the plan again"
+            )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)
         changed = (
@@ -264,32 +302,50 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
             if previous is None
             else find_changes(connection, name, previous, run.number)
         )
+        evaluations = history.fetch_evaluations(connection, run)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
     table = build_results_table(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
-    evaluations = history.unpack_evaluations(plan_runs, run.number)
     return PlanReport(
-        run, _group_by_set(run, table), n_incomplete, previous, Changes.from_changes(changed, alpha), evaluations, store
+        run=run,
+        table=table,
+        results=group_by_set(run.details, table, [*(p.test_set for p in run.progress), *table.test_set.values]),
+        n_incomplete=n_incomplete,
+        before=previous,
+        changes=Changes.from_changes(changed, alpha),
+        evaluations=evaluations,
+        store=store,
     )
 
 
 NO_ROWS = np.zeros(0, np.int64)
 
 
-def _group_by_set(run: PlanRun, table: Table) -> dict[str, Results]:
-    """Return the results of each test set, in the order of the run's test sets."""
-    frames: dict[str, Any] = run.details.get("frames", {})
-    settings = run.details["settings"]
-    empty = {"seed": settings["seed"], "alpha": settings["alpha"]}
+def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[str]) -> ResultsBySet:
+    """Return the results of test sets, in the order of their names, with what a run's record has beside the table."""
     names = table.test_set.values
-    set_names = dict.fromkeys([*(p.test_set for p in run.progress), *names])
-    rows = {name: np.flatnonzero(table.test_set.codes == names.index(name)) for name in set_names if name in names}
-    return {
-        name: history.apply_frame(frames.get(name, empty), table.take(indices))
-        for name, indices in rows.items()
-        if len(indices)
-    }
+    order = np.argsort(table.test_set.codes, kind="stable")
+    ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
+    rows = {name: order[ends[code] : ends[code + 1]] for code, name in enumerate(names)}
+    return ResultsBySet(
+        {
+            name: partial(_build_set_results, details, name, table, rows[name])
+            for name in dict.fromkeys(set_names)
+            if name in rows and len(rows[name])
+        }
+    )
+
+
+def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows: NDArray[np.int64]) -> Results:
+    return history.apply_frame(_get_frame(details, name), table.take(rows))
+
+
+def _get_frame(details: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what a run's record has of a test set beside its results."""
+    settings = details["settings"]
+    frame: dict[str, Any] = details.get("frames", {}).get(name)
+    return frame or {"seed": settings["seed"], "alpha": settings["alpha"]}
 
 
 def _format_numbers(plan_runs: list[PlanRun]) -> str:

@@ -22,6 +22,7 @@ from sigdask.errors import DamagedError
 from sigdask.nightly.store.checksums import Keys, are_possible, compute_checksum, compute_tally_checksums, is_intact
 from sigdask.nightly.store.checksums import iter_sealed_rows as sealed_rows_of
 from sigdask.nightly.store.database import fetch_rows
+from sigdask.nightly.store.limits import UNREADABLE, decompress
 from sigdask.randomization.tallies import find_rounds
 
 AT_ONCE = 5000
@@ -277,12 +278,15 @@ def read_families(
         condition = f"WHERE run = :run AND comparison IN ({','.join(map(str, chunk))})"
         for row in sealed_rows_of(connection, "arrays", condition, {"run": run}):
             rows[row["comparison"]].append(row)
-    faults = [
-        describe_row(number, run, row["first"], row["stop"], "arrays")
-        for number, family_rows in rows.items()
-        for row in family_rows
-        if not is_sound(row, sizes[number])
-    ]
+    faults = []
+    for number, held in rows.items():
+        for row in [*held]:
+            if not is_intact("arrays", row):
+                faults.append(describe_row(number, run, row["first"], row["stop"], "arrays"))
+            elif not _has_counts(row, sizes[number]):  # forged, or stored without a checksum by an earlier version
+                query = text("DELETE FROM arrays WHERE comparison = :c AND run = :run AND first = :first")
+                connection.execute(query, {"c": number, "run": run, "first": row["first"]})
+                held.remove(row)
     if faults:
         raise DamagedError(faults)
     return {number: _sum_family(family_rows, sizes[number], max_stop) for number, family_rows in rows.items()}
@@ -291,22 +295,20 @@ def read_families(
 def _sum_family(rows: Sequence[Mapping[str, Any]], size: int, max_stop: int) -> StoredPrefixes:
     """Return the counts of a family's rows, summed over the rounds that end by `max_stop`."""
     first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
-    counts = np.array([unpack_counts(row["counts"]) for row in rows], np.int64).reshape(-1, size)
+    counts = np.array([unpack_counts(row["counts"], size) for row in rows], np.int64).reshape(-1, size)
     if len(rows) == 1 and first[0] == 0 and stop[0] <= max_stop:
         return StoredPrefixes(stop, counts, np.zeros_like(counts), np.zeros(1, np.int64))
     tally_rows = TallyRows.from_unsorted(np.zeros(len(rows), np.int64), first, stop, counts)
     return tally_rows.select(tally_rows.stop <= max_stop).sum_prefixes(1)
 
 
-def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
-    """Return whether a family's row is intact, has the given size, and has possible counts."""
-    if not is_intact("arrays", row):
-        return False
+def _has_counts(row: Mapping[str, Any], size: int) -> bool:
+    """Return whether a row has counts that its trials can give, of a family of a size."""
     try:
-        counts = unpack_counts(row["counts"])
-    except (zlib.error, ValueError):
+        counts = unpack_counts(row["counts"], size)
+    except UNREADABLE:
         return False
-    return bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all() and size in {None, len(counts)})
+    return len(counts) == size and bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all())
 
 
 def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
@@ -365,9 +367,9 @@ def _pack_counts(counts: Integers) -> bytes:
     return zlib.compress(np.ascontiguousarray(counts, "<i8").tobytes(), 1)
 
 
-def unpack_counts(packed: bytes) -> Integers:
-    """Return the counts of a family."""
-    return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
+def unpack_counts(packed: bytes, size: int) -> Integers:
+    """Return the counts of a family of a size; raise ValueError if there are more."""
+    return np.frombuffer(decompress(packed, 8 * size), "<i8").astype(np.int64)
 
 
 _Items = TypeVar("_Items", bound=Sequence[Any] | NDArray[np.int64])

@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
@@ -66,8 +67,6 @@ CHUNK, TRIALS = 64, 1024
 MOST_NUMBERS = 2**22
 """Contributions that are kept, and weights that are drawn, at a time."""
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Sums = tuple[Integers, Floats, Floats]
 """Hypotheses, and their sums and variances in some resamples, shape (n_hypotheses, n_trials)."""
 

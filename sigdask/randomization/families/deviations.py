@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Formula, compute_gradient
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -40,10 +40,8 @@ MOST_NUMBERS = 2**21
 CONSTANT = 1e-9
 """Share of the mean square below which units do not vary about their mean."""
 
-Array = NDArray[np.float64]
 
-
-def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
+def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Floats:
     """Return the standard deviation of the difference of some pairs (default: all) under swaps.
 
     Returns
@@ -61,12 +59,12 @@ def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] 
     return np.concatenate([np.empty(0), *deviations])
 
 
-def compute_skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
+def compute_skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Floats:
     """Return, for each pair, the skewness of its units' differences, concordant units included; 0 if constant."""
     return compute_moment_skewness(sum_unit_powers(panel, metric, rows) / max(panel.n_units, 1))
 
 
-def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
+def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Floats:
     """Return sums of each pair's unit differences, their squares and cubes, (3, n_rows), on a scale of its own."""
     if (sums := sum_powers_by_products(panel, metric, rows, exact=False)) is not None:
         return sums
@@ -75,7 +73,7 @@ def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
     return np.concatenate([np.empty((3, 0)), *sums_of_runs], axis=1)
 
 
-def compute_system_skewness(panel: ScoredSums, metric: int) -> Array:
+def compute_system_skewness(panel: ScoredSums, metric: int) -> Floats:
     """Return the skewness of what units add to each system's score beyond the mean of all systems, (n_systems,)."""
     sums = panel.to_arguments(metric, panel.totals)
     slope = compute_gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
@@ -89,7 +87,7 @@ def compute_system_skewness(panel: ScoredSums, metric: int) -> Array:
     return compute_moment_skewness(moments / max(panel.n_units, 1))
 
 
-def _iter_centred(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Array]:
+def _iter_centred(panel: ScoredSums, metric: int, slope: Floats) -> Iterator[Floats]:
     """Yield what batches of units add to each system's score beyond the mean of all systems, (n_some, n_systems)."""
     step = max(1, MOST_NUMBERS // max(len(panel.totals), 1))
     for start in range(0, len(panel.addresses), step):
@@ -97,7 +95,7 @@ def _iter_centred(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Arra
         yield moved - moved.mean(axis=1, keepdims=True)
 
 
-def compute_moment_skewness(moments: Array, constant: float = CONSTANT) -> Array:
+def compute_moment_skewness(moments: Floats, constant: float = CONSTANT) -> Floats:
     """Return the skewness from the means of first, second and third powers; 0 if nothing varies."""
     mean, square, cube = moments
     variance = square - mean**2
@@ -106,7 +104,7 @@ def compute_moment_skewness(moments: Array, constant: float = CONSTANT) -> Array
     return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
 
 
-def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Array | None:
+def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Floats | None:
     """Return sums of units' differences, their squares and cubes, for many pairs by matrix products, (3, n_rows).
 
     Sums are in steps of `get_contribution_step`. The result is None if pairs are few, if the score is no mean, or if
@@ -132,18 +130,18 @@ def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] |
     return np.stack([totals[i] - totals[j], second, third])
 
 
-def _scale_rows(d: Array) -> tuple[Array, Array]:
+def _scale_rows(d: Floats) -> tuple[Floats, Floats]:
     """Return rows divided by a power of two so that no square overflows, and the powers, shape (n_rows,)."""
     power = np.ldexp(1.0, np.frexp(np.abs(d).max(axis=1, initial=0.0))[1])
     return d / power[:, None], power
 
 
-def compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
+def compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Floats:
     """Return what each kept unit contributes to the differences of some pairs, (n_rows, n_kept), in score units."""
     return _compute_contributions(panel, metric, rows) * get_contribution_step(panel, metric)
 
 
-def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
+def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Floats:
     """Return the standard deviation that rounding alone may give each difference, shape (n_rows,), in score units."""
     if panel.linear[metric]:
         return np.asarray(2.0 * panel.slack[list(rows), metric] * get_contribution_step(panel, metric))
@@ -152,7 +150,7 @@ def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> A
     return np.maximum(rounding, 2.0 * panel.observed_error_bounds[list(rows), metric])
 
 
-def _compute_size(form: Form, pooled: Array) -> float:
+def _compute_size(form: Form, pooled: Floats) -> float:
     """Return the size of a score and its linearised terms, to judge rounding; 0 if a formula takes only integers."""
     try:
         score = abs(float(form.score(pooled[None])[0]))
@@ -161,7 +159,7 @@ def _compute_size(form: Form, pooled: Array) -> float:
     return score + float(np.abs(compute_gradient(form, pooled) * pooled).sum())
 
 
-def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
+def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Floats]:
     """Yield what units contribute to the differences of pairs, in batches of pairs, in `get_contribution_step`."""
     rows = range(len(panel.pairs)) if rows is None else rows
     size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
@@ -174,7 +172,7 @@ def get_contribution_step(panel: ScoredSums, metric: int) -> float:
     return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
-def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
+def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Floats:
     form = panel.metrics[metric].form
     if panel.linear[metric]:
         systems, positions = np.unique(panel.pairs[np.asarray(rows, np.int64)], return_inverse=True)
@@ -197,19 +195,19 @@ def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) 
     return result
 
 
-def _is_smooth(narrow: Array, wide: Array) -> bool:
+def _is_smooth(narrow: Floats, wide: Floats) -> bool:
     """Return whether slopes of a formula measured by small and by large steps are nonzero and nearly equal."""
     narrow_norm, wide_norm = _compute_norm(narrow), _compute_norm(wide)
     return bool(narrow_norm > 0 and abs(narrow_norm - wide_norm) < 0.25 * narrow_norm)
 
 
-def _compute_norm(d: Array) -> float:
+def _compute_norm(d: Floats) -> float:
     """Return the root of the sum of squares without overflow or underflow."""
     sized, power = _scale_rows(d.reshape(1, -1))
     return float(np.sqrt((sized**2).sum()) * power[0])
 
 
-def _average_sums(sums: NDArray[np.float64], panel: ScoredSums, row: int) -> Array:
+def _average_sums(sums: Floats, panel: ScoredSums, row: int) -> Floats:
     i, j = panel.pairs[row]
     return np.asarray((sums[i] + sums[j]) / 2, np.float64)
 
@@ -240,7 +238,7 @@ def compute_relabel_deviation(panel: ScoredSums, metric: int) -> float:
     return math.sqrt(2 * n_systems / max(n_systems - 1, 1) * float(values.var(axis=1).sum()))
 
 
-def compute_root_mean_square(deviations: NDArray[np.float64]) -> float:
+def compute_root_mean_square(deviations: Floats) -> float:
     """Return the root mean square of the deviations of a group of hypotheses; 1 if it is 0 or not finite."""
     size = math.sqrt(float((deviations**2).mean())) if len(deviations) else 0.0
     return size if math.isfinite(size) and size > 0 else 1.0

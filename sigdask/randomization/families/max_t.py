@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Formula
@@ -65,7 +66,7 @@ class MaxTFamily(WholePanel):
     """
 
     members: tuple[FamilyMember, ...]
-    parts: NDArray[np.int64]
+    parts: Integers
     side: int = 0
     enumerated: bool = False
     studentised: bool = False
@@ -88,7 +89,7 @@ class MaxTFamily(WholePanel):
         return tuple({id(member.panel): member.panel for member in self.members}.values())
 
     @cached_property
-    def observed(self) -> NDArray[np.float64]:
+    def observed(self) -> Floats:
         """Observed weighted sum of differences of each hypothesis, signed, shape (n_hypotheses,)."""
         total = np.zeros(len(self.parts))
         for k, member in enumerate(self.members):
@@ -106,7 +107,7 @@ class MaxTFamily(WholePanel):
         return single and panel.linear[m] and not panel.slack[:, m].any()
 
     @cached_property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> Floats:
         """Factor from each hypothesis's difference to its statistic, (n_hypotheses,); 0 if no swap changes it."""
         if not self.studentised:
             return np.ones(len(self.parts))
@@ -121,7 +122,7 @@ class MaxTFamily(WholePanel):
         return MEASURED if any(isinstance(form, Formula) for form in forms) else TIE
 
     @cached_property
-    def _deviations(self) -> NDArray[np.float64]:
+    def _deviations(self) -> Floats:
         """Standard deviation of each hypothesis under swaps, shape (n_hypotheses,)."""
         deviations = np.empty(len(self.parts))
         if self.parts.shape[1] > 1:
@@ -138,7 +139,7 @@ class MaxTFamily(WholePanel):
             )
         return deviations
 
-    def _compute_joint_deviations(self, hypotheses: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _compute_joint_deviations(self, hypotheses: Integers) -> Floats:
         """Return standard deviations under swaps of hypotheses that sum several differences, which may share units."""
         positions, parts = self._unit_positions, self.parts[hypotheses]
         total = np.zeros((len(hypotheses), len(positions)))
@@ -151,7 +152,7 @@ class MaxTFamily(WholePanel):
         return np.asarray(np.sqrt((total**2).sum(axis=1)))
 
     @property
-    def _resolution(self) -> NDArray[np.float64]:
+    def _resolution(self) -> Floats:
         """Standard deviation that rounding alone may give each hypothesis, shape (n_hypotheses,)."""
         resolutions = np.zeros(len(self.parts))
         for k, member in enumerate(self.members):
@@ -162,13 +163,13 @@ class MaxTFamily(WholePanel):
         return resolutions
 
     @cached_property
-    def statistics(self) -> NDArray[np.float64]:
+    def statistics(self) -> Floats:
         """Observed statistics, signed so that larger is more extreme, (n_hypotheses,); -inf if no swap changes one."""
         extreme = np.abs(self.observed) if self.side == 0 else self.side * self.observed
         return np.where(self.scales > 0, extreme * self.scales, -np.inf)
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """Indices of the hypotheses, from the least to the most extreme."""
         if not self.studentised:
             return np.argsort(self.statistics, kind="stable")
@@ -222,7 +223,7 @@ class MaxTFamily(WholePanel):
             add(self, [row[index_of[id(member.panel)]] for member in self.members], room, counts)
         return Tally(n_trials, counts[:, None, :])
 
-    def get_tail_and_order(self, method: str) -> tuple[int, NDArray[np.int64] | None]:
+    def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
         """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
         if method == "single-step-max-t":
             return FAMILY_TAILS.index("single-step"), None
@@ -247,15 +248,13 @@ class MaxTFamily(WholePanel):
         return replace(self, members=members, enumerated=True)
 
 
-def sort_statistics(statistics: NDArray[np.float64]) -> NDArray[np.int64]:
+def sort_statistics(statistics: Floats) -> Integers:
     """Return the indices that sort statistics in ascending order, the same on every machine."""
     mantissa, exponent = np.frexp(statistics)
     return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
 
 
-def _add_integers(
-    family: MaxTFamily, by_member: list[TrialSlab], _room: NDArray[np.float64], counts: NDArray[np.int64]
-) -> None:
+def _add_integers(family: MaxTFamily, by_member: list[TrialSlab], _room: Floats, counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, for a family whose differences are integers."""
     slab, order, member = by_member[0], family.order, family.members[0]
     (moved,), (totals,) = slab.get_prepared(member.metric)
@@ -278,9 +277,7 @@ def _add_integers(
     _add_single_step(largest, thresholds, counts)
 
 
-def _add_floats(
-    family: MaxTFamily, by_member: list[TrialSlab], room: NDArray[np.float64], counts: NDArray[np.int64]
-) -> None:
+def _add_floats(family: MaxTFamily, by_member: list[TrialSlab], room: Floats, counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, computing the differences of a few hypotheses at a time."""
     observed, scales, n_trials = family.observed, family.scales, by_member[0].n_trials
     thresholds = (
@@ -298,22 +295,18 @@ def _add_floats(
     _add_single_step(largest, thresholds, counts)
 
 
-def _lower_by_rounding(
-    statistics: NDArray[np.float64], scales: NDArray[np.float64], rounding: float = TIE
-) -> NDArray[np.float64]:
+def _lower_by_rounding(statistics: Floats, scales: Floats, rounding: float = TIE) -> Floats:
     """Return statistics lowered by their rounding error, so that ties count; -inf, always reached, for a scale of 0."""
     return np.where(scales > 0, statistics - rounding * np.abs(statistics), -np.inf)
 
 
-def _add_single_step(largest: NDArray[Any], thresholds: NDArray[Any], counts: NDArray[np.int64]) -> None:
+def _add_single_step(largest: NDArray[Any], thresholds: NDArray[Any], counts: Integers) -> None:
     """Count for each hypothesis the trials whose largest statistic is at least its own."""
     largest.sort()
     counts[:, 3] += len(largest) - np.searchsorted(largest, thresholds.astype(largest.dtype), side="left")
 
 
-def _write_differences(
-    family: MaxTFamily, by_member: list[TrialSlab], hypotheses: NDArray[np.int64], room: NDArray[np.float64]
-) -> None:
+def _write_differences(family: MaxTFamily, by_member: list[TrialSlab], hypotheses: Integers, room: Floats) -> None:
     """Write differences of some hypotheses in each trial, and their slack, to `room`, shape (2, n_some, n_trials)."""
     room[:] = 0.0
     parts = family.parts[hypotheses]

@@ -3,7 +3,7 @@
 Swapping outputs leaves the differences of two systems alike where these are equal in distribution. Two
 systems of one mean that are skewed in opposite directions are not: the differences of units lean to one side,
 the studentised sum of few of them falls further out on the other side than its swaps do, and more so in the
-far tail that a family needs. The limits here were chosen by simulation (docs/statistics.md).
+far tail that a family needs. The limits here were chosen by simulation (docs/statistics/families-measured.md).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.randomization.families.deviations import compute_skewness, compute_system_skewness
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember
@@ -30,7 +30,7 @@ SYSTEM = 0.1
 """Share of a system's comparisons from which all of them are taken for skewed, but those that lean to the lead."""
 
 
-def find_skewed(family: MaxTFamily) -> NDArray[np.bool_]:
+def find_skewed(family: MaxTFamily) -> Bools:
     """Return which hypotheses are too skewed for a studentised maximum to be trusted, shape (n_hypotheses,).
 
     A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
@@ -59,7 +59,7 @@ def compute_skewness_limit(n_units: int) -> float:
     return max(TOLERATED * math.sqrt(n_units), CHANCE * math.sqrt(6 / max(n_units, 1)))
 
 
-def _diagnose(family: MaxTFamily, *, spread: bool) -> NDArray[np.bool_]:
+def _diagnose(family: MaxTFamily, *, spread: bool) -> Bools:
     fires = np.zeros(len(family.parts), np.bool_)
     for k, member in enumerate(family.members):
         lean = compute_system_skewness(member.panel, member.metric)
@@ -69,9 +69,7 @@ def _diagnose(family: MaxTFamily, *, spread: bool) -> NDArray[np.bool_]:
     return fires
 
 
-def _find_skewed_pairs(
-    member: FamilyMember, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
-) -> NDArray[np.bool_]:
+def _find_skewed_pairs(member: FamilyMember, rows: Integers, lean: Floats, *, spread: bool) -> Bools:
     """Return which pairs of a member count as skewed; with `spread`, all pairs of a system do if many of them are."""
     panel = member.panel
     i, j = panel.pairs[rows].T

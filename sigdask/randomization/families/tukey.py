@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import known_as
 from sigdask.randomization.kernels.labels import sum_relabelled
@@ -43,7 +43,7 @@ class Relabelling(WholePanel):
     """
 
     members: tuple[FamilyMember, ...]
-    rows: NDArray[np.int64]
+    rows: Integers
     enumerated: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=1, timed=256)
@@ -59,7 +59,7 @@ class Relabelling(WholePanel):
         return sum(member.panel.nbytes for member in self.members)
 
     @cached_property
-    def observed(self) -> NDArray[np.float64]:
+    def observed(self) -> Floats:
         """Observed |difference|, shape (n_hypotheses,)."""
         per_member = [np.abs(m.panel.differences[:, m.metric]) * m.weight for m in self.members]
         return np.array([per_member[member][row] for member, row in self.rows])
@@ -105,7 +105,7 @@ class Relabelling(WholePanel):
         return replace(self, enumerated=True)
 
 
-def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:
+def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: Floats, *, enumerated: bool) -> None:
     panel, m = member.panel, member.metric
     size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
     values = np.ascontiguousarray(panel.values)
@@ -123,7 +123,7 @@ def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np
         np.maximum(block_ranges, reach, out=block_ranges)
 
 
-def _compute_slack(member: FamilyMember, sums: NDArray[np.int64]) -> Any:
+def _compute_slack(member: FamilyMember, sums: Integers) -> Any:
     """Return the slack of a range of scores, in score units: one number, or one for each trial."""
     panel, m = member.panel, member.metric
     if panel.is_approximate(m):

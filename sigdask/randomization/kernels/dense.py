@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 
 
@@ -39,9 +40,9 @@ class DistinctColumns:
     """
 
     values: NDArray[Any]
-    systems: NDArray[np.int64]
-    bases: NDArray[np.int64]
-    fields: NDArray[np.int64]
+    systems: Integers
+    bases: Integers
+    fields: Integers
     signs: NDArray[Any]
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.bits import popcount
 
@@ -24,9 +25,7 @@ FEW = 4
 """Pairs up to which NumPy looks at each: for so few, kernels take longer to compile or load than they save."""
 
 
-def sum_discordant_weights(
-    values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: Integers, weights: Integers) -> Integers:
     """Return the total weight of the units in which the systems of each pair differ.
 
     Parameters
@@ -102,12 +101,7 @@ def _add_discordant(bits, weights, pairs, counts):
 
 
 def add_signs(
-    values: NDArray[Any],
-    pairs: NDArray[np.int64],
-    least: NDArray[np.int64],
-    most: NDArray[np.int64],
-    wins: NDArray[np.int64],
-    losses: NDArray[np.int64],
+    values: NDArray[Any], pairs: Integers, least: Integers, most: Integers, wins: Integers, losses: Integers
 ) -> None:
     """Add each pair's numbers of wins and losses, and update the smallest and largest size of its nonzero differences.
 

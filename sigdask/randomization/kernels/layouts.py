@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
@@ -83,7 +84,7 @@ def _build_layout(panel: ScoredSums) -> SumLayout:
     return replace(empty, pieces=_build_pieces(columns, panel.addresses, empty.dtype))
 
 
-def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> bool:
+def _is_dense(columns: DistinctColumns, addresses: Integers, dtype: Any) -> bool:
     """Return whether a matrix product is estimated to sum the columns faster than bit planes and byte tables do.
 
     For a long panel, the estimate is made from evenly spaced groups of units.
@@ -101,12 +102,12 @@ def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any
     return dense.estimate_seconds(len(columns), columns.n_units) < seconds * columns.n_units / n_units
 
 
-def _find_starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_starts(addresses: Integers) -> Integers:
     """Return the index of the first unit in each group of 128 addresses."""
     return np.flatnonzero(np.diff(addresses // COLUMN, prepend=-1))
 
 
-def _build_pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> ContributionPieces:
+def _build_pieces(columns: DistinctColumns, addresses: Integers, dtype: Any) -> ContributionPieces:
     """Return the columns as bit planes and byte tables, decomposed some groups of 128 units at a time."""
     starts = _find_starts(addresses)
     runs = _iter_runs(starts, len(addresses), len(columns))
@@ -124,11 +125,11 @@ def _build_pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype:
     )
 
 
-def _compute_borders(numbers: tuple[NDArray[np.int64], ...]) -> NDArray[np.int64]:
+def _compute_borders(numbers: tuple[Integers, ...]) -> Integers:
     return np.concatenate([[0], np.cumsum(np.concatenate(numbers))]).astype(np.int64)
 
 
-def _iter_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterator[NDArray[np.int64]]:
+def _iter_runs(starts: Integers, n_units: int, n_columns: int) -> Iterator[Integers]:
     """Yield the borders of groups of 128 units, in runs of as many groups as are decomposed at once.
 
     Without units, the only run has no group.
@@ -139,9 +140,7 @@ def _iter_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Itera
         yield ends[k : k + step + 1]
 
 
-def _decompose(
-    columns: DistinctColumns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any
-) -> tuple[NDArray[Any], ...]:
+def _decompose(columns: DistinctColumns, addresses: Integers, ends: Integers, dtype: Any) -> tuple[NDArray[Any], ...]:
     """Return how many bit planes and tables each group of 128 units has, and their arrays for `ContributionPieces`."""
     units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
     slots = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
@@ -181,7 +180,7 @@ def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
     return planes
 
 
-def _count_bits(numbers: NDArray[Any]) -> NDArray[np.int64]:
+def _count_bits(numbers: NDArray[Any]) -> Integers:
     """Return the bit length of each number; no number is negative."""
     n_bits, remaining = np.zeros(numbers.shape, np.int64), numbers
     while remaining.any():

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
@@ -165,7 +165,7 @@ TILE = 256
 """Trials scored at a time, so that their sums stay in the L1 and L2 cache."""
 
 _NO_WEIGHTS = np.zeros((1, 1))
-Parameters = tuple[int, NDArray[np.float64], NDArray[np.float64], float]
+Parameters = tuple[int, Floats, Floats, float]
 
 
 def get_parameters(form: Form) -> Parameters | None:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
@@ -59,12 +60,12 @@ class ContributionPieces:
         The values themselves, in the smallest type that holds them.
     """
 
-    columns: NDArray[np.int64]
-    planes: NDArray[np.int64]
+    columns: Integers
+    planes: Integers
     plane_targets: NDArray[np.int32]
     masks: NDArray[np.uint32]
     weights: NDArray[Any]
-    tables: NDArray[np.int64]
+    tables: Integers
     table_targets: NDArray[np.int32]
     values: NDArray[Any]
 
@@ -98,8 +99,8 @@ class SumLayout:
     """
 
     n_columns: int
-    column_of: NDArray[np.int64]
-    sign_of: NDArray[np.int64]
+    column_of: Integers
+    sign_of: Integers
     largest: int
     pieces: ContributionPieces | None = None
     dense: DistinctColumns | None = None
@@ -198,7 +199,7 @@ def _add_pieces(pieces: ContributionPieces, fill: Fill, words: Words, table: NDA
 
 
 def _add_products(
-    columns: DistinctColumns, places: NDArray[np.int64], fill: Fill, words: Words, room: SlabMemory, out: NDArray[Any]
+    columns: DistinctColumns, places: Integers, fill: Fill, words: Words, room: SlabMemory, out: NDArray[Any]
 ) -> None:
     """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
     n_columns, n_trials = out.shape

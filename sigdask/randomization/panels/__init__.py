@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.randomization.tallies import CountingMethod, Tally
 
@@ -50,7 +51,7 @@ class AnyPanel(Protocol):
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
         ...
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> AnyPanel:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None, /) -> AnyPanel:
         """Return the panel of some of its pairs and metrics; a family returns itself."""
         ...
 
@@ -79,11 +80,11 @@ class ComparedPanel(AnyPanel, Protocol):
         ...
 
     @property
-    def n_discordant(self) -> NDArray[np.int64]:
+    def n_discordant(self) -> Integers:
         """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
         ...
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None, /) -> ComparedPanel:
         """Return the panel of some of its pairs and metrics."""
         ...
 
@@ -91,31 +92,29 @@ class ComparedPanel(AnyPanel, Protocol):
         """Return content hashes of both systems of each pair, from what one metric uses, shape (n_pairs, 2)."""
         ...
 
-    def iter_enumerations(
-        self, rows: NDArray[np.int64], column: int, /
-    ) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
+    def iter_enumerations(self, rows: Integers, column: int, /) -> Iterator[tuple[Integers, AnyPanel]]:
         """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
 
         The pairs of a group have equally many discordant units. They are the rows of its panel, in this order.
         """
         ...
 
-    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+    def estimate_swap_deviations(self) -> Floats:
         """Return the standard deviation of each difference under swaps, shape (n_pairs, n_metrics)."""
         ...
 
     @property
-    def pair_scores(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> Floats:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         ...
 
     @property
-    def tie_widths(self) -> NDArray[np.float64]:
+    def tie_widths(self) -> Floats:
         """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
         return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     @property
-    def sign_counts(self) -> NDArray[np.int64]:
+    def sign_counts(self) -> Integers:
         """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
         -1 if they have several sizes, and for scores that are no means.
@@ -123,7 +122,7 @@ class ComparedPanel(AnyPanel, Protocol):
         return np.full((*self.shape, 2), -1, np.int64)
 
     @property
-    def zero_division_scores(self) -> NDArray[np.float64]:
+    def zero_division_scores(self) -> Floats:
         """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         return np.full((*self.shape, 2), np.nan)
 

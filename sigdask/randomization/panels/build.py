@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_pairs, number_rows
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import (
     INTEGER_LATTICE,
     CoarseLattice,
@@ -54,16 +55,16 @@ class IndexedPanel:
     """
 
     panel: Panel
-    pair_indices: NDArray[np.int64]
+    pair_indices: Integers
 
 
 def build_panels(
     counts: Counts,
     units: SwapUnits,
     metrics: Sequence[BoundMetric],
-    pairs: Sequence[Pair] | NDArray[np.int64],
+    pairs: Sequence[Pair] | Integers,
     *,
-    subset: NDArray[np.bool_] | None = None,
+    subset: Bools | None = None,
 ) -> list[IndexedPanel]:
     """Build the panels of one test set, or of a subset of its items.
 
@@ -111,12 +112,12 @@ class PanelGroups:
     counts: Counts
     fields: tuple[NDArray[Any], ...]
     metrics: tuple[PanelMetric, ...]
-    held: NDArray[np.bool_] | None
-    pairs: NDArray[np.int64]
-    groups: tuple[tuple[NDArray[np.int64], tuple[Lattice, ...]], ...]
+    held: Bools | None
+    pairs: Integers
+    groups: tuple[tuple[Integers, tuple[Lattice, ...]], ...]
 
     @staticmethod
-    def from_metrics(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> PanelGroups:
+    def from_metrics(counts: Counts, metrics: Sequence[BoundMetric], pairs: Integers) -> PanelGroups:
         """Group pairs by their items and lattices, for metrics on the same items."""
         field_values = {name: metric.get_field(name, counts) for metric in metrics for name in metric.fields}
         names, fields, held = tuple(field_values), tuple(field_values.values()), metrics[0].held
@@ -146,9 +147,7 @@ class PanelGroups:
         )
         return PanelGroups(counts, fields, bound, held, pairs, tuple(groups))
 
-    def build(
-        self, units: SwapUnits, subset: NDArray[np.bool_] | None = None, *, every_unit: bool = False
-    ) -> list[IndexedPanel]:
+    def build(self, units: SwapUnits, subset: Bools | None = None, *, every_unit: bool = False) -> list[IndexedPanel]:
         """Build the panels of all items or a subset; with `every_unit`, include concordant units."""
         placed = []
         for members, lattices in self.groups:
@@ -159,9 +158,7 @@ class PanelGroups:
         return placed
 
 
-def number_by_items(
-    counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] | None = None
-) -> NDArray[np.int64]:
+def number_by_items(counts: Counts, pairs: Integers, held: Bools | None = None) -> Integers:
     """Return a group number for each pair, equal for pairs that have the same items in common, shape (n_pairs,)."""
     gaps = [mask for mask in (counts.present, held) if mask is not None]
     if not gaps:
@@ -172,9 +169,7 @@ def number_by_items(
     return number_pairs(codes, pairs, lambda i, j: (by_system[i] & by_system[j]).tobytes())
 
 
-def _number_by_lattice(
-    scales: Sequence[ScoreScale], pairs: NDArray[np.int64], n_items: int
-) -> tuple[NDArray[np.int64], list[Lattice]]:
+def _number_by_lattice(scales: Sequence[ScoreScale], pairs: Integers, n_items: int) -> tuple[Integers, list[Lattice]]:
     """Return a group number for each pair, equal for pairs with one lattice of a field, and each group's lattice."""
     digits = max((s.digits for s in scales if s.digits is not None), default=None)
     numbering: dict[ScoreScale, int] = {}
@@ -190,8 +185,8 @@ def _number_by_lattice(
 
 
 def _find_lossy_pairs(
-    field: NDArray[Any], codes: NDArray[np.int64], lattices: Sequence[Lattice], pairs: NDArray[np.int64], counts: Counts
-) -> NDArray[np.bool_]:
+    field: NDArray[Any], codes: Integers, lattices: Sequence[Lattice], pairs: Integers, counts: Counts
+) -> Bools:
     """Return which pairs have differences in a field that rounding to their lattice would lose, shape (n_pairs,)."""
     is_lossy = np.zeros(len(pairs), np.bool_)
     if field.shape[1] == 1 or not any(lattice.slack for lattice in lattices):
@@ -212,11 +207,7 @@ def _coarsen(lattice: Lattice) -> CoarseLattice:
 
 
 def build_joint_panel(
-    counts: Counts,
-    units: SwapUnits,
-    metric: BoundMetric,
-    pairs: Sequence[Pair] | NDArray[np.int64],
-    subset: NDArray[np.bool_] | None = None,
+    counts: Counts, units: SwapUnits, metric: BoundMetric, pairs: Sequence[Pair] | Integers, subset: Bools | None = None
 ) -> Panel:
     """Build one panel of all systems of some pairs, on the same items and one lattice.
 
@@ -230,8 +221,8 @@ def build_joint_panel(
     mask = np.logical_or.reduce(list(lists.values()))
     if (missing := next((s for s in systems if (lists[s] != mask).any()), None)) is not None:
         raise InputError(
-            f"adjust tukey: {counts.systems[missing]!r} lacks items, and relabelling needs every system on every "
-            "item; use max-t, or leave the system out"
+            f"adjust tukey: {counts.systems[missing]!r} lacks items, and Tukey's test needs every system on "
+            "every item; use max-t, or leave the system out"
         )
     fields = [metric.get_field(name, counts) for name in metric.fields]
     scales = _find_scales(fields, _list_rounding([metric], counts), counts)
@@ -272,17 +263,17 @@ def _find_scales(
     return scales
 
 
-def _get_column(field: NDArray[Any], system: int, counts: Counts) -> NDArray[np.float64]:
+def _get_column(field: NDArray[Any], system: int, counts: Counts) -> Floats:
     """Return one system's scores in a field, with 0 for items that the system lacks."""
     column = np.ascontiguousarray(field[:, 0 if field.shape[1] == 1 else system], np.float64)
     return column if counts.present is None else np.where(counts.present[:, system], column, 0.0)
 
 
-def _check_scores(column: NDArray[np.float64], system: int, counts: Counts) -> NDArray[np.float64]:
+def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
     """Return a system's scores; raise if one is not finite or their sum is too large for float64."""
     if not np.isfinite(column).all():
         item = int(np.argmin(np.isfinite(column)))
-        raise InputError(f"{_describe_place(counts, system, item)}: {column[item]} is no finite number")
+        raise InputError(f"{_describe_place(counts, system, item)}: {column[item]} is not a finite number")
     with np.errstate(over="ignore"):
         total = np.abs(column).sum()
     if total >= LARGEST_SUM:
@@ -303,9 +294,9 @@ def _build_panel(
     units: SwapUnits,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    pairs: NDArray[np.int64],
+    pairs: Integers,
     metrics: tuple[PanelMetric, ...],
-    mask: NDArray[np.bool_],
+    mask: Bools,
     *,
     every_unit: bool = False,
 ) -> Panel:
@@ -341,11 +332,11 @@ def _build_panel(
 def _sum_units(
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
-    systems: NDArray[np.int64],
-    mask: NDArray[np.bool_],
-    index: NDArray[np.int64],
+    systems: Integers,
+    mask: Bools,
+    index: Integers,
     hashes: NDArray[np.uint64],
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.uint64]]:
+) -> tuple[NDArray[Any], Integers, NDArray[np.uint64]]:
     """Return fields summed over each unit's items (each system contiguous), their totals, and content hashes.
 
     Parameters
@@ -378,7 +369,7 @@ def _sum_units(
     return summed, totals, contents
 
 
-def _compute_moves(scores: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
+def _compute_moves(scores: Floats, lattice: Lattice) -> Integers:
     """Return steps to add to both systems' integers so that a coarse lattice loses no difference, (n_items, 2).
 
     The larger of two numbers that the lattice does not tell apart is moved away from the smaller one.
@@ -395,7 +386,7 @@ def _find_smallest_type(values: NDArray[Any]) -> np.dtype[Any]:
     return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if reach <= np.iinfo(t).max), np.int64))
 
 
-def _find_used_units(units: SwapUnits, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _find_used_units(units: SwapUnits, mask: Bools) -> tuple[Integers, Integers]:
     """Return the addresses of the units of some items, and the index of each item's unit among them."""
     unit_index = units.index if mask.all() else units.index[mask]
     has = np.zeros(units.n_units, np.bool_)
@@ -408,11 +399,14 @@ def _check_counts(column: NDArray[Any]) -> NDArray[Any]:
     """Return counts; raise if 64-bit integers might not hold their sum."""
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
     if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
-        raise InputError(f"counts as large as {largest:,} in {len(column):,} items: their sum must stay below 2**62")
+        raise InputError(
+            f"counts as large as {largest:,} in {len(column):,} items: their sum must be below 2**62; give smaller "
+            "counts"
+        )
     return column
 
 
-def _sum_by_unit(integers: NDArray[Any], index: NDArray[np.int64], n_units: int) -> NDArray[Any]:
+def _sum_by_unit(integers: NDArray[Any], index: Integers, n_units: int) -> NDArray[Any]:
     """Return the sums of one system's integers over each unit; the integers if units are items."""
     single = n_units == len(index)
     if single and (index[1:] > index[:-1]).all():
@@ -445,7 +439,7 @@ def compute_family_digest(family: Any, members: Sequence[FamilyMember]) -> Diges
     return pack_digests([bytes.fromhex(digest((family, *marks) if marks else family))]).reshape(1, 1)
 
 
-def iter_chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+def iter_chunks(order: Integers, size: int) -> Iterator[Integers]:
     """Yield the hypotheses of an order in consecutive parts of at most `size`."""
     for start in range(0, len(order), size):
         yield order[start : start + size]

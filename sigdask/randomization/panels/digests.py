@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import LazyOutputs
+from sigdask.counts.fields import Integers, LazyOutputs
 from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, Lattice, RoundedLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, get_identity
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
+from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME
@@ -79,7 +79,7 @@ class WholePanel:
 
     is_whole: ClassVar[bool] = True
 
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> Self:
+    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None, /) -> Self:
         """Return the panel itself, as it is always counted as a whole."""
         return self
 
@@ -157,7 +157,7 @@ def digest(value: Any) -> str:
         _add_value(hasher, value)
     except RecursionError:
         raise InputError(
-            f"{type(value).__name__}: a metric whose state holds itself cannot be told from another; give a function"
+            f"{type(value).__name__}: this metric refers to itself, so it has no digest; give a function instead"
         ) from None
     return hasher.hexdigest()
 
@@ -208,8 +208,8 @@ def _find_identity(target: Any) -> Identity | None:
     identity, module = get_identity(target), getattr(target, "__module__", "") or ""
     if identity is None and module.partition(".")[0] == "sigdask":
         raise InputError(
-            f"{module}:{target.__qualname__} has no lasting name by which counts could be found again (known_as); "
-            "a metric holds plain values, functions of your own, or metrics"
+            f"{module}:{target.__qualname__} has no lasting name (known_as), so stored counts could not be "
+            "found again; a metric may contain plain values, functions of your own, and metrics"
         )
     return identity
 
@@ -247,11 +247,11 @@ def _identify_source(function: Any) -> str:
 def _find_imports(file: Path, module: str) -> list[Path]:
     """Return a module's file and the user's own files that it imports, directly or not.
 
-    The user's own files are those below the folder that contains the module's top-level package. For an installed
-    package, only the module's file is returned.
+    The user's own files are those below the folder that contains the module's top-level package, without sigdask. For
+    an installed package, only the module's file is returned.
     """
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
-    if folder.name in INSTALLED or (folder / "site-packages").is_dir():
+    if folder.name in INSTALLED or (folder / "site-packages").is_dir() or SIGDASK in file.parents:
         return [file]
     files, pending = {file}, [file]
     while pending:
@@ -264,6 +264,9 @@ def _find_imports(file: Path, module: str) -> list[Path]:
 
 INSTALLED = ("site-packages", "dist-packages")
 
+SIGDASK = Path(__file__).resolve().parents[2]
+"""The package's own folder, which in a checkout lies beside the user's modules."""
+
 
 @functools.lru_cache(2**14)
 def _list_imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
@@ -272,7 +275,7 @@ def _list_imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return ()
-    return tuple(_iter_named_files(tree, file, folder))
+    return tuple(path for path in _iter_named_files(tree, file, folder) if SIGDASK not in path.parents)
 
 
 def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
@@ -303,7 +306,7 @@ def build_empty() -> Contents:
     return np.empty(0, np.uint64)
 
 
-def hash_units(addresses: NDArray[np.int64], sizes: NDArray[np.int64]) -> Contents:
+def hash_units(addresses: Integers, sizes: Integers) -> Contents:
     """Return a hash of each unit's address and number of items, shape (n_units,)."""
     hashes = np.empty(len(addresses), np.uint64)
     for start in range(0, len(hashes), AT_ONCE):
@@ -329,26 +332,26 @@ def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequenc
     return hashes
 
 
-def hash_terms(terms: Contents, units: NDArray[np.int64]) -> np.uint64:
+def hash_terms(terms: Contents, units: Integers) -> np.uint64:
     """Return a hash of a system's terms and the addresses of the units that hold them."""
     return np.uint64(mix_bits(terms ^ mix_bits(units.astype(np.uint64))).sum(dtype=np.uint64))
 
 
-def hash_outputs(outputs: NDArray[Any], gold: NDArray[Any] | None, units: NDArray[np.int64]) -> np.uint64:
+def hash_outputs(outputs: NDArray[Any], gold: NDArray[Any] | None, units: Integers) -> np.uint64:
     """Return a hash of a system's outputs, the gold standard and the units' addresses, (n_items,) each."""
     gold_items = [None] * len(outputs) if gold is None else gold.tolist()
     items = [hash_content(output_and_gold) for output_and_gold in zip(outputs.tolist(), gold_items, strict=True)]
     return hash_terms(np.array(items, np.uint64), units)
 
 
-def hash_code(metric: BoundMetric | BoundSets | BlackBox) -> str:
+def hash_code(metric: AnyBound) -> str:
     """Return a hash of the user's own code that a metric calls; empty if it has none."""
     functions = [metric.function] if isinstance(metric, BlackBox) else _list_functions(metric.form)
     user_functions = [function for function in functions if get_identity(function) is None]
     return format_hash(hash_content(tuple(user_functions))) if user_functions else ""
 
 
-def _list_functions(form: Form) -> list[Any]:
+def _list_functions(form: Form | None) -> list[Any]:
     if isinstance(form, MeanOf):
         return [function for part in form.forms for function in _list_functions(part)]
     return [form.function] if isinstance(form, Formula) else []

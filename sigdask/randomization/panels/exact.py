@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.counts.precision import Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
@@ -48,7 +49,7 @@ class IntegerScoring:
     form: Form
     lattices: tuple[Lattice, ...]
 
-    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+    def score(self, sums: NDArray[Any]) -> Floats:
         """Score integer sums, shape (..., n_fields)."""
         return self.form.score(as_arguments(sums, self.lattices, range(len(self.lattices))))
 
@@ -99,7 +100,7 @@ class ExactPanel(WholePanel):
         bits = (numbers[:, :, None] >> SHIFTS) & ONE
         return Tally(n_trials, bits.sum(axis=0, dtype=np.int64).reshape(1, 1, -1))
 
-    def compute_limits(self, tally: Tally) -> NDArray[np.float64]:
+    def compute_limits(self, tally: Tally) -> Floats:
         """Return both limits of the three p-values, shape (3, 2); NaN until all parts are counted."""
         if tally.n_trials < self.n_trials:
             return np.full((N_LIMITS // 2, 2), np.nan)
@@ -109,7 +110,7 @@ class ExactPanel(WholePanel):
             return np.asarray(numbers.view(np.float64).reshape(-1, 2))
         return exact.combine_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
-    def get_guarantee(self, limits: NDArray[np.float64]) -> str:
+    def get_guarantee(self, limits: Floats) -> str:
         """Return the guarantee of limits of p. If counting leaves them apart, it is "certified" or else "bounds"."""
         low, high = limits.T
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():

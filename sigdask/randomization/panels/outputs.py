@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
@@ -63,22 +63,23 @@ class OutputsPanel(ComparedPanel):
     a: Array
     b: Array
     gold: Array | None
-    index: NDArray[np.int64]
+    index: Integers
     n_units: int
     enumerated: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=2, vectorised=False)
     kind: ClassVar[str] = "a metric of whole outputs"
+    deviation_trials: ClassVar[int] = DEVIATION_TRIALS
 
     @staticmethod
     def from_counts(
-        counts: Counts, units: SwapUnits, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
+        counts: Counts, units: SwapUnits, metric: Any, pair: Pair, subset: Bools | None = None
     ) -> OutputsPanel:
         """Return the panel of one pair of systems in `counts`, on the items that both have."""
         if counts.replicates:
             raise InputError(
-                f"metric {metric.name!r} is one of whole outputs, which takes no replicates; give one file a system, "
-                "or a metric of sums (`sigdask metrics`)"
+                f"metric {metric.name!r} uses whole outputs and does not support replicates; give one file for "
+                "each system, or a metric of sums (`sigdask metrics`)"
             )
         if counts.outputs is None:
             raise InputError(f"metric {metric.name!r} needs whole outputs, which this format does not keep")
@@ -98,22 +99,22 @@ class OutputsPanel(ComparedPanel):
         return math.inf
 
     @cached_property
-    def discordant_units(self) -> NDArray[np.int64]:
+    def discordant_units(self) -> Integers:
         """Addresses of the units in which the systems differ."""
         differs = np.fromiter((x != y for x, y in zip(self.a, self.b, strict=True)), np.bool_, len(self.a))
         return np.unique(self.index[differs])
 
     @property
-    def n_discordant(self) -> NDArray[np.int64]:
+    def n_discordant(self) -> Integers:
         """Number of units in which the systems differ, shape (1, 1)."""
         return np.array([[len(self.discordant_units)]])
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Observed scores, shape (2, 1)."""
         return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
 
-    def score(self, swapped: NDArray[np.bool_]) -> tuple[float, float]:
+    def score(self, swapped: Bools) -> tuple[float, float]:
         """Return the scores of both systems after the items marked in `swapped`, shape (n_items,), are swapped."""
         gold = None if self.gold is None else self.gold.tolist()
         pseudo = (np.where(swapped, self.b, self.a), np.where(swapped, self.a, self.b))
@@ -129,7 +130,7 @@ class OutputsPanel(ComparedPanel):
             raise InputError(f"metric {self.metric.name!r} returned {score}")
         return score
 
-    def iter_swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[NDArray[np.bool_]]:
+    def iter_swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[Bools]:
         """Yield which items are swapped, trial by trial."""
         if self.enumerated:
             for trial in range(first, first + n_trials):
@@ -152,7 +153,7 @@ class OutputsPanel(ComparedPanel):
         count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
         return Tally(n_trials, counts)
 
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
         """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
         scores = np.empty((1, 2, n_trials))
         for start in range(0, n_trials, SWAPS):
@@ -169,23 +170,21 @@ class OutputsPanel(ComparedPanel):
         """Return content hashes of the outputs of both systems, shape (1, 2)."""
         return np.array([[hash_outputs(outputs, self.gold, self.index) for outputs in (self.a, self.b)]])
 
-    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+    def estimate_swap_deviations(self) -> Floats:
         """Estimate the standard deviation of the difference under swaps from the first trials, shape (1, 1)."""
-        [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=DEVIATION_TRIALS)
+        [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=self.deviation_trials)
         return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
 
     @property
-    def pair_scores(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> Floats:
         """Observed scores of both systems, shape (1, 1, 2)."""
         return self.scores[:, 0].reshape(1, 1, 2)
 
-    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
+    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return the panel itself, which has one pair and one metric."""
         return self
 
-    def iter_enumerations(
-        self, rows: NDArray[np.int64], _column: int = 0
-    ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
+    def iter_enumerations(self, rows: Integers, _column: int = 0) -> Iterator[tuple[Integers, OutputsPanel]]:
         """Yield the pair with the panel whose trials are all arrangements of its discordant units."""
         yield rows, self.build_enumeration()
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Integers
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.labels import count_agreements
@@ -54,12 +55,12 @@ class AgreementScore:
         """Name of the form, for errors."""
         return getattr(self.form, "name", "")
 
-    def compute_values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
+    def compute_values(self, agreed: Integers) -> NDArray[Any]:
         """Return the score, or the sum that is compared in its place, given agreements of shape (..., n_parts)."""
         sums = agreed @ self.columns.T + self.fixed
         return np.asarray(sums[..., 0] if self.form is None else self.form.score(sums))
 
-    def is_extreme(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def is_extreme(self, values: NDArray[Any]) -> Bools:
         """Return which scores are at least as extreme as the observed one in each tail, shape (n_tails, ...)."""
         greater, less, above, below = self.limits
         return np.stack([values >= greater, values <= less, (values >= above) | (values <= below)])
@@ -101,7 +102,7 @@ class PermutedPanel:
     """
 
     key: Key
-    starts: NDArray[np.int64]
+    starts: Integers
     meant: NDArray[np.int32]
     given: NDArray[np.int32]
     scores: tuple[tuple[AgreementScore, ...], ...]
@@ -148,7 +149,7 @@ class PermutedPanel:
                     counts[s, m] += np.count_nonzero(score.is_extreme(score.compute_values(block[:, s])), axis=1)
         return Tally(n_trials, counts)
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PermutedPanel:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> PermutedPanel:
         """Return the panel of some labellings and metrics."""
         selected_rows = [self.scores[int(row)] for row in rows]
         selected_scores = tuple(row if columns is None else tuple(row[m] for m in columns) for row in selected_rows)

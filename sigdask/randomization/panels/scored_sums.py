@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, Lattice
 from sigdask.identity import known_as
-from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, has_formula
+from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, may_cancel
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
 from sigdask.randomization.stream import Key
 
@@ -66,13 +67,13 @@ class ScoredSums:
     """
 
     key: Key
-    addresses: NDArray[np.int64]
+    addresses: Integers
     values: NDArray[Any]
-    totals: NDArray[np.int64]
+    totals: Integers
     lattices: tuple[Lattice, ...]
-    pairs: NDArray[np.int64]
+    pairs: Integers
     metrics: tuple[PanelMetric, ...]
-    sizes: NDArray[np.int64]
+    sizes: Integers
     n_items: int
     n_units: int
     enumerated: bool = False
@@ -87,17 +88,17 @@ class ScoredSums:
         """Approximate size of its arrays."""
         return self.values.nbytes
 
-    def to_arguments(self, metric: int, totals: NDArray[np.int64]) -> NDArray[Any]:
+    def to_arguments(self, metric: int, totals: Integers) -> NDArray[Any]:
         """Convert integer sums, shape (..., n_fields), to the arguments of a metric's score."""
         return as_arguments(totals, self.lattices, self.metrics[metric].fields)
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Observed scores, shape (n_systems, n_metrics)."""
         return np.column_stack([m.form.score(self.to_arguments(k, self.totals)) for k, m in enumerate(self.metrics)])
 
     @cached_property
-    def differences(self) -> NDArray[np.float64]:
+    def differences(self) -> Floats:
         """Observed differences of scores, shape (n_pairs, n_metrics).
 
         For linear metrics, computed from the numerators: subtracting large scores would cancel a small difference.
@@ -108,7 +109,7 @@ class ScoredSums:
             result[:, m] = (above[self.pairs[:, 0]] - above[self.pairs[:, 1]]) * self.compute_step_value(int(m))
         return result
 
-    def compute_observed_numerators(self, metric: int) -> NDArray[np.int64]:
+    def compute_observed_numerators(self, metric: int) -> Integers:
         """Return the observed numerators of a metric of one ratio, shape (n_systems,)."""
         return self.compute_numerators(metric, self.totals)
 
@@ -135,12 +136,12 @@ class ScoredSums:
         return above.pop().step / (below * _find_scales(self.lattices, fields, form.denominators[0]).pop().step)
 
     @cached_property
-    def n_discordant(self) -> NDArray[np.int64]:
+    def n_discordant(self) -> Integers:
         """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
         return self._sum_discordant_weights(NO_WEIGHTS)
 
     @cached_property
-    def slack(self) -> NDArray[np.int64]:
+    def slack(self) -> Integers:
         """Rounding error within which differences of sums tie, in lattice steps, shape (n_pairs, n_metrics)."""
         steps = [self.count_slack_steps(m) for m in range(len(self.metrics))]
         if not any(steps):
@@ -163,9 +164,9 @@ class ScoredSums:
         """Return whether a metric's sums are inexact when its form takes them as floats."""
         panel_metric = self.metrics[metric]
         lattices = [self.lattices[f] for f in panel_metric.fields]
-        return any(x.slack for x in lattices) or (has_formula(panel_metric.form) and any(x.digits for x in lattices))
+        return any(x.slack for x in lattices) or (may_cancel(panel_metric.form) and any(x.digits for x in lattices))
 
-    def compute_error_bounds(self, metric: int, totals: NDArray[np.int64]) -> NDArray[np.float64]:
+    def compute_error_bounds(self, metric: int, totals: Integers) -> Floats:
         """Return how far rounding in the sums may take a metric's scores from their true values.
 
         Parameters
@@ -191,7 +192,7 @@ class ScoredSums:
         return estimate_score_errors(self.metrics[metric].form, sums, errors)
 
     @cached_property
-    def observed_error_bounds(self) -> NDArray[np.float64]:
+    def observed_error_bounds(self) -> Floats:
         """How far rounding may take observed differences from their true values, shape (n_pairs, n_metrics).
 
         0 for metrics that are not approximate, whose ties are known in steps (`slack`) or exactly.
@@ -204,7 +205,7 @@ class ScoredSums:
         return bounds
 
     @cached_property
-    def _positive(self) -> NDArray[np.bool_]:
+    def _positive(self) -> Bools:
         """Which fields have no negative value, so that a sum of 0 has only zeros, shape (n_fields,)."""
         rest = self.totals - self.values.sum(axis=0, dtype=np.int64)
         lowest = self.values.min(axis=(0, 1), initial=0)
@@ -217,13 +218,13 @@ class ScoredSums:
             return list(panel_metric.fields)
         return [f for f, w in zip(panel_metric.fields, self.get_ratio(metric).numerators[0], strict=True) if w]
 
-    def _sum_discordant_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _sum_discordant_weights(self, weights: Integers) -> Integers:
         """Return the total weight of each pair's discordant units, (n_pairs, n_metrics); no weights mean 1 each."""
         by_fields = {m.fields: sum_discordant_weights(self.values, m.fields, self.pairs, weights) for m in self.metrics}
         return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
     @cached_property
-    def sign_counts(self) -> NDArray[np.int64]:
+    def sign_counts(self) -> Integers:
         """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
         -1 if they have several sizes, and for scores that are no means.
@@ -264,7 +265,7 @@ class ScoredSums:
         columns = (self.values[:, s][:, used_fields] for s in range(1, len(totals)))
         return all(np.array_equal(column, first) or np.array_equal(column @ weights, below) for column in columns)
 
-    def compute_constant_denominators(self, rows: NDArray[np.int64], m: int) -> NDArray[np.int64]:
+    def compute_constant_denominators(self, rows: Integers, m: int) -> Integers:
         """Return the denominators of pairs if no swap can change them, else 0, shape (n_rows,)."""
         weights = self._get_denominator_weights(m)
         if weights is None:
@@ -278,7 +279,7 @@ class ScoredSums:
             codes = np.array([seen.setdefault(column.tobytes(), len(seen)) for column in below.T])
         return np.where((codes[i] == codes[j]) & (totals[i] == totals[j]), np.maximum(totals[i], 0), 0)
 
-    def _get_denominator_weights(self, m: int) -> NDArray[np.int64] | None:
+    def _get_denominator_weights(self, m: int) -> Integers | None:
         """Return the denominator's weights if a metric is one ratio of sums on one lattice each, else None."""
         form, fields = self.metrics[m].form, list(self.metrics[m].fields)
         if not isinstance(form, Ratios) or len(form.numerators) != 1:
@@ -291,7 +292,7 @@ class ScoredSums:
         """Return the system whose contributions are subtracted from another's before summing: the first."""
         return 0
 
-    def get_unit_sizes(self, _systems: slice) -> NDArray[np.int64]:
+    def get_unit_sizes(self, _systems: slice) -> Integers:
         """Return the number of items in each kept unit, for some systems, shape (n_kept, n_systems) or (n_kept, 1)."""
         return self.sizes[:, None]
 

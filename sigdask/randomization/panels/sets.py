@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.factors import group_rows, number_rows
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
@@ -70,10 +70,10 @@ class PresencePanel(ComparedPanel):
     """
 
     key: Key
-    addresses: NDArray[np.int64]
-    holdings: tuple[NDArray[np.int64], ...]
-    golden: NDArray[np.bool_]
-    pairs: NDArray[np.int64]
+    addresses: Integers
+    holdings: tuple[Integers, ...]
+    golden: Bools
+    pairs: Integers
     metrics: tuple[BoundSets, ...]
     n_items: int
     enumerated: bool = False
@@ -98,9 +98,9 @@ class PresencePanel(ComparedPanel):
                 count_scores(a, b, np.zeros_like(a), observed[p, m], counts[p, m])
         return Tally(n_trials, counts)
 
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
         """Return both systems' scores after each trial's swaps, under the first metric, (n_pairs, 2, n_trials)."""
-        blocks: list[list[NDArray[np.float64]]] = [[] for _ in self.pairs]
+        blocks: list[list[Floats]] = [[] for _ in self.pairs]
         for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
             blocks[p].append(compute_scores(term_counts, int(self.totals[0, 2]), self.metrics[0].form))
         return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
@@ -133,7 +133,7 @@ class PresencePanel(ComparedPanel):
         system_hashes = [hash_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
         return mix_bits(np.array(system_hashes, np.uint64) ^ gold_hash)[self.pairs]
 
-    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+    def estimate_swap_deviations(self) -> Floats:
         """Estimate each difference's standard deviation under swaps from the first trials, (n_pairs, n_metrics)."""
         squares = np.zeros(self.shape)
         n_gold = int(self.totals[0, 2])
@@ -144,12 +144,12 @@ class PresencePanel(ComparedPanel):
         return np.sqrt(squares / DEVIATION_TRIALS)
 
     @property
-    def pair_scores(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> Floats:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         return np.moveaxis(self.scores[self.pairs], 1, 2)
 
     @property
-    def zero_division_scores(self) -> NDArray[np.float64]:
+    def zero_division_scores(self) -> Floats:
         """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
@@ -172,24 +172,24 @@ class PresencePanel(ComparedPanel):
         return sum(array.nbytes for array in (self.addresses, *self.holdings, self.golden))
 
     @cached_property
-    def totals(self) -> NDArray[np.int64]:
+    def totals(self) -> Integers:
         """Numbers of distinct right terms, of distinct terms and of distinct gold terms, shape (n_systems, 3)."""
         system_terms = [np.unique(held // self.n_units) for held in self.holdings]
         n_gold = np.count_nonzero(self.golden)
         return np.array([[np.count_nonzero(self.golden[terms]), len(terms), n_gold] for terms in system_terms])
 
     @cached_property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Observed scores, shape (n_systems, n_metrics)."""
         return np.column_stack([metric.form.score(self.totals) for metric in self.metrics])
 
     @cached_property
-    def n_discordant(self) -> NDArray[np.int64]:
+    def n_discordant(self) -> Integers:
         """Number of units in which the systems of a pair have different terms, shape (n_pairs, n_metrics)."""
         counts = [[len(self.find_discordant_units(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
         return np.array(counts, np.int64).reshape(self.shape)
 
-    def find_discordant_units(self, pair: int) -> NDArray[np.int64]:
+    def find_discordant_units(self, pair: int) -> Integers:
         """Return the units in which the systems of a pair have different terms."""
         i, j = self.pairs[pair]
         return np.unique(np.setxor1d(self.holdings[i], self.holdings[j], assume_unique=True) % self.n_units)
@@ -208,14 +208,12 @@ class PresencePanel(ComparedPanel):
             enumerated=True,
         )
 
-    def iter_enumerations(
-        self, rows: NDArray[np.int64], column: int
-    ) -> Iterator[tuple[NDArray[np.int64], PresencePanel]]:
+    def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, PresencePanel]]:
         """Yield each of some pairs with the panel whose trials are all its arrangements under one metric."""
         for row in rows:
             yield np.array([row]), self.build_enumeration(int(row), column)
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PresencePanel:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> PresencePanel:
         """Return the panel of some of its pairs and metrics."""
         columns = range(len(self.metrics)) if columns is None else columns
         if is_whole_selection(rows, columns, self.shape):
@@ -254,13 +252,13 @@ class PairTerms:
         Bits of the largest count of absences.
     """
 
-    rows: NDArray[np.int64]
-    weights: NDArray[np.int64]
-    row_gold: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    entries: NDArray[np.int64]
-    term_gold: NDArray[np.int64]
-    base: NDArray[np.int64]
+    rows: Integers
+    weights: Integers
+    row_gold: Integers
+    starts: Integers
+    entries: Integers
+    term_gold: Integers
+    base: Integers
     n_planes: int
 
 
@@ -276,7 +274,7 @@ class SetLayout:
         Terms of each pair.
     """
 
-    columns: NDArray[np.int64]
+    columns: Integers
     pairs: tuple[PairTerms, ...]
 
     @property
@@ -300,7 +298,7 @@ def get_arrangement(panel: PresencePanel) -> SetLayout:
     return cached
 
 
-def _build_pair_terms(panel: PresencePanel, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
+def _build_pair_terms(panel: PresencePanel, pair: int, row_of: Integers) -> PairTerms:
     a, b = (panel.holdings[system] for system in panel.pairs[pair])
     shared = np.intersect1d(a, b, assume_unique=True)
     constant = np.zeros(len(panel.golden), np.bool_)
@@ -332,9 +330,7 @@ def _build_pair_terms(panel: PresencePanel, pair: int, row_of: NDArray[np.int64]
     )  # fmt: skip
 
 
-def _sum_single_rows(
-    entries: NDArray[np.int64], gold: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _sum_single_rows(entries: Integers, gold: Integers) -> tuple[Integers, Integers, Integers]:
     """Return swap rows with one-unit terms, how many more of these i has than j, and whether they are gold terms."""
     keys, inverse = np.unique(entries // 2 * 2 + gold, return_inverse=True)
     weights = np.zeros(len(keys), np.int64)
@@ -380,7 +376,7 @@ def build_swap_rows(
     return turned.reshape(-1, n_words)
 
 
-def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> NDArray[np.float64]:
+def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> Floats:
     """Return the scores of both systems after swaps, from their numbers of terms, shape (2, n_trials)."""
     above, below = (np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
     out = np.empty((2, counts.shape[2]))
@@ -393,10 +389,10 @@ def build_set_panels(
     counts: Counts,
     units: SwapUnits,
     metrics: Sequence[BoundSets],
-    pairs: Sequence[Pair] | NDArray[np.int64],
+    pairs: Sequence[Pair] | Integers,
     *,
-    subset: NDArray[np.bool_] | None = None,
-) -> list[tuple[PresencePanel, NDArray[np.int64]]]:
+    subset: Bools | None = None,
+) -> list[tuple[PresencePanel, Integers]]:
     """Build the panels of set metrics on one test set or a subset of its items, one for each group of pairs.
 
     Returns
@@ -434,7 +430,7 @@ def build_set_panels(
     return panels
 
 
-Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
+Entries = tuple[Integers, Integers]
 
 
 Incidence = tuple[Entries, tuple[Entries, ...], NDArray[np.uint64]]

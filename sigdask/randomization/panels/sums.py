@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor, group_rows, number_rows
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.forms import Ratios
+from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
@@ -66,7 +67,7 @@ class SwapUnits:
     """
 
     key: Key
-    index: NDArray[np.int64]
+    index: Integers
     n_units: int
     content: int = 0
 
@@ -150,7 +151,7 @@ class Panel(ScoredSums):
         """Return content hashes of both systems of each pair, from the fields of one metric, shape (n_pairs, 2)."""
         return hash_fields(self.contents, self.lattices, self.metrics[column].fields)[self.pairs]
 
-    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+    def estimate_swap_deviations(self) -> Floats:
         """Return the standard deviation of each difference under swaps, shape (n_pairs, n_metrics).
 
         Exact for scores that are means, linearised for others.
@@ -158,12 +159,12 @@ class Panel(ScoredSums):
         return np.column_stack([compute_swap_deviations(self, m) for m in range(len(self.metrics))])
 
     @property
-    def pair_scores(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> Floats:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         return np.moveaxis(self.scores[self.pairs], 1, 2)
 
     @property
-    def tie_widths(self) -> NDArray[np.float64]:
+    def tie_widths(self) -> Floats:
         """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
         width = float(TIE) * np.abs(self.pair_scores).sum(axis=2)
         for m, linear in enumerate(self.linear):
@@ -188,15 +189,16 @@ class Panel(ScoredSums):
         return -largest_step if self.is_coarse(column) else largest_step
 
     @property
-    def zero_division_scores(self) -> NDArray[np.float64]:
+    def zero_division_scores(self) -> Floats:
         """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
-            if isinstance(metric.form, Ratios):
-                scores[metric.form.is_undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+            if isinstance(metric.form, Ratios | Correlation):
+                undefined = metric.form.is_undefined(self.to_arguments(m, self.totals))
+                scores[undefined, m] = metric.form.zero_division
         return np.moveaxis(scores[self.pairs], 1, 2)
 
-    def iter_enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
+    def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, Panel]]:
         """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric."""
         for members in self._group_alike(rows, column):
             size = compute_max_together(int(self.n_discordant[members[0], column]), len(self.metrics[column].fields))
@@ -207,7 +209,7 @@ class Panel(ScoredSums):
         """Return the panel of one pair under one metric, whose trials are all arrangements."""
         return self._build_arrangements(np.array([row]), column)
 
-    def _group_alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
+    def _group_alike(self, rows: Integers, column: int) -> Iterator[Integers]:
         """Yield groups of pairs whose arrangements can be counted in one panel.
 
         The pairs of a group have equally many discordant units, and swaps change denominators in all of them or in
@@ -221,7 +223,7 @@ class Panel(ScoredSums):
         )
         yield from (rows[members] for members in group_rows(numbers))
 
-    def _build_arrangements(self, rows: NDArray[np.int64], column: int) -> EnumeratedPairs:
+    def _build_arrangements(self, rows: Integers, column: int) -> EnumeratedPairs:
         """Return a panel whose trials are all arrangements of pairs with equally many discordant units."""
         metric, system_pairs = self.metrics[column], self.pairs[rows]
         fields = list(metric.fields)
@@ -243,7 +245,7 @@ class Panel(ScoredSums):
             enumerated=True,
         )
 
-    def _find_discordant_units(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
+    def _find_discordant_units(self, rows: Integers, column: int) -> Integers:
         """Return the kept units in which each pair differs, equally many for all, shape (n_rows, n_discordant)."""
         fields = list(self.metrics[column].fields)
         size = max(1, MOST_NUMBERS // max(len(self.values) * len(fields), 1))
@@ -256,7 +258,7 @@ class Panel(ScoredSums):
             blocks.append(np.nonzero(differs)[1].reshape(len(i), n_discordant))
         return np.concatenate(blocks)
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Panel:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> Panel:
         """Return the panel of some of its pairs and metrics, with the systems that they need."""
         columns = range(len(self.metrics)) if columns is None else columns
         if is_whole_selection(rows, columns, self.shape):
@@ -272,7 +274,7 @@ class Panel(ScoredSums):
         )
 
 
-def is_whole_selection(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], shape: tuple[int, int]) -> bool:
+def is_whole_selection(rows: Sequence[int] | Integers, columns: Sequence[int], shape: tuple[int, int]) -> bool:
     """Return whether selected rows and columns are all pairs and metrics of a panel, in its order."""
     if (len(rows), len(columns)) != shape:
         return False
@@ -322,12 +324,12 @@ class EnumeratedPairs(Panel):
         )
 
     @cached_property
-    def n_discordant(self) -> NDArray[np.int64]:
+    def n_discordant(self) -> Integers:
         """Number of discordant units of each pair, shape (n_pairs, 1), which are all its units here."""
         return np.full(self.shape, len(self.addresses), np.int64)
 
     @cached_property
-    def slack(self) -> NDArray[np.int64]:
+    def slack(self) -> Integers:
         """Rounding error within which differences of sums tie, in lattice steps, shape (n_pairs, 1)."""
         return np.asarray(self.sizes.sum(axis=0)[:, None] * self.count_slack_steps(0))
 
@@ -340,11 +342,11 @@ class EnumeratedPairs(Panel):
         """Return the system whose contributions are subtracted from another's before summing: the pair's first."""
         return system // 2 * 2
 
-    def get_unit_sizes(self, systems: slice) -> NDArray[np.int64]:
+    def get_unit_sizes(self, systems: slice) -> Integers:
         """Return the number of items in each unit of the pairs that some systems belong to, (n_kept, n_systems)."""
         return np.repeat(self.sizes, 2, axis=1)[:, systems]
 
-    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> EnumeratedPairs:
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> EnumeratedPairs:
         """Return the panel of some of its pairs."""
         if is_whole_selection(rows, (0,) if columns is None else columns, self.shape):
             return self

@@ -14,8 +14,8 @@ from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -39,8 +39,6 @@ PILOT = 256
 
 MOST_NUMBERS = 2**20
 """Differences that are written out at a time."""
-
-Floats = NDArray[np.float64]
 
 
 @known_as("Bootstrap", "panel widths", apart_from="origins ties")
@@ -125,7 +123,7 @@ class Bootstrap(ResampledPanel):
         for totals in self.weighted_sums.iter_blocks(fill, first, n_trials):
             yield [self._compute_scores(m, totals) for m in range(len(self.panel.metrics))]
 
-    def _compute_scores(self, m: int, totals: NDArray[np.int64]) -> Floats:
+    def _compute_scores(self, m: int, totals: Integers) -> Floats:
         sums = self.panel.to_arguments(m, totals)
         return np.ascontiguousarray(compute_scores_or_nan(self.panel.metrics[m].form, sums).T)
 
@@ -187,7 +185,7 @@ class BootstrapOutputs(ResampledPanel):
         return self.panel.nbytes
 
     @cached_property
-    def items_by_unit(self) -> list[NDArray[np.int64]]:
+    def items_by_unit(self) -> list[Integers]:
         """Items of each unit that has any, in the order of the units."""
         order = np.argsort(self.panel.index, kind="stable")
         _, starts = np.unique(self.panel.index[order], return_index=True)

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.panels.digests import ResampledPanel
@@ -33,8 +34,6 @@ COARSER = 4
 
 NEAR = INNER // 64
 """Standard errors within which cells begin at a shift of 0."""
-
-Floats = NDArray[np.float64]
 
 
 @known_as("Shifts", "panel origins widths")
@@ -117,7 +116,7 @@ class ShiftPanel(ResampledPanel):
         return Tally(n_trials, counts)
 
 
-def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[Integers, Integers]:
     """Return what each unit adds to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
     return panel.compute_numerators(m, panel.values), _compute_weights(panel, m, panel.values[:, 0])
 
@@ -127,7 +126,7 @@ def compute_score_value(panel: Panel, m: int) -> float:
     return panel.compute_step_value(m) * float(_compute_weights(panel, m, panel.totals[0]))
 
 
-def _compute_weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> NDArray[np.int64]:
+def _compute_weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> Integers:
     field_sums = sums[..., list(panel.metrics[m].fields)].astype(np.int64)
     return np.asarray(field_sums @ np.array(panel.get_ratio(m).denominators[0]))
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.families.deviations import compute_moment_skewness
@@ -63,7 +64,7 @@ class WeightedSums:
     kinds: NDArray[Any]
     columns: tuple[NDArray[Any], ...]
     weights: tuple[int, ...]
-    column_of: NDArray[np.int64]
+    column_of: Integers
 
     @staticmethod
     def from_panel(panel: ScoredSums) -> WeightedSums:
@@ -88,7 +89,7 @@ class WeightedSums:
         low = columns.astype(np.int64) - (high << PART_BITS)
         return WeightedSums(kinds, (high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), column_of)
 
-    def iter_blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
+    def iter_blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[Integers]:
         """Yield weighted sums for consecutive ranges of trials, shape (n_some, n_systems, n_fields)."""
         n_kinds, kind = len(self.columns[0]), self.columns[0].dtype
         size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
@@ -111,7 +112,7 @@ def _group_units(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return kinds, columns[first_units]
 
 
-def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], Integers]:
     """Group units with equal values: return the kind of each unit, and the first unit of each kind.
 
     If most units differ, each unit is a kind of its own.
@@ -160,9 +161,6 @@ GUARD = 2.0**-20
 _OUTER = INNER * 2.0 ** np.arange(OCTAVES)[:, None] * (1 + np.arange(PARTS) / PARTS)
 EDGES = np.concatenate([np.arange(INNER), _OUTER.ravel(), [INNER * 2.0**OCTAVES]])
 """Where the cells of one side begin, in widths from the origin, and where the last ends."""
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def compute_widths(deviations: Floats, sizes: Floats) -> Floats:
@@ -333,7 +331,7 @@ class Jackknife:
         return Jackknife(np.sqrt((n_units - 1) * variance) * unit, skewness, n_units)
 
 
-def _compute_scores(panel: ScoredSums, metric: int, totals: NDArray[np.int64]) -> Floats:
+def _compute_scores(panel: ScoredSums, metric: int, totals: Integers) -> Floats:
     return compute_scores_or_nan(panel.metrics[metric].form, panel.to_arguments(metric, totals))
 
 

@@ -1,18 +1,24 @@
-r"""Methods sections of papers, generated from results, with the works they cite.
+r"""Methods sections of papers and notes of tables, generated from results, with the works they cite.
 
 Sentences are made of facts, which results have in columns and signatures in their keys, and hold citations as
 `[[key,key]]`, which become names and years, or LaTeX's `\citep`.
+
+Notes of tables are the full description of the test, in few words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
+from sigdask.report.summary.sentences import name_trials
+from sigdask.report.summary.standings import join_phrases
 from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape
 from sigdask.report.wording import (
     ADJUSTMENTS,
@@ -20,16 +26,18 @@ from sigdask.report.wording import (
     CITATION_PATTERN,
     EXACT_METHOD_SOURCES,
     INTERVAL_METHODS,
+    STOPPING_SOURCES,
     find_citations,
 )
+from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import iter_ranked
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
-from sigdask.results.table import get_details
+from sigdask.results.table import Table, get_details, select_intervals
 from sigdask.statistics.classical import DESCRIPTIONS
 from sigdask.text import format_count, format_list
 
-Value = TypeVar("Value")
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +114,21 @@ class Facts:
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
         """Return the facts that signatures of comparisons state."""
-        all_signatures = signatures
         return Facts(
-            metrics=_drop_duplicates((s.metric, _describe_scorer(s)) for s in all_signatures),
-            alternatives=_drop_duplicates(s.alternative for s in all_signatures),
-            units=_drop_duplicates(s.unit for s in all_signatures),
-            test_sets=_drop_duplicates(s.test_set for s in all_signatures if s.test_set),
-            columns=_drop_duplicates(s.subset[0] for s in all_signatures if s.subset),
-            versions=_drop_duplicates(s.version for s in all_signatures),
-            seeds=_drop_duplicates(s.seed for s in all_signatures),
-            n_comparisons=len(all_signatures),
-            n_exact=sum(s.p in {EXACT, LIMITS} for s in all_signatures),
-            n_sampled=sum(s.p in {TRIALS, DECISION} for s in all_signatures),
-            n_trials=_drop_duplicates(s.n_trials for s in all_signatures if s.n_trials and s.p in {TRIALS, DECISION}),
-            stops=_drop_duplicates((s.stop, s.epsilon if s.h is None else s.h) for s in all_signatures if s.stop),
-            adjusted=_drop_duplicates((s.adjust, s.members or 0) for s in all_signatures if s.adjust),
-            alpha=next((s.alpha for s in all_signatures if s.alpha is not None), None),
+            metrics=_drop_duplicates((s.metric, _describe_scorer(s)) for s in signatures),
+            alternatives=_drop_duplicates(s.alternative for s in signatures),
+            units=_drop_duplicates(s.unit for s in signatures),
+            test_sets=_drop_duplicates(s.test_set for s in signatures if s.test_set),
+            columns=_drop_duplicates(s.subset[0] for s in signatures if s.subset),
+            versions=_drop_duplicates(s.version for s in signatures),
+            seeds=_drop_duplicates(s.seed for s in signatures),
+            n_comparisons=len(signatures),
+            n_exact=sum(s.p in {EXACT, LIMITS} for s in signatures),
+            n_sampled=sum(s.p in {TRIALS, DECISION} for s in signatures),
+            n_trials=_drop_duplicates(s.n_trials for s in signatures if s.n_trials and s.p in {TRIALS, DECISION}),
+            stops=_drop_duplicates((s.stop, s.epsilon if s.h is None else s.h) for s in signatures if s.stop),
+            adjusted=_drop_duplicates((s.adjust, s.members or 0) for s in signatures if s.adjust),
+            alpha=next((s.alpha for s in signatures if s.alpha is not None), None),
         )
 
     @staticmethod
@@ -129,44 +136,28 @@ class Facts:
         """Collect the facts from the columns of results."""
         table = results.table
         exact = table.exact | (table.n_trials == 0)
-        intervals, origins, details, family = table.intervals, table.origins, get_details(table), results.family
-        names = [np.unique(side.codes) for side in (table.a, table.b)]
-        systems = {
-            side.values[c] for side, entry in zip((table.a, table.b), names, strict=True) for c in entry.tolist()
-        }
-        method_resamples = (
-            ()
-            if intervals is None
-            else np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist()
-        )
+        intervals, origins, family = table.intervals, table.origins, results.family
+        versions = () if origins is None else tuple(v for v in list_used(origins.version) if v)
         return Facts(
-            metrics=tuple((score.name, score.signature or "") for score in _list_used(table.metric)),
-            alternatives=_list_used(table.alternative),
-            units=_list_used(table.unit),
-            test_sets=tuple(name for name in _list_used(table.test_set) if name),
-            columns=_drop_duplicates(entry.column for entry in _list_used(table.subset) if entry),
-            versions=(get_version(),)
-            if origins is None
-            else tuple(v for v in _list_used(origins.version) if v) or (get_version(),),
+            metrics=tuple((score.name, score.signature or "") for score in list_used(table.metric)),
+            alternatives=list_used(table.alternative),
+            units=list_used(table.unit),
+            test_sets=tuple(name for name in list_used(table.test_set) if name),
+            columns=_drop_duplicates(entry.column for entry in list_used(table.subset) if entry),
+            versions=versions or (get_version(),),
             seeds=(results.seed,),
             n_comparisons=len(table),
-            n_systems=len(systems),
+            n_systems=len({*list_used(table.a), *list_used(table.b)}),
             n_exact=int(exact.sum()),
             n_sampled=int((~exact).sum()),
             n_trials=tuple(np.unique(table.n_trials[~exact]).tolist()),
-            computed=_drop_duplicates(exact_by[0] for exact_by in _list_used(table.exact_by) if exact_by),
+            computed=_drop_duplicates(exact_by[0] for exact_by in list_used(table.exact_by) if exact_by),
             stops=tuple((entry.rule, entry.epsilon if entry.h is None else entry.h) for entry in table.stops),
             adjusted=_list_adjustments(results),
-            intervals=()
-            if intervals is None
-            else _drop_duplicates(
-                (intervals.method.values[code], float(np.nanmax(intervals.confidence)), n)
-                for code, n in method_resamples
-                if intervals.method.values[code]
-            ),
-            n_larger=int(np.count_nonzero(details.has_two_methods)) if family and family.adjust != "tukey" else 0,
+            intervals=() if intervals is None else _drop_duplicates(_iter_interval_methods(intervals)),
+            n_larger=_count_larger(results),
             n_resamples=(family.n_resamples or 0) if family else 0,
-            has_simultaneous=bool(details.has_interval.any()),
+            has_simultaneous=bool(get_details(table).has_interval.any()),
             tests=tuple(entry.name for entry in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
             has_letters=next(iter_ranked(table), None) is not None,
@@ -176,11 +167,12 @@ class Facts:
         )
 
 
-def _drop_duplicates(values: Iterable[Value]) -> tuple[Value, ...]:
+def _drop_duplicates(values: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _list_used(column: Any) -> tuple[Any, ...]:
+def list_used(column: CodedColumn[Value]) -> tuple[Value, ...]:
+    """Return the values of a coded column that occur in its rows, in the order of their codes."""
     return tuple(column.values[code] for code in np.unique(column.codes).tolist())
 
 
@@ -193,6 +185,20 @@ def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]
     return _drop_duplicates(
         (origins.adjust.values[k], int(origins.members.values[n])) for k, n in codes if origins.adjust.values[k]
     )
+
+
+def _iter_interval_methods(intervals: Intervals) -> Iterator[tuple[str, float, int]]:
+    """Yield each method of intervals, with its confidence and number of resamples."""
+    confidence = float(np.nanmax(intervals.confidence, initial=0.0))
+    for code, n in np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist():
+        if method := intervals.method.values[code]:
+            yield method, confidence, n
+
+
+def _count_larger(results: ComparisonResults) -> int:
+    """Return the number of comparisons whose adjusted p is the larger of two methods'."""
+    has_one_method = results.family is None or results.family.adjust == "tukey"
+    return 0 if has_one_method else int(np.count_nonzero(get_details(results.table).has_two_methods))
 
 
 def _describe_scorer(signature: Signature) -> str:
@@ -393,6 +399,125 @@ def _join_names(names: Iterable[str]) -> str:
     'a, b and c'
     """
     all_names = [*names]
-    if len(all_names) > MAX_NAMES:
-        return format_list(all_names, MAX_NAMES)
-    return " and ".join([", ".join(all_names[:-1]), all_names[-1]]) if len(all_names) > 1 else "".join(all_names)
+    return format_list(all_names, MAX_NAMES) if len(all_names) > MAX_NAMES else join_phrases(all_names)
+
+
+def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iterator[str]:
+    """Yield sentences with all that is needed to repeat the test, such as units, trials, level, version and seed.
+
+    Parameters
+    ----------
+    results : ComparisonResults
+        What was found.
+    intervals : bool
+        Whether intervals are shown, so that it is said how they were had.
+    """
+    table = results.table
+    if not len(table):
+        return
+    sided = " and ".join(ALTERNATIVES[value].note for value in list_used(table.alternative))
+    yield (
+        f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are exchanged by "
+        f"{' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
+    )
+    yield _count_p_values(table)
+    yield from _note_stopping(table)
+    yield f"Significant means {_describe_significance(results)}."
+    yield from _note_intervals(table) if intervals else ()
+    scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
+    yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
+    yield f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}."
+
+
+def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple[str, ...]:
+    """Return the keys of the works that the description cites; parameters as in `describe_test`."""
+    table = results.table
+    keys = ["noreen1989", "yeh2000"]
+    if bool((table.n_trials > 0)[~table.exact].any()):
+        keys.append("phipson2010")
+    keys += [
+        EXACT_METHOD_SOURCES[exact_by[0]]
+        for exact_by in list_used(table.exact_by)
+        if exact_by and exact_by[0] in EXACT_METHOD_SOURCES
+    ]
+    for stops in table.stops:
+        keys += STOPPING_SOURCES[stops.rule]
+    if results.family is not None:
+        keys += find_citations(ADJUSTMENTS[results.family.adjust].sentence)
+        keys += ["efron1993"] if results.family.n_resamples else []
+    if intervals and table.intervals is not None:
+        keys += [
+            key
+            for name in list_used(table.intervals.method)
+            if name
+            for key in find_citations(INTERVAL_METHODS[name].sentence)
+        ]
+    return (*dict.fromkeys(keys), "sigdask")
+
+
+def _count_p_values(table: Table) -> str:
+    n, n_exact = len(table), int(np.count_nonzero(table.exact))
+    bounded = ~table.exact & (table.n_trials == 0)
+    sampled = table.n_trials[~table.exact & ~bounded]
+    parts = []
+    if n_exact:
+        parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {format_count(n, 'comparison')}")
+    if bounded.any():
+        parts.append(f"exact p between limits of {np.count_nonzero(bounded):,}")
+    if len(sampled):
+        others = "" if len(sampled) == n else " of the others"
+        parts.append(f"p-values{others} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _note_stopping(table: Table) -> Iterator[str]:
+    for stops in table.stops:
+        if stops.rule == "besag-clifford":
+            yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
+        else:
+            yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
+
+
+def _describe_significance(results: ComparisonResults) -> str:
+    family = results.family
+    if family is None:
+        unadjusted_text = ", not adjusted for their number" if len(results) > 1 else ""
+        return f"p at most {results.alpha:g}{unadjusted_text}"
+    trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
+    n_larger, larger_text = _count_larger(results), ""
+    if n_larger:
+        larger_text = (
+            f"; in {n_larger:,} of them, whose differences are skewed, the larger of that and "
+            f"{ADJUSTMENTS['bootstrap-t'].label}, {family.n_resamples or 0:,} resamples"
+        )
+    return (
+        f"adjusted p at most {results.alpha:g}, by {ADJUSTMENTS[family.adjust].label} over "
+        f"{format_count(family.n_comparisons, 'comparison')}{trials_text}{larger_text}"
+    )
+
+
+def _note_intervals(table: Table) -> Iterator[str]:
+    intervals, kind = select_intervals(table)
+    if intervals is None or bool(np.isnan(intervals.low).all()):
+        return
+    if kind == SIMULTANEOUS:
+        yield (
+            f"Simultaneous {_format_percentages(intervals.confidence)} intervals of differences: studentised "
+            "bootstrap, in one step."
+        )
+        return
+    n_resamples = intervals.n_resamples[intervals.n_resamples > 0]
+    resamples = f", {_format_range(n_resamples)} resamples" if len(n_resamples) else ""
+    names = " or ".join(INTERVAL_METHODS[name].name for name in list_used(intervals.method) if name)
+    scope = ", each comparison alone" if kind else ""
+    yield f"{_format_percentages(intervals.confidence)} intervals of the difference{scope}: {names}{resamples}."
+
+
+def _format_percentages(confidence: NDArray[np.float64]) -> str:
+    return " and ".join(f"{100 * share:.4g} %" for share in np.unique(confidence[~np.isnan(confidence)]).tolist())
+
+
+def _format_range(numbers: NDArray[np.int64]) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

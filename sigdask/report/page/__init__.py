@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +63,7 @@ def write_page(
     """Write results as a page, whole or not at all; the arguments are those of `render_page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     text = render_page(
-        sets,
-        title=title,
-        created=created,
-        inputs=inputs,
-        candidates=candidates,
-        command=command,
-        parts=parts,
+        sets, title=title, created=created, inputs=inputs, candidates=candidates, command=command, parts=parts
     )
     write_whole_text(path, text)
 
@@ -121,14 +116,7 @@ def render_page(
         "most_sentences": MOST_SENTENCES,
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
-        "warnings": list(
-            dict.fromkeys(
-                [
-                    *notes,
-                    *(text for entry in nonempty.values() for text in list_texts(remove_kind(entry.notes, "scope"))),
-                ]
-            )
-        ),
+        "warnings": list(dict.fromkeys(chain(notes, *map(_list_warnings, nonempty.values())))),
         "alarms": [
             (r, check) for r in iter_results(table.take(disagreeing[:MOST_ALARMS])) for check in r.disagreements()
         ],
@@ -150,6 +138,10 @@ def render_page(
     }
     data: dict[str, Any] = {grid.name: grid.build_data() for grid in grids if grid is not None}
     return render_frame(context, data, parts)
+
+
+def _list_warnings(results: ComparisonResults) -> Iterable[str]:
+    return list_texts(remove_kind(results.notes, "scope"))
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:

@@ -63,13 +63,8 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     }
     if shown_table.intervals is not None:
         extra["plot"] = _list_interval_ends(shown_table)
-    return PageTable(
-        "comparisons",
-        "Comparisons of systems",
-        [*_iter_columns(shown_table, np.isin(rows, borderline_rows))],
-        left_out,
-        extra,
-    ), rows
+    columns = [*_iter_columns(shown_table, np.isin(rows, borderline_rows))]
+    return PageTable("comparisons", "Comparisons of systems", columns, left_out, extra), rows
 
 
 def select_listed(table: Table) -> NDArray[np.int64]:
@@ -95,28 +90,22 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Gr
     if intervals is not None:
         head = f"{kind}{_format_common(100 * intervals.confidence)} interval".strip()
         text = _format_simultaneous if kind == SIMULTANEOUS else format_interval
-        yield GridColumn(
-            head, encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text), is_number=True
-        )
+        ends = encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text)
+        yield GridColumn(head, ends, is_number=True)
     for head, p in zip(_list_p_heads(table), (table.p_value, table.p_adjusted), strict=False):
         yield GridColumn(head, encode_values(p, lambda p: format_p_cell(p, table.alpha)), is_number=True)
-    yield GridColumn("verdict", _encode_verdicts(table), is_filter=True)
-    yield GridColumn(
-        "calls",
-        encode_values(is_borderline, lambda is_close: "close" if is_close else ""),
-        is_filter=True,
-        is_hidden=True,
-    )
+    verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
+    yield GridColumn("verdict", verdicts, is_filter=True)
+    calls = encode_values(is_borderline, lambda is_close: "close" if is_close else "")
+    yield GridColumn("calls", calls, is_filter=True, is_hidden=True)
     yield GridColumn("checks", _encode_checks(table), is_filter=True)
     if bool(table.is_skewed.any()):
-        yield GridColumn("units", encode_rows(table, _get_deciding(table), _describe_deciding), is_filter=True)
+        assert table.assumptions is not None
+        deciding = (table.is_skewed, table.assumptions.n_deciding)
+        yield GridColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True)
     p_columns = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _code_stopping(table))
-    yield GridColumn(
-        "interval of p",
-        encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha)),
-        is_number=True,
-        is_aside=True,
-    )
+    limits = encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha))
+    yield GridColumn("interval of p", limits, is_number=True, is_aside=True)
     yield GridColumn("method", encode_rows(table, p_columns, describe_method), is_aside=True)
     units = encode_rows(table, (table.n_discordant, table.n_units), _format_units)
     yield GridColumn("discordant units", units, is_number=True, is_aside=True)
@@ -158,11 +147,6 @@ def _format_units(r: Result) -> str:
     return f"{r.n_discordant:,} of {r.n_units:,}"
 
 
-def _get_deciding(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    assert table.assumptions is not None
-    return table.is_skewed, table.assumptions.n_deciding
-
-
 def _describe_deciding(r: Result) -> str:
     """Return text on a doubt of a comparison: how few units decide, or that the differences are skewed; "" for none."""
     by_kind = {assumption.kind: assumption for assumption in r.assumptions}
@@ -185,11 +169,6 @@ def _code_stopping(table: Table) -> NDArray[np.int64]:
         has_rule = stops.n_asked > 0
         codes = np.where(has_rule, 1 + 2 * k + stops.is_early, codes)
     return codes
-
-
-def _encode_verdicts(table: Table) -> CodedColumn[str]:
-    """Return the verdict of each row in the words of `Result.verdict`."""
-    return encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
 
 
 def _encode_checks(table: Table) -> CodedColumn[str]:

@@ -145,14 +145,11 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
 
 
 def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
-    trials_text = (
-        f"all {format_count(null.n_trials, 'arrangement')}"
-        if null.is_whole
-        else f"the first {format_count(null.n_trials, 'shuffle')}"
-    )
+    trials_text = format_count(null.n_trials, "arrangement" if null.is_whole else "shuffle")
     words = (
-        f"The differences of {trials_text}: {null.n_extreme:,} {'is' if null.n_extreme == 1 else 'are'} at least "
-        f"{EXTREME_TEXTS[alternative]} as the observed one, {format_signed(null.observed)}."
+        f"The differences of {'all' if null.is_whole else 'the first'} {trials_text}: {null.n_extreme:,} "
+        f"{'is' if null.n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[alternative]} as the observed one, "
+        f"{format_signed(null.observed)}."
     )
     return {"observed": _shorten(null.observed), "bars": _build_bars(null.histogram), "words": words}
 
@@ -167,14 +164,9 @@ def _build_bars(histogram: EqualBars) -> dict[str, Any]:
 
 
 def _build_run(run: Convergence) -> dict[str, Any]:
-    low, high = run.intervals
-    return {
-        "trials": run.n_trials.tolist(),
-        "extreme": run.n_extreme.tolist(),
-        "p": _shorten_all(run.p_values),
-        "low": _shorten_all(low),
-        "high": _shorten_all(high),
-    }
+    curves = zip(("p", "low", "high"), (run.p_values, *run.intervals), strict=True)
+    counts = {"trials": run.n_trials.tolist(), "extreme": run.n_extreme.tolist()}
+    return {**counts, **{name: _shorten_all(values) for name, values in curves}}
 
 
 def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
@@ -202,14 +194,8 @@ def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[l
 
 def _build_item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
     """Return an item's name, or "" if it is the unit's, and the indices of its input, gold and output texts."""
-    name = "" if item.name == unit.name else item.name
-    return [
-        name,
-        texts.add(item.prompt),
-        [texts.add(text) for text in item.gold],
-        texts.add(item.a),
-        texts.add(item.b),
-    ]
+    name, prompt = "" if item.name == unit.name else item.name, texts.add(item.prompt)
+    return [name, prompt, [texts.add(text) for text in item.gold], texts.add(item.a), texts.add(item.b)]
 
 
 def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:

@@ -5,7 +5,7 @@ Further data on the page: classical tests, verdicts over several sets, and the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.tables.cells import format_p_cell
+from sigdask.report.tables.model import list_cells
 from sigdask.report.terminal import comparisons
 from sigdask.results.columns import CodedColumn
 from sigdask.results.comparisons import ComparisonResults
@@ -131,9 +132,21 @@ def encode_rows(
     return _merge_texts(map(format_result, iter_results(table.take(first_rows))), codes.reshape(-1))
 
 
-def encode_texts(texts: Sequence[str]) -> CodedColumn[str]:
-    """Return texts as a column."""
-    return CodedColumn.from_values(texts)
+FILTERS = frozenset({"test set", "subset", "metric", "test"})
+"""Columns of cells by whose texts rows are chosen."""
+
+NUMBERS = frozenset({"statistic", "p", "n", "mean A − B", "unadjusted p", "adjusted p"})
+"""Columns of cells that are numbers."""
+
+
+def build_columns(cells: Mapping[str, Sequence[str]]) -> list[GridColumn]:
+    """Return columns of cells by their headers; test sets and subsets are hidden where there are not several."""
+    columns = []
+    for head, column_cells in cells.items():
+        texts = CodedColumn.from_values(column_cells)
+        is_hidden = len(texts.values) < 2 if head == "test set" else head == "subset" and not any(texts.values)
+        columns.append(GridColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden))
+    return columns
 
 
 def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
@@ -168,28 +181,11 @@ def build_tests_grid(table: Table) -> ClassicalTestsSection:
     misfits = [*comparisons.iter_misfits(tested)]
     if not rows:
         return ClassicalTestsSection(None, misfits)
-    results = [row.result for row in rows]
-    sets, subsets = (
-        CodedColumn.from_values(r.test_set for r in results),
-        CodedColumn.from_values(r.subset["value"] if r.subset else "" for r in results),
-    )
-    columns = [
-        GridColumn("test set", sets, is_filter=True, is_hidden=len(sets.values) < 2),
-        GridColumn("subset", subsets, is_filter=True, is_hidden=not any(subsets.values)),
-        GridColumn("A", CodedColumn.from_values(r.a for r in results)),
-        GridColumn("B", CodedColumn.from_values(r.b for r in results)),
-        GridColumn("metric", CodedColumn.from_values(r.metric for r in results), is_filter=True),
-        GridColumn("test", CodedColumn.from_values(row.name for row in rows), is_filter=True),
-        GridColumn("statistic", CodedColumn.from_values(row.statistic for row in rows), is_number=True),
-        GridColumn("p", CodedColumn.from_values(row.p for row in rows), is_number=True),
-        GridColumn("n", CodedColumn.from_values(row.n for row in rows), is_number=True),
-        GridColumn("remark", CodedColumn.from_values(row.remark for row in rows)),
-    ]
+    columns = build_columns(comparisons.build_test_columns(rows))
     left_out = ""
     if len(tested) > MOST_TESTED:
         left_out = f"Of {MOST_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
-    contrast = "".join("1" if row.is_contrast else "0" for row in rows)
-    extra = {"quiet": contrast}
+    extra = {"quiet": "".join("1" if row.is_contrast else "0" for row in rows)}
     return ClassicalTestsSection(
         PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
     )
@@ -199,30 +195,17 @@ def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
     """Return a grid of the verdicts over several test sets or subsets."""
     shown = results.together[:MOST_TOGETHER]
     alpha = results.alpha
-    columns = [
-        GridColumn("A", CodedColumn.from_values(v.a for v in shown)),
-        GridColumn("B", CodedColumn.from_values(v.b for v in shown)),
-        GridColumn("metric", CodedColumn.from_values(v.metric for v in shown), is_filter=True),
-        GridColumn("mean A − B", CodedColumn.from_values(format_signed(v.difference) for v in shown), is_number=True),
-        GridColumn(
-            "unadjusted p", CodedColumn.from_values(format_p_cell(v.p_value, alpha) for v in shown), is_number=True
-        ),
-        GridColumn(
-            "adjusted p", CodedColumn.from_values(format_p_cell(v.p_adjusted, alpha) for v in shown), is_number=True
-        ),
-        GridColumn(
-            "A above B in",
-            CodedColumn.from_values(_format_replications(v.greater_in, v.n_sets, v.p_greater, alpha) for v in shown),
-        ),
-        GridColumn(
-            "below in",
-            CodedColumn.from_values(_format_replications(v.less_in, v.n_sets, v.p_less, alpha) for v in shown),
-        ),
-    ]
+    columns = list_cells(shown, A="a", B="b", metric="metric") | {
+        "mean A − B": [format_signed(v.difference) for v in shown],
+        "unadjusted p": [format_p_cell(v.p_value, alpha) for v in shown],
+        "adjusted p": [format_p_cell(v.p_adjusted, alpha) for v in shown],
+        "A above B in": [_format_replications(v.greater_in, v.n_sets, v.p_greater, alpha) for v in shown],
+        "below in": [_format_replications(v.less_in, v.n_sets, v.p_less, alpha) for v in shown],
+    }
     left_out = ""
     if len(shown) < len(results.together):
         left_out = f"The first {len(shown):,} of {len(results.together):,}; the JSON has all."
-    return PageTable(name, "Comparisons over all sets", columns, left_out)
+    return PageTable(name, "Comparisons over all sets", build_columns(columns), left_out)
 
 
 def _format_replications(n_shown: int, n_sets: int, p: float, alpha: float) -> str:

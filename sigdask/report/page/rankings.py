@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,54 +127,36 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
 
 def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
     """Return a ranking with each system's difference from the best."""
-    comparisons = _BestAgainstOthers.from_table(table, ranking.systems[0].system)
-    scale = _DrawingScale.from_values(np.concatenate([comparisons.difference, comparisons.low, comparisons.high]))
-    rows = [_build_row(ranked_system, comparisons, scale, table.alpha) for ranked_system in ranking.systems]
+    compared, confidence = _compare_with_best(table, ranking.systems[0].system)
+    scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
+    rows = [_build_row(ranked, compared.get(ranked.system), scale, table.alpha) for ranked in ranking.systems]
     fits = all_listed and len(rows) <= MOST_IN_MATRIX
-    return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, comparisons.confidence)
+    return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _BestAgainstOthers:
-    """Comparisons of a ranking's best system with the others; differences are other minus best.
+BestComparison = tuple[float, float, float, float, str]
+"""Difference from the best, the ends of its interval, p (adjusted where it is), and verdict."""
 
-    Attributes
-    ----------
-    rows : mapping of str to int
-        By the other system, its place in the arrays.
-    difference, low, high, p : float64 array
-        The ends of intervals are NaN where there is none, or no bound.
-    verdicts : sequence of str
-        In words.
-    confidence : str
-        Of the intervals; empty without them.
+
+def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestComparison], str]:
+    """Return the other systems' comparisons with a ranking's best one, and the intervals' confidence as text.
+
+    Differences are other minus best. The ends of intervals are NaN where there is none, or no bound.
     """
-
-    rows: Mapping[str, int]
-    difference: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p: NDArray[np.float64]
-    verdicts: Sequence[str]
-    confidence: str
-
-    @staticmethod
-    def from_table(table: Table, best: str) -> _BestAgainstOthers:
-        """Select the comparisons that involve the best system."""
-        a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
-        best_table = table.take(np.flatnonzero(a | b))
-        is_a = a[a | b]
-        other_names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]
-        low, high, confidence = _get_ends(best_table)
-        return _BestAgainstOthers(
-            {name: k for k, name in enumerate(other_names)},
-            np.where(is_a, -best_table.difference, best_table.difference),
-            np.where(is_a, -high, low),
-            np.where(is_a, -low, high),
-            np.where(np.isnan(best_table.p_adjusted), best_table.p_value, best_table.p_adjusted),
-            [r.verdict(table.alpha) for r in iter_results(best_table)],
-            confidence,
-        )
+    a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
+    best_table = table.take(np.flatnonzero(a | b))
+    is_a = a[a | b]
+    names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]
+    low, high, confidence = _get_ends(best_table)
+    columns = (
+        np.where(is_a, -best_table.difference, best_table.difference),
+        np.where(is_a, -high, low),
+        np.where(is_a, -low, high),
+        np.where(np.isnan(best_table.p_adjusted), best_table.p_value, best_table.p_adjusted),
+    )
+    verdicts = [r.verdict(table.alpha) for r in iter_results(best_table)]
+    rows = zip(*(column.tolist() for column in columns), verdicts, strict=True)
+    return dict(zip(names, rows, strict=True)), confidence
 
 
 def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
@@ -189,30 +171,15 @@ def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], s
     return np.where(has_both, intervals.low, np.nan), np.where(has_both, intervals.high, np.nan), confidence
 
 
-def _build_row(
-    ranked_system: RankedSystem, comparisons: _BestAgainstOthers, scale: _DrawingScale, alpha: float
-) -> RankedRow:
-    labels = (
-        ranked_system.rank,
-        ranked_system.system,
-        format_score(ranked_system.score),
-        format_letters(ranked_system.letters),
-    )
-    k = comparisons.rows.get(ranked_system.system)
-    if k is None:
+def _build_row(ranked: RankedSystem, compared: BestComparison | None, scale: _DrawingScale, alpha: float) -> RankedRow:
+    labels = (ranked.rank, ranked.system, format_score(ranked.score), format_letters(ranked.letters))
+    if compared is None:
         return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
-    difference, low, high = (float(column[k]) for column in (comparisons.difference, comparisons.low, comparisons.high))
+    difference, low, high, p, verdict = compared
     has_interval = not math.isnan(low)
     interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
     mark = DifferenceMark(scale.locate(difference), *(map(scale.locate, (low, high)) if has_interval else ()))
-    return RankedRow(
-        *labels,
-        format_signed(difference),
-        interval,
-        format_p_cell(comparisons.p[k], alpha),
-        comparisons.verdicts[k],
-        mark,
-    )
+    return RankedRow(*labels, format_signed(difference), interval, format_p_cell(p, alpha), verdict, mark)
 
 
 @dataclass(frozen=True, slots=True)

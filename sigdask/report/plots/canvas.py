@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,26 +40,6 @@ STYLES: tuple[dict[str, Any], ...] = tuple(
 
 MOST_CHARACTERS = 36
 """Of a name as it is drawn; of a longer one its middle is left out."""
-
-RC_PARAMS = {
-    "font.size": 8,
-    "text.parse_math": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sigdask",
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 200,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-}
 
 FALLBACK_FONTS = (
     "Noto Sans CJK JP",
@@ -87,7 +68,8 @@ def use_style() -> Iterator[None]:
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it, and the SVG has the letter
         warnings.filterwarnings("ignore", "constrained_layout not applied")
         mpl.rcdefaults()
-        mpl.rcParams.update(RC_PARAMS | {"font.family": ["sans-serif", *_list_fallback_fonts()]})
+        style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)
+        mpl.rcParams.update({**style, "font.family": ["sans-serif", *_list_fallback_fonts()]})
         yield
 
 
@@ -147,6 +129,13 @@ def shorten_names(names: Sequence[str], max_characters: int = MOST_CHARACTERS) -
 def set_title(axes: Axes, text: str) -> None:
     """Set a title, without math markup."""
     axes.set_title(make_printable(text, keep="\n"), parse_math=False)
+
+
+def style_rows(axes: Axes) -> None:
+    """Draw a thin line below each row of an axis whose places are rows, instead of ticks."""
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
+    axes.set_axisbelow(True)
 
 
 def add_legend(

@@ -1,8 +1,14 @@
-"""Figures of curves: n-best lists of candidates, and scores over the runs of a plan.
+"""Figures of curves and distributions.
 
 N-best curves: precision or recall of the first n candidates of a ranking, for each n.
 
 Scores and p-values over the runs of a plan.
+
+Achieved significance: how small p is over all pairs (Sakai 2006).
+
+Histograms side by side, each with the expected density.
+
+Null distribution of a difference, with the observed one.
 """
 
 from __future__ import annotations
@@ -12,23 +18,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sigdask.report.plots.canvas import (
-    BLUE,
-    INK,
-    STYLES,
-    add_legend,
-    build_figure,
-    estimate_width,
-    set_title,
-    shorten_names,
-)
+from sigdask.report.plots import canvas
+from sigdask.statistics.ranking_letters import achieved_significance as compute_curve
+from sigdask.statistics.ranking_letters import discriminative_power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Floats = NDArray[np.float64]
 
 MOST_IN_PANEL = 3
 """Curves whose intervals are drawn over each other; more have a panel each."""
@@ -63,26 +63,28 @@ def n_best_curves(curves: Mapping[str, NBestCurve], *, title: str = "", score: s
     ----------
     Evert & Krenn 2001, "Methods for the qualitative evaluation of lexical association measures", ACL.
     """
-    names = shorten_names([*curves])
+    names = canvas.shorten_names([*curves])
     top = (
         1.05 * max((curve.high[np.isfinite(curve.high)].max(initial=0) for curve in curves.values()), default=0.0)
         or 1.0
     )
     if len(curves) <= MOST_IN_PANEL:
-        with build_figure(5.2, 3.2) as figure:
+        with canvas.build_figure(5.2, 3.2) as figure:
             axes = figure.add_subplot()
-            lines = [_plot_curve(axes, curve, look) for curve, look in zip(curves.values(), STYLES, strict=False)]
+            lines = [
+                _plot_curve(axes, curve, look) for curve, look in zip(curves.values(), canvas.STYLES, strict=False)
+            ]
             _label_axes(axes, title, score, top)
-            add_legend(figure, lines, names)
+            canvas.add_legend(figure, lines, names)
         return figure
     n_columns = 3
     n_rows = -(-len(curves) // n_columns)
-    with build_figure(2.3 * n_columns, 1.8 * n_rows + 0.3) as figure:
+    with canvas.build_figure(2.3 * n_columns, 1.8 * n_rows + 0.3) as figure:
         panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
         for axes, name, curve in zip(panels, names, curves.values(), strict=False):
             for other_curve in curves.values():
                 axes.plot(other_curve.n, other_curve.value, color="#cfd5da", linewidth=0.6)
-            _plot_curve(axes, curve, {"color": BLUE, "linewidth": 1.3})
+            _plot_curve(axes, curve, {"color": canvas.BLUE, "linewidth": 1.3})
             _label_axes(axes, name, score if axes.get_subplotspec().is_first_col() else "", top)
         for axes in panels[len(curves) :]:
             axes.set_visible(False)
@@ -101,10 +103,8 @@ def _label_axes(axes: Axes, title: str, score: str, top: float) -> None:
     axes.set_xlabel("n best")
     axes.set_ylabel(score)
     axes.set_ylim(0, top)
-    set_title(axes, title)
+    canvas.set_title(axes, title)
 
-
-Floats = NDArray[np.float64]
 
 LOWEST = 1e-4
 """p below which no more is told from each other."""
@@ -147,7 +147,7 @@ def nights(
     panels = [panel for panel in ((score, scores), ("adjusted p" if adjusted else "p", p)) if panel[1]] or [
         (score, scores)
     ]
-    with build_figure(min(max(5.6, 0.22 * len(runs) + 2.5), 14), 2.4 * len(panels) + 0.3) as figure:
+    with canvas.build_figure(min(max(5.6, 0.22 * len(runs) + 2.5), 14), 2.4 * len(panels) + 0.3) as figure:
         all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
         for axes, (name, series) in zip(all_axes, panels, strict=True):
             floor = LOWEST if series is p else -np.inf
@@ -157,20 +157,20 @@ def nights(
                 axes.set_yscale("log")
                 axes.set_yticks(DECADES, labels=[f"{'≤ ' * (p == LOWEST)}{p:g}" for p in DECADES])
                 axes.set_ylim(LOWEST * 0.8, 1.3)
-                axes.axhline(alpha, color=INK, linewidth=0.8, linestyle="--")
+                axes.axhline(alpha, color=canvas.INK, linewidth=0.8, linestyle="--")
         _label_runs(all_axes[-1], runs)
-        set_title(all_axes[0], title)
+        canvas.set_title(all_axes[0], title)
     return figure
 
 
 def _plot_lines(axes: Axes, series: Mapping[str, Floats], floor: float, n_runs: int) -> None:
-    looks = STYLES * (1 + len(series) // len(STYLES))
+    looks = canvas.STYLES * (1 + len(series) // len(canvas.STYLES))
     curves = [
         axes.plot(range(n_runs), np.maximum(values, floor), **look)[0]
         for values, look in zip(series.values(), looks, strict=False)
     ]
     settings = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": 1 + len(series) // 16}
-    add_legend(axes, curves, shorten_names([*series]), **settings)
+    canvas.add_legend(axes, curves, canvas.shorten_names([*series]), **settings)
 
 
 def _label_runs(axes: Axes, runs: Sequence[str]) -> None:
@@ -178,9 +178,140 @@ def _label_runs(axes: Axes, runs: Sequence[str]) -> None:
     max_labels = 24
     step = -(-len(runs) // max_labels) if runs else 1
     indices = [*range(len(runs) - 1, -1, -step)][::-1]
-    slanted = estimate_width([runs[k] for k in indices]) > 0.35
+    slanted = canvas.estimate_width([runs[k] for k in indices]) > 0.35
     axes.set_xticks(
         indices, labels=[runs[k] for k in indices], parse_math=False,
         rotation=45 if slanted else 0, ha="right" if slanted else "center",
     )  # fmt: skip
     axes.set_xlabel("run")
+
+
+MOST_POINTS = 1000
+"""Of a curve; more cannot be seen."""
+
+
+def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: str = "") -> Figure:
+    """Draw the p-values of all pairs, largest first; the nearer a curve is to the axes, the more pairs differ.
+
+    Parameters
+    ----------
+    p : mapping of str to float64 array
+        By metric, the p-values of its pairs, unadjusted; those that are not known (NaN) are left out.
+    alpha : float
+        Level, drawn as a dashed line; beside each name stands the share of pairs below it.
+    title : str
+        Above the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Where a curve falls below the dashed line, pairs are significantly different.
+
+    References
+    ----------
+    Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
+    """
+    with canvas.build_figure(5.2, 3.2) as figure:
+        axes = figure.add_subplot()
+        curves, legend_names = [], []
+        for name, values, style in zip(
+            canvas.shorten_names([*p]), p.values(), canvas.STYLES * (1 + len(p) // len(canvas.STYLES)), strict=False
+        ):
+            p_values = np.asarray(values, np.float64)
+            ordered = np.array(compute_curve(p_values[~np.isnan(p_values)]))
+            ranks = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+            curves += axes.plot(ranks, ordered[ranks - 1], markevery=0.1, **style)
+            legend_names.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
+        axes.axhline(alpha, color=canvas.INK, linewidth=0.8, linestyle="--")
+        axes.set_xlabel("pairs of systems, the largest p first")
+        axes.set_ylabel("p")
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(0, 1.04 * max([1, *map(np.size, p.values())]))
+        canvas.set_title(axes, title)
+        canvas.add_legend(figure, curves, legend_names, ncols=2)
+    return figure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """Counts between edges, and the counts that a model expects at given positions.
+
+    Attributes
+    ----------
+    edges : float64 array, shape (n + 1,)
+    counts : int64 array, shape (n,)
+    at, expected : float64 array, shape (m,)
+    """
+
+    edges: Floats
+    counts: NDArray[np.int64]
+    at: Floats
+    expected: Floats
+
+
+def histograms(shown: Mapping[str, Histogram]) -> Figure:
+    """Draw histograms side by side, each under its title, with the expected counts as a line."""
+    with canvas.build_figure(3 * len(shown), 2.6) as figure:
+        for axes, (title, histogram) in zip(
+            figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True
+        ):
+            axes.stairs(histogram.counts, histogram.edges, fill=True, color="#9ab8d4")
+            axes.plot(histogram.at, histogram.expected, color=canvas.ORANGE, linewidth=1)
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            canvas.set_title(axes, title)
+    return figure
+
+
+def null_distribution(
+    edges: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    observed: float,
+    *,
+    alternative: str = "two-sided",
+    title: str = "",
+    score: str = "difference of shuffled outputs",
+    beside: str = "",
+) -> Figure:
+    """Draw the differences that randomly swapped outputs have, with the observed difference among them.
+
+    Parameters
+    ----------
+    edges : float64 array, shape (n + 1,)
+        Of the bins.
+    counts : int64 array, shape (n,)
+        Trials in each.
+    observed : float
+        The difference that was found.
+    alternative : {"two-sided", "greater", "less"}
+        Which differences are at least as extreme: those shaded.
+    title, score, beside : str
+        Above the figure, of its axis, and what the observed difference is called, with its p.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The share of trials in the shaded parts is p, but for the one that is added to both counts (Phipson and Smyth
+        2010).
+    """
+    with canvas.build_figure(5.2, 3) as figure:
+        axes = figure.add_subplot()
+        if len(counts):
+            axes.stairs(counts, edges, fill=True, color="#c4ccd4", label="shuffled outputs")
+        reach = 1.05 * float(np.max(np.abs([*edges, observed]))) or 1.0
+        axes.set_xlim(-reach, reach)
+        two_sided = alternative == "two-sided"
+        extreme = abs(observed) if two_sided else observed
+        if alternative != "less":
+            axes.axvspan(extreme, reach, color=canvas.ORANGE, alpha=0.13, linewidth=0)
+        if alternative != "greater":
+            axes.axvspan(-extreme if two_sided else observed, -reach, color=canvas.ORANGE, alpha=0.13, linewidth=0)
+        axes.axvline(observed, color=canvas.BLUE, linewidth=1.6, label=beside or "observed", gid="observed")
+        if two_sided:
+            axes.axvline(-observed, color=canvas.BLUE, linewidth=1, linestyle="--", label="as far on the other side")
+        axes.axvline(0, color=canvas.GREY, linewidth=0.6, linestyle=":")
+        axes.set_xlabel(score, parse_math=False)
+        axes.set_ylabel("trials")
+        canvas.set_title(axes, title)
+        canvas.add_legend(figure, axes.get_legend_handles_labels()[0])
+    return figure

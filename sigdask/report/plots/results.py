@@ -5,19 +5,18 @@ Write all figures that fit the results as files into a folder.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings.spec import Measure, RankingEvaluation
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails, NullDistribution
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
@@ -87,10 +86,11 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
         There is none, or several: it names them.
     """
     requested = {"test_set": test_set, "subset": subset, "metric": metric}
+    groups = [(_get_key(table, int(rows[0])), rows) for rows in group_rows(table)]
     rows_by_key = {
-        _get_key(first_row): rows
-        for rows in group_rows(table)
-        if _is_requested(first_row := table.take(rows[:1]), requested)
+        key: rows
+        for key, rows in groups
+        if all(value in {None, part} for value, part in zip(requested.values(), key, strict=True))
     }
     if len(rows_by_key) == 1:
         return table.take(next(iter(rows_by_key.values())))
@@ -171,7 +171,7 @@ def critical_difference(table: Table) -> Figure:
 
 def achieved_significance(table: Table) -> Figure:
     """Draw the p-values of all comparisons, with a curve for each metric, test set and subset."""
-    has_several = len({_get_key(table.take(rows[:1]))[:2] for rows in group_rows(table)}) > 1
+    has_several = len({_get_key(table, int(rows[0]))[:2] for rows in group_rows(table)}) > 1
     curves = {}
     for rows in group_rows(table):
         selected = table.take(rows)
@@ -227,16 +227,13 @@ def _get_p_values(table: Table) -> NDArray[np.float64]:
 
 def _format_p_values(table: Table) -> list[str]:
     """Return the p-value of each row as text: the adjusted one, if there is one."""
-    columns = (table.p_value, table.p_adjusted, table.p_low, table.p_high)
-    return [
-        _format_p_value(*row, alpha=table.alpha) for row in zip(*(column.tolist() for column in columns), strict=True)
+    limits = zip(table.p_low.tolist(), table.p_high.tolist(), strict=True)
+    texts = [
+        f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha)
+        for p, ends in zip(_get_p_values(table).tolist(), limits, strict=True)
     ]
-
-
-def _format_p_value(p: float, adjusted: float, low: float, high: float, *, alpha: float) -> str:
-    if not np.isnan(adjusted):
-        return f"adjusted {format_p_equals(adjusted, alpha)}"
-    return f"p in {format_limits(low, high, alpha)}" if np.isnan(p) else format_p_equals(p, alpha)
+    is_adjusted = (~np.isnan(table.p_adjusted)).tolist()
+    return [f"adjusted {text}" if adjusted else text for text, adjusted in zip(texts, is_adjusted, strict=True)]
 
 
 def _describe_intervals(table: Table) -> str:
@@ -251,9 +248,9 @@ def _describe_score(table: Table) -> str:
     return score.name if score.higher_is_better else f"{score.name} (lower is better)"
 
 
-def _get_key(table: Table) -> tuple[str, str, str]:
-    subset = table.subset[0]
-    return table.test_set[0], "" if subset is None else subset.value, table.metric[0].name
+def _get_key(table: Table, row: int = 0) -> tuple[str, str, str]:
+    subset = table.subset[row]
+    return table.test_set[row], "" if subset is None else subset.value, table.metric[row].name
 
 
 def get_subject(table: Table) -> tuple[str, ...]:
@@ -265,10 +262,6 @@ def _format_title(table: Table) -> str:
     return ", ".join(get_subject(table))
 
 
-def _is_requested(table: Table, requested: dict[str, Any]) -> bool:
-    return all(value is None or value == key for key, value in zip(_get_key(table), requested.values(), strict=True))
-
-
 MOST_CURVES = 12
 """Measures whose curves are drawn."""
 
@@ -278,7 +271,8 @@ def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
     curves = _build_curves(evaluation, score)
     if not curves:
         raise InputError(f"no {score} of n best was found: there is nothing to draw")
-    best = [m.measure for m in sorted(evaluation.measures, key=_get_sort_key) if m.measure in curves]
+    measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
+    best = [m.measure for m in measures if m.measure in curves]
     selected = [name for name in curves if name in best[:MOST_CURVES]]
     selection = f"{len(selected)} of {len(curves)} measures, of the best average precision"
     title = ": ".join(filter(None, [evaluation.name, selection if len(selected) < len(curves) else ""]))
@@ -293,10 +287,6 @@ def _build_curves(evaluation: RankingEvaluation, score: str) -> dict[str, NBestC
         points.setdefault(row.measure, []).append([getattr(row, name) for name in names])
     columns = {name: np.array(sorted(column)).T for name, column in points.items()}
     return {name: NBestCurve(column[0].astype(np.int64), *column[1:]) for name, column in columns.items()}
-
-
-def _get_sort_key(measure: Measure) -> float:
-    return 0.0 if math.isnan(measure.average_precision) else -measure.average_precision
 
 
 MOST_NULLS = 12

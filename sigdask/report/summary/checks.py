@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from sigdask.report.summary.standings import join_phrases
 from sigdask.results.table import AGREES, DISAGREES, Table
@@ -98,7 +98,7 @@ def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, p / table.p_adjusted)
         level = table.alpha * share
-        shift = np.abs(special.ndtri(p / sides) - special.ndtri(level / sides))
+        shift = np.abs(scipy.special.ndtri(p / sides) - scipy.special.ndtri(level / sides))
     units = shift * np.sqrt(table.n_discordant)
     min_p = np.ldexp(sides, -np.minimum(table.n_discordant + FEW_UNITS, 1000).astype(np.int32))
     is_reachable = (table.n_discordant > 0) & (min_p <= level)

@@ -8,7 +8,6 @@ them stand as users gave them: who writes them makes them harmless.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +25,7 @@ from sigdask.report.summary.standings import (
     join_phrases,
 )
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.text import format_count, format_list
+from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
 """Groups (metrics, subsets, test sets) that are told one by one; more are counted."""
@@ -46,12 +45,11 @@ def build_headline(groups: VerdictGroups) -> str:
 
 def describe_group(groups: VerdictGroups, g: int) -> str:
     """Return the verdict on one group (a test set, subset and metric) as a sentence."""
-    shapes = {PAIR: _describe_pair, BASELINE: _describe_baseline, ALL: _describe_ranking}
-    return shapes.get(groups.standings.design, _describe_several)(groups, g)
-
-
-def _describe_pair(groups: VerdictGroups, g: int) -> str:
-    return groups.describe(int(groups.standings.first_rows[g]))
+    c = groups.standings
+    if c.design == PAIR:
+        return groups.describe(int(c.first_rows[g]))
+    shapes = {BASELINE: _describe_baseline, ALL: _describe_ranking}
+    return shapes.get(c.design, _describe_several)(groups, g)
 
 
 def _describe_pairs(groups: VerdictGroups) -> str:
@@ -62,36 +60,29 @@ def _describe_pairs(groups: VerdictGroups) -> str:
     won, lost = (np.where(c.a == c.a[0], x, y) for x, y in ((won, lost), (lost, won)))
     if lost.sum() > won.sum():
         a, b, won, lost = b, a, lost, won
-    is_same, is_undecided = c.decision == 0, c.decision == -1
     none = f"{a} and {b} are not significantly different" if c.is_two_sided else f"{a} and {b} show no such difference"
     cases = [
         (won, f"{a} is better than {b}"),
         (lost, f"{b} is better than {a}"),
-        (is_same, none),
-        (is_undecided, f"whether {a} is better than {b} is undecided"),
+        (c.decision == 0, none),
+        (c.decision == -1, f"whether {a} is better than {b} is undecided"),
     ]
     outcomes = [(np.flatnonzero(rows), text) for rows, text in cases if rows.any()]
     if c.n_groups <= MAX_LISTED_GROUPS:
-        asides = {
-            row: f" ({_format_inner_p(groups.format_p(row))}{groups.describe_doubt(row)})"
-            for rows, _ in outcomes
-            for row in rows.tolist()
-        }
-        clauses = [
-            f"{text} {groups.describe_groups(c.group[rows].tolist(), [asides[row] for row in rows.tolist()])}"
-            for rows, text in outcomes
-        ]
+        clauses = [f"{text} {_describe_rows(groups, rows)}" for rows, text in outcomes]
         return _capitalize("; ".join(clauses), "whether")
     total = f"{c.n_groups:,} {groups.noun}"
     first, *rest = outcomes
     clauses = [f"{first[1]} in {_format_share(len(first[0]), total, c.n_groups)}"]
     text = _capitalize("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]), "whether")
-    return text + groups.describe_doubts(range(len(c.group)))
+    return text + groups.describe_doubts()
 
 
-def _format_inner_p(p: str) -> str:
-    """Return the text of a p-value with its parentheses replaced by a comma, for use within parentheses."""
-    return p.replace(" (", ", ").removesuffix(")")
+def _describe_rows(groups: VerdictGroups, rows: np.ndarray) -> str:
+    """Return text that names the groups of rows, each with its p and doubts in parentheses."""
+    p_texts = [groups.format_p(row).replace(" (", ", ").removesuffix(")") for row in rows.tolist()]
+    asides = [f" ({p}{groups.describe_doubt(row)})" for row, p in zip(rows.tolist(), p_texts, strict=True)]
+    return groups.describe_groups(groups.standings.group[rows].tolist(), asides)
 
 
 def _capitalize(text: str, word: str) -> str:
@@ -114,17 +105,14 @@ def _describe_baseline(groups: VerdictGroups, g: int) -> str:
     names = [c.names[int(c.a[row])] for row in better]
     if names:
         others_text = f"; also {format_list(names[1:], MAX_NAMED_SYSTEMS)}" if len(names) > 1 else ""
-        text += (
-            f": {names[0]} by {groups.format_lead(better[0])}{groups.describe_doubt(better[0])}, "
-            f"{groups.format_p(better[0])}{others_text}"
-        )
+        text += f": {names[0]} by {groups.describe_lead(better[0])}, {groups.format_p(better[0])}{others_text}"
     rest_text = _describe_rest(
         ("significantly worse", worse), ("not significantly different", not_different), ("undecided", undecided)
     )
     closest = ""
     if not names and not np.isnan(c.ahead[rows[0]]) and c.ahead[rows[0]] != 0:
         side = "ahead" if c.ahead[rows[0]] > 0 else "behind"
-        size = f"{groups.format_lead(rows[0])}{groups.describe_doubt(rows[0])}, {groups.format_p(rows[0])}"
+        size = f"{groups.describe_lead(rows[0])}, {groups.format_p(rows[0])}"
         closest = f": the best, {c.names[int(c.a[rows[0]])]}, is {side} by {size}"
     mentioned = [better[0]] if names else [rows[0]] if closest else []
     return text + closest + rest_text + groups.describe_doubts(rows.tolist(), mentioned)
@@ -159,13 +147,13 @@ def _describe_baselines(groups: VerdictGroups) -> str:
         n = np.bincount(c.group[better], minlength=c.n_groups).tolist()
         counts = [f" ({k or 'none'} of {m:,})" for k, m in zip(n, np.bincount(c.group).tolist(), strict=True)]
         text = f"Systems significantly better than {base}: {groups.describe_groups(range(c.n_groups), counts)}"
-        return text + groups.describe_doubts(range(len(c.group)))
+        return text + groups.describe_doubts()
     outcomes = _split_outcomes(groups, np.arange(len(c.group)))
     names = ("significantly better", "significantly worse", "not significantly different", "undecided")
     parts = [f"{len(rows):,} {name}" for name, rows in zip(names, outcomes, strict=True) if rows]
     across = f"over {c.n_groups:,} {groups.noun}"
     text = f"Of {len(c.group):,} comparisons with {base} {across}, {join_phrases(parts)}"
-    return text + groups.describe_doubts(range(len(c.group)))
+    return text + groups.describe_doubts()
 
 
 def _describe_ranking(groups: VerdictGroups, g: int) -> str:
@@ -176,41 +164,44 @@ def _describe_ranking(groups: VerdictGroups, g: int) -> str:
     near_names = [c.get_opponent(row, int(c.top[g])) for row in c.near_top_rows[c.group[c.near_top_rows] == g].tolist()]
     row = c.find_rival(g)
     rival = c.get_opponent(row, int(c.top[g]))
-    if c.ahead[row] == 0:
-        lead = f"{rival} scores the same"
-    else:
-        lead = (
-            f"ahead of {rival}, the next, by {groups.format_lead(row)}{groups.describe_doubt(row)}; "
-            f"{groups.format_p(row)}"
+    is_ahead = c.ahead[row] != 0
+    lead = f"by {groups.describe_lead(row)}; {groups.format_p(row)}"
+    doubts = groups.describe_doubts(np.flatnonzero(c.group == g).tolist(), [row] if is_ahead else [])
+    if near_names == [rival] and is_ahead:
+        return (
+            f"{best} scores best {groups.group_labels[g]}, but not significantly better than {rival}, the next: ahead "
+            f"{lead}{doubts}"
         )
-    doubts = groups.describe_doubts(np.flatnonzero(c.group == g).tolist(), [] if c.ahead[row] == 0 else [row])
-    if near_names == [rival] and c.ahead[row] != 0:
-        size = f"ahead by {groups.format_lead(row)}{groups.describe_doubt(row)}; {groups.format_p(row)}"
-        lead = f"but not significantly better than {rival}, the next: {size}"
-        return f"{best} scores best {groups.group_labels[g]}, {lead}{doubts}"
+    lead = f"ahead of {rival}, the next, {lead}" if is_ahead else f"{rival} scores the same"
     if not near_names:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
         return f"{best} is best {groups.group_labels[g]}, significantly better than {all_others}: {lead}{doubts}"
-    near = f"not significantly different from {_describe_near(near_names, n_others)}"
-    return f"{best} scores best {groups.group_labels[g]}, but is {near}: {lead}{doubts}"
-
-
-def _describe_near(names: list[str], n_others: int) -> str:
-    if len(names) == n_others:
-        return f"any of the {n_others:,} others"
-    return join_phrases(names) if len(names) <= MAX_NAMED_SYSTEMS else f"{len(names):,} of {n_others:,} others"
+    near = (
+        join_phrases(near_names)
+        if len(near_names) <= MAX_NAMED_SYSTEMS
+        else f"{len(near_names):,} of {n_others:,} others"
+    )
+    if len(near_names) == n_others:
+        near = f"any of the {n_others:,} others"
+    return (
+        f"{best} scores best {groups.group_labels[g]}, but is not significantly different from {near}: {lead}{doubts}"
+    )
 
 
 def _describe_rankings(groups: VerdictGroups) -> str:
     """Return the verdict on which systems are best on each of several metrics, subsets or test sets."""
     c = groups.standings
     has_clear_best = c.n_near_top == 0
-    doubts = groups.describe_doubts(range(len(c.group)))
+    doubts = groups.describe_doubts()
     if c.n_groups <= MAX_LISTED_GROUPS:
+        members: dict[tuple[int, bool], list[int]] = {}
+        for g, key in enumerate(zip(c.top.tolist(), has_clear_best.tolist(), strict=True)):
+            members.setdefault(key, []).append(g)
         clauses = (
-            f"{_describe_best(c.names[top], is_clear)} "
-            f"{groups.describe_groups(members, [''] * len(members))}{_describe_certainty(is_clear)}"
-            for (top, is_clear), members in _group_by_best(c.top.tolist(), has_clear_best.tolist()).items()
+            f"{c.names[top]} {'is' if is_clear else 'scores'} best "
+            f"{groups.describe_groups(indices, [''] * len(indices))}, "
+            f"{'' if is_clear else 'but not '}significantly better than all others"
+            for (top, is_clear), indices in members.items()
         )
         return "; ".join(clauses) + doubts
     tops, counts = np.unique(c.top, return_counts=True)
@@ -225,45 +216,24 @@ def _describe_rankings(groups: VerdictGroups) -> str:
     return f"{join_phrases(parts)}; {tail} the best is significantly better than all others{doubts}"
 
 
-def _group_by_best(tops: Sequence[int], has_clear_best: Sequence[bool]) -> dict[tuple[int, bool], list[int]]:
-    grouped: dict[tuple[int, bool], list[int]] = {}
-    for g, key in enumerate(zip(tops, has_clear_best, strict=True)):
-        grouped.setdefault(key, []).append(g)
-    return grouped
-
-
-def _describe_best(name: str, is_clear: bool) -> str:
-    return f"{name} is best" if is_clear else f"{name} scores best"
-
-
-def _describe_certainty(is_clear: bool) -> str:
-    return ", significantly better than all others" if is_clear else ", but not significantly better than all others"
-
-
 def _describe_several(groups: VerdictGroups, g: int) -> str:
     """Return the number of significant differences and the largest one, for comparisons of no regular design."""
     c = groups.standings
     rows = np.flatnonzero(c.group == g)
     better, worse, _, _ = _split_outcomes(groups, rows)
-    largest_row = max([*better, *worse], key=lambda row: abs(c.ahead[row]), default=None)
-    if largest_row is None or len(rows) == 1:
-        return _describe_counts(groups, rows, f" {groups.group_labels[g]}") + groups.describe_doubts(rows.tolist())
-    loser = c.get_opponent(largest_row, int((c.a if c.ahead[largest_row] > 0 else c.b)[largest_row]))
-    largest = (
-        f": most of all {c.get_winner(largest_row)} is ahead of {loser}, by "
-        f"{groups.format_lead(largest_row)}{groups.describe_doubt(largest_row)}; {groups.format_p(largest_row)}"
-    )
+    text = _describe_counts(groups, rows, f" {groups.group_labels[g]}")
+    row = max([*better, *worse], key=lambda row: abs(c.ahead[row]), default=None)
+    if row is None or len(rows) == 1:
+        return text + groups.describe_doubts(rows.tolist())
+    loser = c.get_opponent(row, int((c.a if c.ahead[row] > 0 else c.b)[row]))
     return (
-        _describe_counts(groups, rows, f" {groups.group_labels[g]}")
-        + largest
-        + groups.describe_doubts(rows.tolist(), [largest_row])
+        f"{text}: most of all {c.get_winner(row)} is ahead of {loser}, by {groups.describe_lead(row)}; "
+        f"{groups.format_p(row)}{groups.describe_doubts(rows.tolist(), [row])}"
     )
 
 
 def _describe_any(groups: VerdictGroups) -> str:
-    return _describe_counts(groups, np.arange(len(groups.standings.group)), "") + groups.describe_doubts(
-        range(len(groups.standings.group))
-    )
+    return _describe_counts(groups, np.arange(len(groups.standings.group)), "") + groups.describe_doubts()
 
 
 def _describe_counts(groups: VerdictGroups, rows: np.ndarray, where: str) -> str:
@@ -392,16 +362,9 @@ def _list_best_systems(results: ComparisonResults, c: Standings) -> list[BestSys
     if not len(table) or c.design not in {PAIR, BASELINE, ALL}:
         return []
     names = _list_leaders(c) if c.design != BASELINE else _list_above_baseline(c)
-    rows = c.first_rows.tolist()
-    sets, subsets, metrics = table.test_set, table.subset, table.metric
     return [
-        BestSystems(
-            sets[row],
-            None if s is None else {"column": s.column, "value": s.value},
-            metrics[row].name,
-            tuple(best_names),
-        )
-        for row, s, best_names in zip(rows, (subsets[row] for row in rows), names, strict=True)
+        BestSystems(table.test_set[row], to_plain(table.subset[row]), table.metric[row].name, tuple(best_names))
+        for row, best_names in zip(c.first_rows.tolist(), names, strict=True)
     ]
 
 

@@ -161,7 +161,8 @@ def find_metrics_in_points(table: Table) -> frozenset[str]:
 
 
 def _is_share(name: str) -> bool:
-    return re.split(r"[\[:]", name, maxsplit=1)[0].casefold() in SHARES
+    base = re.split(r"[\[:]", name, maxsplit=1)[0].casefold()
+    return base in SHARES or base.startswith("pass@")
 
 
 def format_amount(difference: float, ends: tuple[float, float] | None = None, *, points: bool) -> str:

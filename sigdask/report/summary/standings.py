@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from sigdask.report.summary.sentences import (
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.fields import get_result
 from sigdask.results.ranking import index_systems
+from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
@@ -71,12 +71,13 @@ class Standings:
         """Return the leads of a table's comparisons, grouped by test set, subset and metric."""
         names, a, b = index_systems(table)
         codes = np.unique(table.alternative.codes).tolist()
+        signs = [1.0 if score.higher_is_better else -1.0 for score in table.metric.values]
         return Standings(
             names=names,
             group=number_rows(table.test_set.codes, table.subset.codes, table.metric.codes),
             a=a,
             b=b,
-            ahead=table.difference * _compute_signs(table),
+            ahead=table.difference * np.array(signs)[table.metric.codes],
             lacks_a=np.isnan(table.score_a),
             lacks_b=np.isnan(table.score_b),
             decision=table.decision,
@@ -177,63 +178,15 @@ class Standings:
         return self.names[int(self.b[row] if self.a[row] == system else self.a[row])]
 
 
-def _compute_signs(table: Table) -> NDArray[np.float64]:
-    signs = np.array([1.0 if score.higher_is_better else -1.0 for score in table.metric.values])
-    return signs[table.metric.codes]
-
-
-class VerdictGroups(Protocol):
-    """Verdicts in groups (a test set, subset and metric each), with the words that describe them."""
-
-    @property
-    def standings(self) -> Standings:
-        """Which system leads in each verdict, and by how much."""
-        ...
-
-    @property
-    def group_labels(self) -> Sequence[str]:
-        """Labels of the groups: "on" a metric, with test set and subset where there are several."""
-        ...
-
-    @property
-    def noun(self) -> str:
-        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
-        ...
-
-    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
-        """Return text that names several groups, each followed by its text from `texts`."""
-        ...
-
-    def describe(self, row: int) -> str:
-        """Return the verdict of a row as a sentence."""
-        ...
-
-    def format_lead(self, row: int) -> str:
-        """Return text on how far the better system of a row is ahead."""
-        ...
-
-    def describe_doubt(self, row: int) -> str:
-        """Return a clause on what makes the verdict of a row questionable; usually empty."""
-        ...
-
-    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many rows are doubtful, or "" if no more than those mentioned."""
-        ...
-
-    def format_p(self, row: int) -> str:
-        """Return the p-value that the verdict of a row uses as text."""
-        ...
-
-
 @dataclass(frozen=True)
-class SingleComparisons:
-    """Verdicts on single comparisons, grouped by test set, subset and metric."""
+class VerdictGroups:
+    """Verdicts on single comparisons in groups (a test set, subset and metric each), with words that describe them."""
 
     table: Table
 
     @cached_property
     def standings(self) -> Standings:
-        """Which system leads in each comparison, and by how much."""
+        """Which system leads in each verdict, and by how much."""
         return Standings.from_table(self.table)
 
     @cached_property
@@ -242,7 +195,7 @@ class SingleComparisons:
 
     @cached_property
     def noun(self) -> str:
-        """Word for what the groups differ by."""
+        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
         table = self.table
         columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
         varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
@@ -250,7 +203,7 @@ class SingleComparisons:
 
     @cached_property
     def group_labels(self) -> Sequence[str]:
-        """Labels of the groups."""
+        """Labels of the groups: "on" a metric, with test set and subset where there are several."""
         return [
             f"on {self._describe_metric(row)}{self._describe_subset(row)}" for row in self.standings.first_rows.tolist()
         ]
@@ -281,36 +234,45 @@ class SingleComparisons:
         return f" in {', '.join(parts)}" if parts else ""
 
     def describe(self, row: int) -> str:
-        """Return one comparison as a sentence."""
-        points = self.table.metric[row].name in self._metrics_in_points
-        return describe_comparison(
-            get_result(self.table, row), self.table.alpha, points=points, where=self._describe_subset(row)
-        )
+        """Return the verdict of a row as a sentence."""
+        r, points = self._get_result(row)
+        return describe_comparison(r, self.table.alpha, points=points, where=self._describe_subset(row))
+
+    def _get_result(self, row: int) -> tuple[Result, bool]:
+        """Return a comparison, and whether its difference is written in points of 100."""
+        return get_result(self.table, row), self.table.metric[row].name in self._metrics_in_points
 
     def format_lead(self, row: int) -> str:
-        """Return text on how far the better system of a comparison is ahead."""
-        return format_lead(get_result(self.table, row), points=self.table.metric[row].name in self._metrics_in_points)
+        """Return text on how far the better system of a row is ahead."""
+        r, points = self._get_result(row)
+        return format_lead(r, points=points)
+
+    def describe_lead(self, row: int) -> str:
+        """Return text on how far the better system of a row is ahead, and what makes that questionable."""
+        return f"{self.format_lead(row)}{self.describe_doubt(row)}"
 
     def describe_doubt(self, row: int) -> str:
-        """Return a clause on what makes the verdict of a comparison questionable, or ""."""
-        return describe_doubt(
-            get_result(self.table, row), self.table.alpha, points=self.table.metric[row].name in self._metrics_in_points
-        )
+        """Return a clause on what makes the verdict of a row questionable; usually empty."""
+        r, points = self._get_result(row)
+        return describe_doubt(r, self.table.alpha, points=points)
 
-    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many comparisons are doubtful, or "" if no more than those mentioned."""
-        return describe_doubts(self.table, rows, mentioned)
+    def describe_doubts(self, rows: Sequence[int] = (), mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many of some or all rows are doubtful, or "" if no more than those mentioned."""
+        is_skewed, rows = self.table.is_skewed, rows or range(len(self.table))
+        n = int(np.count_nonzero(is_skewed[[*rows]]))
+        if n <= (int(np.count_nonzero(is_skewed[[*mentioned]])) if mentioned else 0):
+            return ""
+        return f"; in {n:,} of {len(rows):,} comparisons few units decide or differences are skewed"
 
     def format_p(self, row: int) -> str:
-        """Return the p of the verdict as text."""
+        """Return the p-value that the verdict of a row uses as text."""
         return format_verdict_p(get_result(self.table, row), self.table.alpha)
 
 
 @dataclass(frozen=True)
-class JointVerdicts:
+class JointVerdicts(VerdictGroups):
     """Verdicts over all test sets or subsets together, grouped by metric."""
 
-    table: Table
     verdicts: tuple[ResultAcrossSets, ...]
 
     @cached_property
@@ -323,52 +285,28 @@ class JointVerdicts:
         """Word for what the groups differ by."""
         return "metrics"
 
-    @cached_property
-    def group_labels(self) -> Sequence[str]:
-        """Labels of the groups."""
-        return [f"on {self._describe_metric(row)}" for row in self.standings.first_rows.tolist()]
-
-    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
-        """Return text that names several metrics, each followed by its text from `texts`."""
-        rows = self.standings.first_rows[list(groups)].tolist()
-        return f"on {join_phrases([self._describe_metric(row) + text for row, text in zip(rows, texts, strict=True)])}"
-
-    @cached_property
-    def _metrics_in_points(self) -> frozenset[str]:
-        return find_metrics_in_points(self.table)
-
-    @cached_property
-    def _lower_is_better(self) -> set[str]:
-        return {score.name for score in self.table.metric.values if not score.higher_is_better}
+    def _describe_subset(self, _row: int) -> str:
+        return ""
 
     def _describe_metric(self, row: int) -> str:
         v = self.verdicts[row]
-        return (
-            f"{v.metric}{' (lower is better)' if v.metric in self._lower_is_better else ''} (mean of {v.n_sets} sets)"
-        )
+        is_lower_better = any(v.metric == m.name and not m.higher_is_better for m in self.table.metric.values)
+        return f"{v.metric}{' (lower is better)' * is_lower_better} (mean of {v.n_sets} sets)"
 
     def describe(self, row: int) -> str:
-        """Return one verdict as a sentence."""
-        v, c = self.verdicts[row], self.standings
+        """Return the verdict of a row as a sentence."""
+        v, c, metric, p = self.verdicts[row], self.standings, self._describe_metric(row), self.format_p(row)
         if v.difference == 0:
-            return f"{v.a} and {v.b} score the same on {self._describe_metric(row)}; {self.format_p(row)}"
-        better = c.get_winner(row)
+            return f"{v.a} and {v.b} score the same on {metric}; {p}"
+        better, size = c.get_winner(row), f"{self.describe_lead(row)}; {p}"
         if c.decision[row] == 1:
-            other = v.b if better == v.a else v.a
-            size = f"{self.format_lead(row)}{self.describe_doubt(row)}"
-            return f"{better} is better than {other} on {self._describe_metric(row)} by {size}; {self.format_p(row)}"
+            return f"{better} is better than {v.b if better == v.a else v.a} on {metric} by {size}"
         if not c.is_two_sided:
-            return (
-                f"{v.a} and {v.b} show no difference in the direction tested on {self._describe_metric(row)}; "
-                f"{self.format_p(row)}"
-            )
-        return (
-            f"{v.a} and {v.b} are not significantly different on {self._describe_metric(row)}: {better} is ahead by "
-            f"{self.format_lead(row)}{self.describe_doubt(row)}; {self.format_p(row)}"
-        )
+            return f"{v.a} and {v.b} show no difference in the direction tested on {metric}; {p}"
+        return f"{v.a} and {v.b} are not significantly different on {metric}: {better} is ahead by {size}"
 
     def format_lead(self, row: int) -> str:
-        """Return text on how far the better system of a verdict is ahead."""
+        """Return text on how far the better system of a row is ahead."""
         v = self.verdicts[row]
         return format_amount(abs(v.difference), points=v.metric in self._metrics_in_points)
 
@@ -380,36 +318,17 @@ class JointVerdicts:
         n = int(np.count_nonzero(table.is_skewed[rows]))
         return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
 
-    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
+    def describe_doubts(self, rows: Sequence[int] = (), mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
         """Return a clause on how many comparisons on single sets are doubtful."""
-        return describe_doubts(self.table, range(len(self.table)), ())
+        return super().describe_doubts(range(len(self.table)))
 
     def format_p(self, row: int) -> str:
-        """Return the p of the verdict as text."""
+        """Return the p-value that the verdict of a row uses as text."""
         v, alpha = self.verdicts[row], self.table.alpha
         if v.p_adjusted is not None:
             return f"adjusted {format_p_equals(v.p_adjusted, alpha)}"
         method_text = "exact" if v.method == "exact" else format_count(v.n_trials, "trial")
         return f"{format_p_equals(v.p_value, alpha)} ({method_text})"
-
-
-def describe_doubts(table: Table, rows: Sequence[int], mentioned: Sequence[int]) -> str:
-    """Return a clause on how many comparisons are doubtful, as few units decide or differences are skewed.
-
-    Parameters
-    ----------
-    table : Table
-        All comparisons.
-    rows : sequence of int
-        Those that are meant.
-    mentioned : sequence of int
-        Those of which it was said already: nothing more is said where there are no others.
-    """
-    fires = table.is_skewed[[*rows]]
-    n, already = int(np.count_nonzero(fires)), int(np.count_nonzero(table.is_skewed[[*mentioned]])) if mentioned else 0
-    if n <= already:
-        return ""
-    return f"; in {n:,} of {len(fires):,} comparisons few units decide or differences are skewed"
 
 
 def join_phrases(parts: Sequence[str]) -> str:
@@ -427,4 +346,4 @@ def build_verdict_groups(results: ComparisonResults) -> VerdictGroups:
     """Return the verdicts that a headline describes: those over all sets where requested, else comparisons."""
     if results.together:
         return JointVerdicts(results.table, results.together)
-    return SingleComparisons(results.table)
+    return VerdictGroups(results.table)

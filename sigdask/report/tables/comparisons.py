@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.options import PRINT_OPTIONS, Layout
-from sigdask.report.methods.description import describe_test, list_sources, list_used
+from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
 from sigdask.report.tables.cells import format_letters
-from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.results.columns import CodedColumn, Subset, Value
+from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
+from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemScores, build_ranking, collect_scores, group_rows, is_ranked
 from sigdask.results.table import Table, select_intervals
@@ -90,10 +91,8 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
     )
     together = tuple(
-        replace(verdict, metric=new_names[verdict.metric], difference=100 * verdict.difference)
-        if verdict.metric in new_names
-        else verdict
-        for verdict in results.together
+        replace(v, metric=new_names[v.metric], difference=100 * v.difference) if v.metric in shares else v
+        for v in results.together
     )
     return replace(results, table=scaled, together=together)
 
@@ -125,19 +124,15 @@ class _ComparisonGroups:
     def from_table(table: Table) -> _ComparisonGroups:
         group_tables = [table if len(rows) == len(table) else table.take(rows) for rows in group_rows(table)]
         scores = [collect_scores(group_table) for group_table in group_tables]
-        if group_tables and all(map(is_ranked, group_tables)):
-            return _ComparisonGroups(group_tables, scores, "letters")
-        return _ComparisonGroups(
-            group_tables, scores, "baseline" if group_tables and all(map(_has_baseline, scores)) else ""
+        design = (
+            "letters" if all(map(is_ranked, group_tables)) else "baseline" if all(map(_has_baseline, scores)) else ""
         )
+        return _ComparisonGroups(group_tables, scores, design if group_tables else "")
 
     @property
     def layout(self) -> Layout:
-        return (
-            "systems"
-            if self.design and max(len(system_scores.systems) for system_scores in self.scores) > 2
-            else "pairs"
-        )
+        """The layout that fits the comparisons best."""
+        return "systems" if self.design and max(len(scores.systems) for scores in self.scores) > 2 else "pairs"
 
 
 def _has_baseline(system_scores: SystemScores) -> bool:
@@ -148,31 +143,30 @@ def _has_baseline(system_scores: SystemScores) -> bool:
 
 
 def _build_system_table(results: ComparisonResults, grouped: _ComparisonGroups, digits: int | None) -> PaperTable:
-    """Return a table with a row per system, a column per metric, and a section per test set and subset."""
-    metrics = {table.metric[0].name: table.metric[0].higher_is_better for table in grouped.tables}
+    """Return a table of systems by metrics, a section for each test set and subset."""
+    headers = {_format_header(table.metric[0]): None for table in grouped.tables}
     systems = _order_systems(grouped)
     sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
     for table, scores in zip(grouped.tables, grouped.scores, strict=True):
         column = _build_score_column(table, scores, grouped.design, systems, digits)
-        sections.setdefault((table.test_set[0], table.subset[0]), {})[table.metric[0].name] = column
-    table_sections = [
-        TableSection(
-            heading,
-            _drop_empty_rows(
-                (TableColumn("system", systems, is_name=True), *_list_metric_columns(columns, metrics, systems))
-            ),
-        )
-        for heading, columns in zip(_build_headings([*sections]), sections.values(), strict=True)
-    ]
+        sections.setdefault((table.test_set[0], table.subset[0]), {})[column.header] = column
+    has_several_sets = len({name for name, _ in sections}) > 1
+    table_sections = []
+    for (test_set, subset), columns in sections.items():
+        parts = ([test_set] if has_several_sets else []) + ([f"{subset.column}: {subset.value}"] if subset else [])
+        filled = [columns.get(header, TableColumn(header, [""] * len(systems))) for header in headers]
+        rows = [k for k, texts in enumerate(zip(*(column.texts for column in filled), strict=True)) if any(texts)]
+        names = TableColumn("system", systems, is_name=True)
+        table_sections.append(TableSection(", ".join(parts), tuple(c.select_rows(rows) for c in (names, *filled))))
     title = f"Scores of {len(systems):,} systems{_describe_test_set(results.table)}."
-    legend = [
+    legend = (
         "Best scores in bold.",
         *_describe_system_marks(results, grouped),
-        *_describe_lower_mark(metrics),
+        *_describe_lower_mark(results.table),
         *_describe_skewed(results.table),
-    ]
+    )
     cited = ("piepho2004",) if grouped.design == "letters" else ()
-    return _add_description(PaperTable(title, tuple(table_sections), tuple(legend)), results, cited)
+    return _add_description(PaperTable(title, tuple(table_sections), legend), results, cited)
 
 
 def _order_systems(grouped: _ComparisonGroups) -> list[str]:
@@ -199,7 +193,7 @@ def _build_score_column(
     texts = dict(zip(system_scores.systems, format_numbers(system_scores.scores, digits), strict=True))
     bold = dict(zip(system_scores.systems, is_best.tolist(), strict=True))
     return TableColumn(
-        _format_header(metric.name, metric.higher_is_better),
+        _format_header(metric),
         [texts.get(name, "") for name in systems],
         bold=np.array([bold.get(name, False) for name in systems]),
         marks=[marks.get(name, "") for name in systems] if design else None,
@@ -213,43 +207,19 @@ def _list_system_marks(table: Table, system_scores: SystemScores, design: str) -
     marks = [""] * len(system_scores.systems)
     if design == "baseline":
         better = (table.difference > 0) == table.metric[0].higher_is_better
-        verdicts = np.where(better, BETTER, WORSE)
-        for index, decision, verdict in zip(
-            system_scores.a.tolist(), table.decision.tolist(), verdicts.tolist(), strict=True
-        ):
-            marks[index] = ("", verdict, UNDECIDED)[decision]
+        verdicts = zip(system_scores.a.tolist(), table.decision.tolist(), better.tolist(), strict=True)
+        for index, decision, is_better in verdicts:
+            marks[index] = ("", BETTER if is_better else WORSE, UNDECIDED)[decision]
     return marks
 
 
-def _list_metric_columns(
-    columns: dict[str, TableColumn], metrics: dict[str, bool], systems: list[str]
-) -> list[TableColumn]:
-    """Return a section's columns, one for each metric; a metric that the section lacks gets empty cells."""
-    nothing = [""] * len(systems)
-    return [columns.get(name, TableColumn(_format_header(name, higher), nothing)) for name, higher in metrics.items()]
+def _format_header(metric: ScoredMetric) -> str:
+    return metric.name if metric.higher_is_better else metric.name + LOWER_MARK
 
 
-def _drop_empty_rows(columns: tuple[TableColumn, ...]) -> tuple[TableColumn, ...]:
-    """Return the columns of a section without the systems that have no score in it."""
-    rows = [k for k, texts in enumerate(zip(*(column.texts for column in columns[1:]), strict=True)) if any(texts)]
-    return columns if len(rows) == len(columns[0].texts) else tuple(column.select_rows(rows) for column in columns)
-
-
-def _build_headings(sections: Sequence[tuple[str, Subset | None]]) -> list[str]:
-    """Return the test set and subset of each section, as far as sections differ by them."""
-    has_several_sets = len({name for name, _ in sections}) > 1
-    return [
-        ", ".join(([name] if has_several_sets else []) + ([f"{subset.column}: {subset.value}"] if subset else []))
-        for name, subset in sections
-    ]
-
-
-def _format_header(metric: str, higher_is_better: bool) -> str:
-    return metric if higher_is_better else metric + LOWER_MARK
-
-
-def _describe_lower_mark(metrics: dict[str, bool]) -> list[str]:
-    return [] if all(metrics.values()) else [f"Of metrics with{LOWER_MARK}, less is better."]
+def _describe_lower_mark(table: Table) -> list[str]:
+    is_plain = all(metric.higher_is_better for metric in list_used(table.metric))
+    return [] if is_plain else [f"Of metrics with{LOWER_MARK}, less is better."]
 
 
 def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroups) -> list[str]:
@@ -276,45 +246,36 @@ def _build_pair_table(results: ComparisonResults, digits: int | None) -> PaperTa
     table = results.table
     higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
     lead_signs = np.sign(table.difference) * np.where(higher, 1, -1)
-    metrics = {score.name: score.higher_is_better for score in list_used(table.metric)}
+    metrics = [_format_header(metric) for metric in table.metric.values]
+    headers = {metrics[code] for code in np.unique(table.metric.codes).tolist()}
     shared = [
         TableColumn("test set", table.test_set.to_list(), is_name=True),
-        TableColumn("subset", _format_rows(table.subset, lambda subset: subset.value if subset else ""), is_name=True),
+        TableColumn(
+            "subset", _list_texts(table.subset, [s.value if s else "" for s in table.subset.values]), is_name=True
+        ),
     ]
     columns = [
         *(column for column in shared if len(set(column.texts)) > 1),
         TableColumn("A", table.a.to_list(), is_name=True),
         TableColumn("B", table.b.to_list(), is_name=True),
-        *([] if len(metrics) == 1 else [_build_metric_column(table)]),
+        *([] if len(headers) == 1 else [TableColumn("metric", _list_texts(table.metric, metrics), is_name=True)]),
         TableColumn("score A", format_numbers(table.score_a, digits), bold=lead_signs > 0),
         TableColumn("score B", format_numbers(table.score_b, digits), bold=lead_signs < 0),
         TableColumn("A - B", format_numbers(table.difference, digits, sign=True)),
         *_build_interval_columns(table, digits),
-        *_build_p_columns(table),
+        *_build_pair_p_columns(table),
     ]
-    legend = ["Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(metrics)]
+    legend = ("Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(table))
     n = "One comparison" if len(table) == 1 else f"{len(table):,} comparisons"
-    title = f"{n} of systems{_describe_test_set(table)}{_describe_metric(table)}."
-    return _add_description(
-        PaperTable(title, (TableSection("", tuple(columns)),), tuple(legend)), results, intervals=True
-    )
+    metric_text = f" by {headers.pop()}" if len(headers) == 1 else ""
+    title = f"{n} of systems{_describe_test_set(table)}{metric_text}."
+    return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, intervals=True)
 
 
 def _describe_test_set(table: Table) -> str:
     """Return " on" and the test set's name, or "" if there are several or it has no name."""
     names = list_used(table.test_set)
     return f" on {names[0]}" if len(names) == 1 and names[0] else ""
-
-
-def _build_metric_column(table: Table) -> TableColumn:
-    texts = _format_rows(table.metric, lambda metric: _format_header(metric.name, metric.higher_is_better))
-    return TableColumn("metric", texts, is_name=True)
-
-
-def _describe_metric(table: Table) -> str:
-    """Return " by" and the metric's name, or "" if there are several metrics."""
-    names = {score.name: score.higher_is_better for score in list_used(table.metric)}
-    return "".join(f" by {_format_header(name, higher)}" for name, higher in names.items()) if len(names) == 1 else ""
 
 
 def _build_interval_columns(table: Table, digits: int | None) -> list[TableColumn]:
@@ -328,21 +289,25 @@ def _build_interval_columns(table: Table, digits: int | None) -> list[TableColum
     return [TableColumn(f"{kind}{name} interval", texts)]
 
 
-def _build_p_columns(table: Table) -> list[TableColumn]:
-    """Return the column of p and, if there is one, of adjusted p; the last has the marks of the verdicts."""
-    adjusted = not bool(np.isnan(table.p_adjusted).all())
+def _build_pair_p_columns(table: Table) -> list[TableColumn]:
     marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
-    for row in np.flatnonzero(table.has_disagreement).tolist():
-        marks[row] += ALARM
-    for row in np.flatnonzero(table.is_skewed).tolist():
-        marks[row] += SKEWED
-    single = format_p_values(table.p_value, table.alpha)
+    for mark, is_marked in ((ALARM, table.has_disagreement), (SKEWED, table.is_skewed)):
+        for row in np.flatnonzero(is_marked).tolist():
+            marks[row] += mark
+    columns = build_p_columns(table.p_value, table.p_adjusted, table.alpha, marks)
+    single = [*columns[0].texts]
     for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
         single[row] = format_limits(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
-    if not adjusted:
-        return [TableColumn("p", single, marks=marks, is_p=True)]
-    adjusted_texts = format_p_values(table.p_adjusted, table.alpha)
-    return [TableColumn("p", single, is_p=True), TableColumn("adjusted p", adjusted_texts, marks=marks, is_p=True)]
+    return [replace(columns[0], texts=single), *columns[1:]]
+
+
+def build_p_columns(
+    p: NDArray[np.float64], adjusted: NDArray[np.float64], alpha: float, marks: list[str]
+) -> list[TableColumn]:
+    """Return columns of p and, where there is any, adjusted p; marks of verdicts stand at the last."""
+    shown = {"p": p} if np.isnan(adjusted).all() else {"p": p, "adjusted p": adjusted}
+    columns = [TableColumn(name, format_p_values(values, alpha), is_p=True) for name, values in shown.items()]
+    return [*columns[:-1], replace(columns[-1], marks=marks)]
 
 
 def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
@@ -360,26 +325,13 @@ def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
 def _build_joint_table(results: ComparisonResults, digits: int | None) -> PaperTable:
     """Return a table with a row per verdict over all sets."""
     verdicts = results.together
-    p = [
-        np.array([np.nan if v is None else v for v in values], np.float64)
-        for values in ((verdict.p_value for verdict in verdicts), (verdict.p_adjusted for verdict in verdicts))
-    ]
-    difference = np.array([verdict.difference for verdict in verdicts], np.float64)
-    verdict_p = np.where(np.isnan(p[1]), p[0], p[1])
-    marks = [SIGNIFICANT if value <= results.alpha else "" for value in verdict_p.tolist()]
-    adjusted = not bool(np.isnan(p[1]).all())
+    p, adjusted = collect_numbers(verdicts, "p_value"), collect_numbers(verdicts, "p_adjusted")
+    marks = [SIGNIFICANT if v <= results.alpha else "" for v in np.where(np.isnan(adjusted), p, adjusted).tolist()]
     columns = [
-        TableColumn("A", [verdict.a for verdict in verdicts], is_name=True),
-        TableColumn("B", [verdict.b for verdict in verdicts], is_name=True),
-        TableColumn("metric", [verdict.metric for verdict in verdicts], is_name=True),
+        *build_name_columns(verdicts, A="a", B="b", metric="metric"),
         TableColumn("sets", [f"{verdict.n_sets}" for verdict in verdicts]),
-        TableColumn("mean A - B", format_numbers(difference, digits, sign=True)),
-        TableColumn("p", format_p_values(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
-        *(
-            [TableColumn("adjusted p", format_p_values(p[1], results.alpha), marks=marks, is_p=True)]
-            if adjusted
-            else []
-        ),
+        TableColumn("mean A - B", format_numbers(collect_numbers(verdicts, "difference"), digits, sign=True)),
+        *build_p_columns(p, adjusted, results.alpha, marks),
         TableColumn("A above B in", [f"{verdict.greater_in}" for verdict in verdicts]),
         TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
     ]
@@ -399,7 +351,7 @@ def _add_description(
     return replace(table, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
 
 
-def format_numbers(values: NDArray[np.float64], digits: int | None, *, sign: bool = False) -> list[str]:
+def format_numbers(values: NDArray[np.float64], digits: int | None = None, *, sign: bool = False) -> list[str]:
     """Return scores as texts, with a fixed number of decimals or the default rounding."""
     if digits is None:
         write = format_signed if sign else format_score
@@ -420,7 +372,6 @@ def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
     return [texts[index] for index in inverse.reshape(-1).tolist()]
 
 
-def _format_rows(column: CodedColumn[Value], format_value: Callable[[Value], str]) -> list[str]:
-    """Return a text for each row; each distinct value is formatted once."""
-    texts = [format_value(value) for value in column.values]
+def _list_texts(column: CodedColumn[Any], texts: Sequence[str]) -> list[str]:
+    """Return the text of each row of a column, given those of its values."""
     return [texts[code] for code in column.codes.tolist()]

@@ -192,13 +192,7 @@ def _format_row(cells: Iterable[str]) -> str:
 
 def _format_cells(column: TableColumn) -> Iterator[str]:
     """Return the cells of a column with raised marks; each distinct text is formatted once."""
-    format_text = escape if column.is_name else format_number
-    formatted = {text: format_text(text) for text in dict.fromkeys(column.texts)}
-    texts: Iterable[str] = map(formatted.__getitem__, column.texts)
-    if column.bold is not None:
-        texts = [
-            rf"\textbf{{{text}}}" if bold else text for text, bold in zip(texts, column.bold.tolist(), strict=True)
-        ]
+    texts = column.render(escape, format_number, r"\textbf{{{}}}")
     if column.marks is None:
         return iter(texts)
     raised = {mark: mark and rf"\textsuperscript{{{escape(mark)}}}" for mark in dict.fromkeys(column.marks)}

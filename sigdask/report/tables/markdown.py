@@ -72,11 +72,7 @@ def _format_lines(section: TableSection) -> Iterator[str]:
 
 def _format_cells(column: TableColumn) -> list[str]:
     """Return the cells of a column with marks behind the texts; each distinct text is formatted once."""
-    format_text = escape if column.is_name else _escape_number
-    formatted = {text: format_text(text) for text in dict.fromkeys(column.texts)}
-    texts = [formatted[text] for text in column.texts]
-    if column.bold is not None:
-        texts = [f"**{text}**" if bold else text for text, bold in zip(texts, column.bold.tolist(), strict=True)]
+    texts = column.render(escape, _escape_number, "**{}**")
     if column.marks is None:
         return texts
     marks = {mark: mark and f" {escape(mark)}" for mark in dict.fromkeys(column.marks)}

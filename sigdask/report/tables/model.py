@@ -5,8 +5,9 @@ Texts are as they are printed; names are as users gave them, and each writer esc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,15 @@ class TableColumn:
         n = len(self.texts)
         bold = [False] * n if self.bold is None else self.bold.tolist()
         return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
+
+    def render(self, format_name: Callable[[str], str], format_number: Callable[[str], str], bold: str) -> list[str]:
+        """Return the texts as a writer formats them; `bold` has the place of a text that is bold."""
+        format_text = format_name if self.is_name else format_number
+        formatted = {text: format_text(text) for text in dict.fromkeys(self.texts)}
+        if self.bold is None:
+            return [formatted[text] for text in self.texts]
+        templates = ("{}", bold)
+        return [templates[b].format(formatted[text]) for text, b in zip(self.texts, self.bold.tolist(), strict=True)]
 
     def select_rows(self, rows: Sequence[int]) -> TableColumn:
         """Return the column with only some rows."""
@@ -89,3 +99,18 @@ class PaperTable:
     method: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+def list_cells(rows: Iterable[Any], **attributes: str) -> dict[str, list[str]]:
+    """Return the cells of columns by their headers, given the attribute of the rows that each header stands for."""
+    return {header: [getattr(row, name) for row in rows] for header, name in attributes.items()}
+
+
+def build_name_columns(rows: Iterable[Any], **attributes: str) -> list[TableColumn]:
+    """Return columns of names, given the attribute of the rows that each header stands for."""
+    return [TableColumn(header, names, is_name=True) for header, names in list_cells(rows, **attributes).items()]
+
+
+def collect_numbers(rows: Iterable[Any], name: str) -> NDArray[np.float64]:
+    """Return an attribute of rows as an array; None becomes NaN."""
+    return np.array([getattr(row, name) for row in rows], np.float64)

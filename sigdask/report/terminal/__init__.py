@@ -64,24 +64,16 @@ def render(
     parts += _describe_rest(results, summary, len(rows))
     parts += _format_classical(results, shown, width, everything=everything)
     if verbose or everything:
-        detailed = (
-            shown if verbose and everything else shown[:MOST_DETAILED] if verbose or len(shown) <= MOST_DETAILED else []
-        )
+        n_detailed = MOST_DETAILED if verbose or len(shown) <= MOST_DETAILED else 0
+        detailed = shown if verbose and everything else shown[:n_detailed]
         parts += comparisons.format_details(detailed, results.alpha)
         parts += list(describe_trials(results))
     else:
         parts += list(describe_stopping(results))
     remark_lines = remarks.iter_remarks(results, summary, shown, verbose=verbose)
-    parts.append(
-        "\n".join(
-            [
-                *remark_lines,
-                *_format_signatures(results),
-                describe_settings(results),
-                *_format_shared(results, verbose=verbose),
-            ]
-        )
-    )
+    common = None if verbose else signature.format_shared(results.table)  # else each has its own line
+    shared = [] if common is None else [f"signature: {common}"]
+    parts.append("\n".join([*remark_lines, *_format_signatures(results), describe_settings(results), *shared]))
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
@@ -128,12 +120,6 @@ def _format_classical(
     if len(results) <= MOST_DETAILED or everything:
         return comparisons.format_tests(shown, results.alpha, width)
     return [comparisons.TESTS_HINT] if results.table.tests else []
-
-
-def _format_shared(results: ComparisonResults, *, verbose: bool) -> list[str]:
-    """Return a line with what all signatures have in common, or nothing if each signature is printed."""
-    common = None if verbose else signature.format_shared(results.table)
-    return [] if common is None else [f"signature: {common}"]
 
 
 def _format_signatures(results: ComparisonResults) -> list[str]:

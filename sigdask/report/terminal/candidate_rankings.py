@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, ValidatedAcceptance
 from sigdask.analysis.candidate_rankings.spec import (
-    AverageDifference,
     Difference,
     Precision,
     RankingEvaluation,
@@ -41,7 +40,7 @@ def render(evaluation: RankingEvaluation, *, everything: bool = False, width: in
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     """
-    parts = [*_describe_answer(evaluation)]
+    parts = [_describe_answer(evaluation)]
     if evaluation.precision:
         parts += _format_lists(evaluation, everything=everything, width=width)
     if evaluation.sampled:
@@ -56,26 +55,19 @@ def render(evaluation: RankingEvaluation, *, everything: bool = False, width: in
     return "\n\n".join(parts)
 
 
-def _describe_answer(evaluation: RankingEvaluation) -> Iterator[str]:
+def _describe_answer(evaluation: RankingEvaluation) -> str:
     judged_text = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
-    share = evaluation.n_true / evaluation.n_judged
-    text = (
-        f"{_format_count(len(evaluation.measures), 'measure')} of {evaluation.n_candidates:,} "
-        f"candidates{judged_text}: {evaluation.n_true:,} are "
-        f"true ({100 * share:.1f} %)"
-    )
-    ranked = sorted(
-        (m for m in evaluation.measures if not math.isnan(m.average_precision)), key=lambda m: -m.average_precision
-    )
-    lines = [text]
-    if ranked:
-        lines.append(
-            "best by average precision: "
-            + format_list([f"{make_printable(m.measure)} {m.average_precision:.4f}" for m in ranked], limit=3)
-        )
+    measures = format_count(len(evaluation.measures), "measure")
+    true_text = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
+    lines = [f"{measures} of {evaluation.n_candidates:,} candidates{judged_text}: {true_text}"]
+    known = [m for m in evaluation.measures if not math.isnan(m.average_precision)]
+    if known:
+        ranked = sorted(known, key=lambda m: -m.average_precision)
+        names = [f"{make_printable(m.measure)} {m.average_precision:.4f}" for m in ranked]
+        lines.append(f"best by average precision: {format_list(names, limit=3)}")
     if evaluation.differences:
         lines.append(_describe_significance(evaluation))
-    yield "\n".join(lines)
+    return "\n".join(lines)
 
 
 def _describe_significance(evaluation: RankingEvaluation) -> str:
@@ -84,21 +76,18 @@ def _describe_significance(evaluation: RankingEvaluation) -> str:
     n = len(evaluation.differences)
     if n == 1:
         words = ("significant" if n_adjusted else "not significant", "significant" if n_single else "not")
-        return (
-            f"the difference of precision is {words[0]} at {evaluation.alpha:g} by exchange ({words[1]} by Fisher's "
-            "test)"
-        )
+        level = f"{evaluation.alpha:g}"
+        return f"the difference of precision is {words[0]} at {level} by exchange ({words[1]} by Fisher's test)"
     return (
         f"{n_adjusted:,} of {n:,} differences of precision {'is' if n_adjusted == 1 else 'are'} significant at "
-        f"{evaluation.alpha:g} "
-        f"over all pairs and n together ({n_single:,} by Fisher's test of each for itself)"
+        f"{evaluation.alpha:g} over all pairs and n together ({n_single:,} by Fisher's test of each for itself)"
     )
 
 
 def _format_lists(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
     """Return tables of precision and recall with a row per measure and a column per n."""
     by_key = {(row.measure, row.n): row for row in evaluation.precision}
-    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.precision}), everything=everything)
+    cutoffs = _select_cutoffs(evaluation.precision, everything=everything)
     ranked = sorted(evaluation.measures, key=lambda m: -m.average_precision)
     title = f"n-best precision in %, with its {100 * evaluation.confidence:g} % interval"
     rows = [
@@ -113,32 +102,21 @@ def _format_lists(evaluation: RankingEvaluation, *, everything: bool, width: int
     ]
 
 
-def _format_precision(row: Precision) -> str:
-    return f"{100 * row.precision:.1f} {_format_limits(row.low, row.high)}"
-
-
-def _format_limits(low: float, high: float) -> str:
-    """Return an interval in whole percent, rounded outwards."""
-    return f"({math.floor(100 * low + 1e-9)}-{math.ceil(100 * high - 1e-9)})"
+def _format_precision(row: Precision | SampledPrecision) -> str:
+    """Return precision and its interval in percent; that is whole, rounded outwards."""
+    if isinstance(row, SampledPrecision) and not row.n_judged:
+        return "none judged"
+    return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
 
 
 def _format_sampled(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
     by_key = {(row.measure, row.n): row for row in evaluation.sampled}
-    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.sampled}), everything=everything)
-    rows = [[m.measure, *(_format_estimate(by_key[m.measure, n]) for n in cutoffs)] for m in evaluation.measures]
-    source = (
-        "the judged candidates" if not evaluation.n_samples else f"one sample of {evaluation.sample_size:,} candidates"
-    )
-    title = (
-        f"n-best precision in %, extrapolated from {source}, with the {100 * evaluation.confidence:g} % interval of "
-        "the "
-        "list's own"
-    )
+    cutoffs = _select_cutoffs(evaluation.sampled, everything=everything)
+    rows = [[m.measure, *(_format_precision(by_key[m.measure, n]) for n in cutoffs)] for m in evaluation.measures]
+    source = f"one sample of {evaluation.sample_size:,} candidates" if evaluation.n_samples else "the judged candidates"
+    interval = f"the {100 * evaluation.confidence:g} % interval of the list's own"
+    title = f"n-best precision in %, extrapolated from {source}, with {interval}"
     return [f"{title}\n{format_table(['measure', *(f'n = {n:,}' for n in cutoffs)], rows, width)}"]
-
-
-def _format_estimate(row: SampledPrecision) -> str:
-    return f"{100 * row.precision:.1f} {_format_limits(row.low, row.high)}" if row.n_judged else "none judged"
 
 
 def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
@@ -153,20 +131,14 @@ def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int
         better = [
             _format_cutoffs([row.n for row in significant if sign * row.difference > 0], pair_rows) for sign in (1, -1)
         ]
-        rows.append([a, b, *better, *_format_average(average.get((a, b)), evaluation.alpha)])
+        ap = average.get((a, b))
+        cells = [] if ap is None else [f"{ap.difference:+.4f}", format_p(ap.p_adjusted, evaluation.alpha)]
+        rows.append([a, b, *better, *cells])
     shown = rows if everything else rows[:MOST_PAIRS]
     names = ["A", "B", "A better at n", "B better at n", *(["AP: A - B", "adjusted p"] if average else [])]
     more_text = f"\n{len(rows) - len(shown):,} more pairs: --all" if len(shown) < len(rows) else ""
-    return [
-        (
-            f"which is better, at {evaluation.alpha:g} over all pairs and n together\n"
-            f"{format_table(names, shown, width)}{more_text}"
-        )
-    ]
-
-
-def _format_average(row: AverageDifference | None, alpha: float) -> list[str]:
-    return [] if row is None else [f"{row.difference:+.4f}", format_p(row.p_adjusted, alpha)]
+    title = f"which is better, at {evaluation.alpha:g} over all pairs and n together"
+    return [f"{title}\n{format_table(names, shown, width)}{more_text}"]
 
 
 def _format_cutoffs(cutoffs: Sequence[int], pair_rows: Sequence[Difference]) -> str:
@@ -203,13 +175,12 @@ def _format_differences(evaluation: RankingEvaluation, width: int | None) -> lis
 
 
 def _format_validation(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.validation}), everything=everything)
+    cutoffs = _select_cutoffs(evaluation.validation, everything=everything)
     rows = [_format_validated(row) for row in evaluation.validation if row.n in {*cutoffs}]
     names = ["measure", "n", "in a sample", "precision", "sd", "predicted", "ratio", "outside", "p", "widened"]
     title = (
         f"{evaluation.n_samples:,} random samples of {evaluation.sample_size:,} candidates: how precisions vary, and "
-        "how many "
-        f"{100 * evaluation.confidence:g} % intervals miss the list's precision"
+        f"how many {100 * evaluation.confidence:g} % intervals miss the list's precision"
     )
     return [f"{title}\n{format_table(names, rows, width)}"]
 
@@ -244,15 +215,12 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
         )
 
 
-def _select_cutoffs(cutoffs: Sequence[int], *, everything: bool) -> list[int]:
+def _select_cutoffs(rows: Sequence[Precision | SampledPrecision | Validation], *, everything: bool) -> list[int]:
     """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
+    cutoffs = sorted({row.n for row in rows})
     if everything or len(cutoffs) <= MOST_CUTOFFS:
-        return list(cutoffs)
+        return cutoffs
     return [cutoffs[round(k * (len(cutoffs) - 1) / (MOST_CUTOFFS - 1))] for k in range(MOST_CUTOFFS)]
-
-
-def _format_count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 DISPERSION_LEVEL = 0.05
@@ -281,31 +249,23 @@ def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = Non
 
 
 def _describe_samples(validated: ValidatedAcceptance, confidence: float, width: int | None) -> Iterator[str]:
-    d, sets = validated.dispersion, validated.sets
+    d, sets, n_expected = validated.dispersion, validated.sets, validated.intervals.expected
     setting = f"n = {sets.n:,}" if sets.cutoff is None else f"cutoff {sets.cutoff:g}"
     varies = (
         f"vary more than the model says, by {d.factor:.2f} in variance"
         if d.p_value < DISPERSION_LEVEL
         else "vary as it says"
     )
-    lines = (
-        (
-            f"{make_printable(sets.measure)}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} "
-            "candidates on average"
-        ),
+    name = f"{make_printable(sets.measure)}, {setting}"
+    lines = [
+        f"{name}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average",
         f"precision of all together: {d.precision:.4f}",
         f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}",
         f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}",
-        (
-            f"{_describe_outside('intervals', validated.intervals, confidence)} "
-            f"({validated.intervals.expected:.1f} expected)"
-        ),
-        *(
-            [_describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence)]
-            if d.factor > 1
-            else []
-        ),
-    )
+        f"{_describe_outside('intervals', validated.intervals, confidence)} ({n_expected:.1f} expected)",
+    ]
+    if d.factor > 1:
+        lines.append(_describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence))
     yield "\n".join(lines)
     yield _format_bars(validated.bars, width)
 
@@ -326,14 +286,8 @@ def _format_bars(bars: PrecisionHistogram, width: int | None) -> str:
     for k, (n_observed, n_expected) in enumerate(zip(bars.observed.tolist(), bars.expected.tolist(), strict=True)):
         bar = list("#" * round(n_observed / unit)) + ["."] * (room + 1 - round(n_observed / unit))
         bar[min(round(n_expected / unit), room)] = "|"
-        rows.append(
-            [
-                f"{bars.edges[k]:.3f}-{bars.edges[k + 1]:.3f}",
-                "".join(bar).rstrip("."),
-                f"{n_observed}",
-                f"{n_expected:.1f}",
-            ]
-        )
+        edges = f"{bars.edges[k]:.3f}-{bars.edges[k + 1]:.3f}"
+        rows.append([edges, "".join(bar).rstrip("."), f"{n_observed}", f"{n_expected:.1f}"])
     fit = "" if math.isnan(bars.chi2) else (
         f"\nfit of the bars: chi2 = {bars.chi2:.1f} with {bars.df} degrees of freedom, {format_p_equals(bars.p_value)}"
     )  # fmt: skip

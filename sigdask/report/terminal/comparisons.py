@@ -27,6 +27,7 @@ from sigdask.report.summary.sentences import (
     format_interval_ends,
 )
 from sigdask.report.tables.cells import MOST_LETTERS, describe_method, format_letters, format_p_cell
+from sigdask.report.tables.model import list_cells
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import ClassicalTest, Result
@@ -62,15 +63,12 @@ def format_comparisons(
     if baseline_text := _describe_baseline(results):
         title = "\n".join([*filter(None, [title]), baseline_text])
         del columns["B"], columns["score B"]
-    marks = [
-        [_mark_verdict(r, alpha) for r in results],
-        [_mark_check(r) for r in results],
-        [_mark_skewed(r) for r in results],
-    ]
-    marks = marks if any(marks[-1]) else marks[:-1]
-    names = [*columns, *("" for _ in marks)]
+    *marks, skewed = zip(*(_list_marks(r, alpha) for r in results), strict=True)
+    legend = _format_legend({*skewed}.union(*marks), {*map(describe_method, results)}, alpha)
+    marks += [skewed] if any(skewed) else []
     rows = [list(row) for row in zip(*columns.values(), *marks, strict=True)]
-    return ["\n".join([*filter(None, [title]), format_table(names, rows, width), _format_legend(results, alpha)])]
+    table = format_table([*columns, *("" for _ in marks)], rows, width)
+    return ["\n".join([*filter(None, [title]), table, legend])]
 
 
 def _describe_baseline(results: Sequence[Result]) -> str:
@@ -84,30 +82,27 @@ def _describe_baseline(results: Sequence[Result]) -> str:
 
 def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[str]) -> list[tuple[str, list[str]]]:
     adjusted = any(r.p_adjusted is not None for r in results)
-    sets, methods, metrics = (
-        {get(r) for r in results} for get in (attrgetter("test_set"), describe_method, attrgetter("metric"))
+    has_sets, has_methods, has_metrics = (
+        len({get(r) for r in results}) > 1 for get in (attrgetter("test_set"), describe_method, attrgetter("metric"))
     )
     is_simultaneous = any(r.interval_simultaneous is not None for r in results)
-    confidence = (
-        1 - alpha if is_simultaneous else next((r.interval.confidence for r in results if r.interval is not None), 0)
-    )
+    confidence = next((r.interval.confidence for r in results if r.interval is not None), 0)
+    confidence = 1 - alpha if is_simultaneous else confidence
+    intervals = [_format_interval(r, points, is_simultaneous=is_simultaneous) for r in results]
     kind = "simultaneous " if is_simultaneous else "unadjusted " if adjusted else ""
     return [
-        ("test set", [r.test_set if len(sets) > 1 else "" for r in results]),
+        ("test set", [r.test_set if has_sets else "" for r in results]),
         ("subset", [r.subset["value"] if r.subset else "" for r in results]),
         ("A", [r.a for r in results]),
         ("B", [r.b for r in results]),
-        ("metric", [r.metric if len(metrics) > 1 or len(results) == 1 else "" for r in results]),
+        ("metric", [r.metric if has_metrics or len(results) == 1 else "" for r in results]),
         ("score A", [format_score(r.score_a) for r in results]),
         ("score B", [format_score(r.score_b) for r in results]),
         ("A - B", [format_signed(r.difference) for r in results]),
-        (
-            f"{kind}{100 * confidence:.4g} % interval",
-            [_format_interval(r, points, is_simultaneous=is_simultaneous) for r in results],
-        ),
+        (f"{kind}{100 * confidence:.4g} % interval", intervals),
         ("unadjusted p" if adjusted else "p", [_format_p(r, alpha) for r in results]),
         ("adjusted p", [format_p_cell(r.p_adjusted, alpha) for r in results]),
-        ("method", [describe_method(r) if len(methods) > 1 else "" for r in results]),
+        ("method", [describe_method(r) if has_methods else "" for r in results]),
     ]
 
 
@@ -122,35 +117,26 @@ def _format_p(r: Result, alpha: float) -> str:
     return format_limits(*r.p_interval, alpha) if math.isnan(r.p_value) else format_p_cell(r.p_value, alpha)
 
 
-def _mark_verdict(r: Result, alpha: float) -> str:
-    return {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
-
-
-def _mark_check(r: Result) -> str:
-    if r.disagreements():
-        return DISAGREES
-    return AGREES if any(check.verdict == "agrees" for check in r.checks) else ""
-
-
-def _mark_skewed(r: Result) -> str:
-    return SKEWED if any(assumption.kind == "skewed-differences" for assumption in r.assumptions) else ""
-
-
-def _format_legend(results: Sequence[Result], alpha: float) -> str:
-    """Return the meaning of the table's marks, and the method of p if it is the same for all."""
-    verdicts, checks = (
-        {_mark_verdict(r, alpha) for r in results},
-        {_mark_check(r) for r in results} | {*map(_mark_skewed, results)},
+def _list_marks(r: Result, alpha: float) -> tuple[str, str, str]:
+    """Return the marks of a comparison's verdict, of its checks, and of skewed differences; "" for none."""
+    check = AGREES if any(check.verdict == "agrees" for check in r.checks) else ""
+    return (
+        {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)],
+        DISAGREES if r.disagreements() else check,
+        SKEWED if any(assumption.kind == "skewed-differences" for assumption in r.assumptions) else "",
     )
+
+
+def _format_legend(marks: set[str], methods: set[str], alpha: float) -> str:
+    """Return the meaning of the table's marks, and the method of p if it is the same for all."""
     meanings = [
         (SIGNIFICANT, f"significant at {alpha:g}"), (UNDECIDED, f"undecided at {alpha:g}"),
         (AGREES, "checks agree"), (DISAGREES, "a check disagrees"),
         (SKEWED, "few units decide, or their differences are skewed"),
     ]  # fmt: skip
-    entries = [f"{mark} {text}" for mark, text in meanings if mark in verdicts | checks]
-    if SIGNIFICANT not in verdicts and UNDECIDED not in verdicts:
+    entries = [f"{mark} {text}" for mark, text in meanings if mark in marks]
+    if not marks & {SIGNIFICANT, UNDECIDED}:
         entries = [f"none significant at {alpha:g}", *entries]
-    methods = {describe_method(r) for r in results}
     if len(methods) == 1:
         [method] = methods
         method_texts = {"exact": "p exact", "bounds": "p between bounds"}
@@ -169,9 +155,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     verdicts: Sequence[ResultAcrossSets] = results.together
     if len(verdicts) > MOST_SHOWN and not everything:
         verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:MOST_SHOWN]
-    adjusted = any(v.p_adjusted is not None for v in results.together)
-    alpha = results.alpha
-    p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
+    alpha, adjusted = results.alpha, any(v.p_adjusted is not None for v in results.together)
     rows = [
         [
             v.a, v.b, v.metric, format_signed(v.difference), format_p_cell(v.p_value, alpha),
@@ -186,6 +170,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
         f"over all sets: the mean difference, and in at least how many sets A scores above B, and below, each shown at "
         f"{level:g} for the pair alone"
     )
+    p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
@@ -236,14 +221,19 @@ def iter_rows(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTest
     for r in results:
         for test in r.tests:
             if test.p_value is not None:
-                yield ClassicalTestRow(
-                    r,
-                    test.name,
-                    _format_statistic(test.statistic),
-                    format_p(test.p_value, alpha),
-                    f"{test.n:,}",
-                    describe_test(r, test),
-                )
+                cells = (_format_statistic(test.statistic), format_p(test.p_value, alpha), f"{test.n:,}")
+                yield ClassicalTestRow(r, test.name, *cells, describe_test(r, test))
+
+
+def build_test_columns(rows: Sequence[ClassicalTestRow]) -> dict[str, list[str]]:
+    """Return the table of classical tests: the cells of each column by its header."""
+    results = [row.result for row in rows]
+    return {
+        "test set": [r.test_set for r in results],
+        "subset": [r.subset["value"] if r.subset else "" for r in results],
+        **list_cells(results, A="a", B="b", metric="metric"),
+        **list_cells(rows, test="name", statistic="statistic", p="p", n="n", remark="remark"),
+    }
 
 
 def describe_test(r: Result, test: ClassicalTest) -> str:
@@ -289,24 +279,14 @@ def format_tests(results: Sequence[Result], alpha: float, width: int | None) -> 
     tested = [r for r in results if r.tests]
     if not tested:
         return []
-    with_set, with_subset = len({r.test_set for r in tested}) > 1, any(r.subset for r in tested)
-    names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else []), "A", "B", "metric"]
-    rows = [
-        [
-            *([test_row.result.test_set] if with_set else []),
-            *([test_row.result.subset["value"] if test_row.result.subset else ""] if with_subset else []),
-            test_row.result.a,
-            test_row.result.b,
-            test_row.result.metric,
-            test_row.name,
-            test_row.statistic,
-            test_row.p,
-            test_row.n,
-            test_row.remark,
-        ]
-        for test_row in iter_rows(tested, alpha)
-    ]
-    table = [format_table([*names, "test", "statistic", "p", "n", ""], rows, width)] if rows else []
+    columns = build_test_columns([*iter_rows(tested, alpha)])
+    if len({r.test_set for r in tested}) == 1:
+        del columns["test set"]
+    if not any(r.subset for r in tested):
+        del columns["subset"]
+    columns[""] = columns.pop("remark")
+    rows = [*zip(*columns.values(), strict=True)]
+    table = [format_table([*columns], rows, width)] if rows else []
     return ["\n".join([*table, *map(make_printable, iter_misfits(tested))])]
 
 
@@ -389,9 +369,14 @@ def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n
     header, meaning, cells = _build_group_column(ranking, best)
     shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
+    columns = ["rank", "system", "score", header]
+    if ranking.clusters is not None:
+        meaning = f"{meaning}; a cluster begins with the first that one of the cluster before beats (unadjusted p)"
+        columns = ["cluster", *columns[1:]]
+        rows = [[str(cluster), *row[1:]] for cluster, row in zip(ranking.clusters, rows, strict=False)]
     lines = [
         make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}"),
-        format_table(["rank", "system", "score", header], rows, width),
+        format_table(columns, rows, width),
     ]
     n_more = len(ranking.systems) - len(rows)
     return [*lines, f"and {n_more:,} more (--all shows all)"] if n_more else lines

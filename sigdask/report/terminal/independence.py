@@ -8,6 +8,7 @@ from sigdask.analysis.independence import Independence, IndependenceResults
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.layout import format_table
 from sigdask.report.tables.cells import format_p_cell
+from sigdask.report.terminal.remarks import list_alarms
 from sigdask.report.wording import ALTERNATIVES
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.rounding import format_limits, format_p_equals, format_score
@@ -22,26 +23,20 @@ def render(results: IndependenceResults, *, width: int | None = None) -> str:
     lines = [_format_table(results, width), ""]
     if len(results) <= MOST_SENTENCES:
         lines += [line for result in results for line in _iter_sentences(result, results.alpha)] + [""]
-    lines += [
-        make_printable(
-            f"!!! CROSS-CHECK DISAGREES: {result.a} and {result.b} by {result.metric}: {check.name}: {check.detail}"
-        )
-        for result in results
-        for check in result.disagreements()
-    ]
-    return "\n".join([*lines, _format_citation(results)])
+    citation = (
+        f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: label permutation, {results[0].alternative}, "
+        f"adjust {results.adjust}, alpha {results.alpha:g}"
+    )
+    return "\n".join([*lines, *list_alarms(results), citation])
 
 
 def _format_table(results: IndependenceResults, width: int | None) -> str:
     is_adjusted = results.adjust != "none"
-
-    def format_adjusted(result: Independence) -> list[str]:
-        return [format_p_cell(result.p_adjusted, results.alpha)] if is_adjusted else []
-
     rows = [
         [
             result.a, result.b, result.metric, format_score(result.score), format_score(result.expected + 0.0),
-            format_p_cell(result.p_value, results.alpha), *format_adjusted(result), _format_method(result),
+            format_p_cell(result.p_value, results.alpha),
+            *([format_p_cell(result.p_adjusted, results.alpha)] if is_adjusted else []), _format_method(result),
             result.verdict(results.alpha) + (" !" if result.disagreements() else ""),
         ]
         for result in results
@@ -62,12 +57,13 @@ def _iter_sentences(result: Independence, alpha: float) -> Iterator[str]:
         )
     verdict = result.verdict(alpha)
     level_text = "" if verdict.startswith("undecided") else f" at {alpha:g}"
+    adjusted_text = "" if result.p_adjusted is None else f", adjusted {format_p_equals(result.p_adjusted, alpha)}"
     strata_text = "" if result.within is None else f", permuted within {result.n_strata:,} values of {result.within}"
     yield make_printable(
         f"{result.metric}: {result.a} against {result.b}, {format_score(result.score)}, where independent labels score "
         f"{format_score(result.expected + 0.0)}; {format_p_equals(result.p_value, alpha)} ({basis}; "
         f"{ALTERNATIVES[result.alternative].against_chance}; "
-        f"{format_count(result.n_items, 'item')}{strata_text}){_format_adjusted_p(result, alpha)}: "
+        f"{format_count(result.n_items, 'item')}{strata_text}){adjusted_text}: "
         f"{verdict}{level_text}."
     )
     if result.exact is not None and result.method != "exact":
@@ -77,14 +73,3 @@ def _iter_sentences(result: Independence, alpha: float) -> Iterator[str]:
             yield make_printable(f"    {check.name} {check.verdict}: {check.detail}")
     for warning in result.warnings:
         yield make_printable(f"    note: {warning}")
-
-
-def _format_adjusted_p(result: Independence, alpha: float) -> str:
-    return "" if result.p_adjusted is None else f", adjusted {format_p_equals(result.p_adjusted, alpha)}"
-
-
-def _format_citation(results: IndependenceResults) -> str:
-    return (
-        f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: label permutation, {results[0].alternative}, "
-        f"adjust {results.adjust}, alpha {results.alpha:g}"
-    )

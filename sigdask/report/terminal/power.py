@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
@@ -43,9 +43,8 @@ def _iter_answers(powers: PowerResults) -> Iterator[str]:
     """Yield the answer for each metric."""
     for metric in dict.fromkeys(power.metric for power in powers):
         metric_powers = [power for power in powers if power.metric == metric]
-        yield make_printable(
-            " ".join(_describe_pair(metric_powers[0]) if len(metric_powers) == 1 else _describe_pairs(metric_powers))
-        )
+        is_single = len(metric_powers) == 1
+        yield make_printable(" ".join(_describe_pair(*metric_powers) if is_single else _describe_pairs(metric_powers)))
 
 
 def _describe_pair(power: Power) -> Iterator[str]:
@@ -78,24 +77,21 @@ def _describe_detectable(power: Power) -> str:
 def _describe_pairs(powers: Sequence[Power]) -> Iterator[str]:
     first = powers[0]
     condition = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
-    units = [
-        power.needed.value
-        for power in powers
-        if power.needed is not None and math.isfinite(power.needed.value) and not power.needs_few
-    ]
+    units = _list_sizes((power.needed, power.needs_few) for power in powers)
     if first.wanted_difference is not None and units:
         yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition} you need"
         yield f"{_format_range(units, ',.0f', first.unit)} ({len(units):,} of {format_count(len(powers), 'pair')});"
-    differences = [
-        power.detectable.value
-        for power in powers
-        if power.detectable is not None and math.isfinite(power.detectable.value) and not power.detects_by_few
-    ]
+    differences = _list_sizes((power.detectable, power.detects_by_few) for power in powers)
     if differences:
         n = _count_units(first.n_asked, first.unit, short=bool(units))
         share_text = f"({len(differences):,} of {len(powers):,} pairs)."
         yield f"{'your ' if units else ''}{n} detect {_format_range(differences, '.3g')}"
         yield share_text if units else f"in {first.metric} {condition} {share_text}"
+
+
+def _list_sizes(estimates: Iterable[tuple[Estimate | None, bool]]) -> list[float]:
+    """Return the finite estimates that do not rest on few units."""
+    return [size.value for size, is_few in estimates if size is not None and math.isfinite(size.value) and not is_few]
 
 
 def _format_range(values: Sequence[float], spec: str, unit: str | None = None) -> str:
@@ -118,19 +114,14 @@ def _format_table(powers: Sequence[Power], width: int | None) -> str:
 def _build_row(power: Power) -> list[str]:
     cells = [power.a, power.b, power.metric, f"{power.difference:+.4g}"]
     if power.wanted_difference is not None:
-        cells += [
-            "-" if power.needed is None else _format_interval(power.needed, ",.0f", is_few=power.needs_few),
-            "-" if power.at_wanted is None else format_power(power.at_wanted),
-        ]
-    return [
-        *cells,
-        "-" if power.detectable is None else _format_interval(power.detectable, ".3g", is_few=power.detects_by_few),
-        "-" if power.at_observed is None else format_power(power.at_observed),
-        power.method if power.reachable is not None else "alike",
-    ]
+        cells += [_format_interval(power.needed, ",.0f", is_few=power.needs_few), format_power(power.at_wanted)]
+    cells += [_format_interval(power.detectable, ".3g", is_few=power.detects_by_few), format_power(power.at_observed)]
+    return [*cells, power.method if power.reachable is not None else "alike"]
 
 
-def _format_interval(estimate: Estimate, spec: str, *, is_few: bool) -> str:
+def _format_interval(estimate: Estimate | None, spec: str, *, is_few: bool) -> str:
+    if estimate is None:
+        return "-"
     if math.isinf(estimate.value):
         return "none"
     text = f"{estimate.value:{spec}}{'*' if is_few else ''}"
@@ -145,12 +136,8 @@ def format_units(estimate: Estimate, unit: str, method: str) -> str:
     text = _count_units(round(estimate.value), unit)
     if method == EXACT:
         return f"{text} (exact)"
-    about_text = f"about {text}"
-    return (
-        about_text
-        if estimate.low == estimate.high
-        else f"{about_text} (95 % interval {estimate.low:,.0f} to {estimate.high:,.0f})"
-    )
+    has_interval = estimate.low != estimate.high
+    return f"about {text}{f' (95 % interval {estimate.low:,.0f} to {estimate.high:,.0f})' if has_interval else ''}"
 
 
 def format_size(estimate: Estimate) -> str:
@@ -159,8 +146,10 @@ def format_size(estimate: Estimate) -> str:
     return text if low == high else f"{text} ({low} to {high})"
 
 
-def format_power(point: PowerAt) -> str:
+def format_power(point: PowerAt | None) -> str:
     """Return a power as text, with its simulation error if it was simulated."""
+    if point is None:
+        return "-"
     return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
 
 

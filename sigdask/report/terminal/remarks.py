@@ -5,10 +5,11 @@ Sentences on trials that early stopping saved, or would have saved because verdi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from sigdask.analysis.independence import Independence
 from sigdask.randomization.tallies import find_rounds
 from sigdask.report.summary.checks import merge_causes
 from sigdask.report.summary.headline import Verdict
@@ -49,7 +50,12 @@ def iter_remarks(
 ) -> Iterator[str]:
     """Yield lines on the checks made, on borderline results, and the notes that the answer depends on."""
     yield f"checks: {summary.checks}"
-    yield from _list_alarms(results)
+    disagreeing = np.flatnonzero(results.table.has_disagreement)
+    yield from list_alarms(iter_results(results.table.take(disagreeing[:MOST_ALARMS])))
+    if len(disagreeing) > MOST_ALARMS:
+        yield f"!!! and cross-checks of {len(disagreeing) - MOST_ALARMS:,} more comparisons"
+    if len(disagreeing):
+        yield "!!! Do not use these p-values; run `sigdask verify` and report this."
     if len(shown) == len(results) and len(summary.close):
         yield make_printable(f"{describe_borderline(summary.causes)}: {_name_borderline(results, summary)}")
     notes = [] if verbose else _collect_notes(shown)
@@ -65,8 +71,7 @@ def format_title(summary: Verdict) -> str:
 
 def describe_borderline(causes: Sequence[str]) -> str:
     """Return a label for borderline results, with what could change their verdicts."""
-    is_single = len(causes) == 1
-    return f"borderline result{'' if is_single else 's'} ({merge_causes(causes)} could change the verdict)"
+    return f"borderline result{'' if len(causes) == 1 else 's'} ({merge_causes(causes)} could change the verdict)"
 
 
 def describe_shown(summary: Verdict, n_shown: int) -> str:
@@ -80,39 +85,32 @@ def describe_shown(summary: Verdict, n_shown: int) -> str:
 
 def _name_borderline(results: ComparisonResults, summary: Verdict) -> str:
     with_metric = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
-    rows = summary.close[:MOST_BORDERLINE]
-    names = [
-        _describe_result(r, results.alpha, with_metric=with_metric) for r in iter_results(results.table.take(rows))
-    ]
+    names = []
+    for r in iter_results(results.table.take(summary.close[:MOST_BORDERLINE])):
+        scope = (f" on {r.metric}" if with_metric else "") + (f" ({r.subset['value']})" if r.subset else "")
+        names.append(f"{r.a} and {r.b}{scope}, {format_verdict_p(r, results.alpha)}")
     if len({*summary.causes}) > 1:
         names = [f"{text} [{cause}]" for text, cause in zip(names, summary.causes, strict=False)]
     n_more = len(summary.close) - len(names)
     return ", ".join(names) + (f" and {n_more:,} more" if n_more else "")
 
 
-def _describe_result(r: Result, alpha: float, *, with_metric: bool) -> str:
-    subset_text = f" ({r.subset['value']})" if r.subset else ""
-    return f"{r.a} and {r.b}{f' on {r.metric}' if with_metric else ''}{subset_text}, {format_verdict_p(r, alpha)}"
-
-
 def _collect_notes(shown: Sequence[Result]) -> list[str]:
     """Return the notes that the answer depends on; each names its comparison if notes differ."""
     noted = [(r, note) for r in shown for note in r.notes if note.kind in ESSENTIAL_KINDS]
-    if len(shown) == 1 or len(drop_duplicates([note for _, note in noted])) < len(noted):
-        return [note.text for note in drop_duplicates([note for _, note in noted])]
+    distinct = [*drop_duplicates([note for _, note in noted])]
+    if len(shown) == 1 or len(distinct) < len(noted):
+        return [note.text for note in distinct]
     return [f"{r.a} and {r.b} on {r.metric}: {note.text}" for r, note in noted]
 
 
-def _list_alarms(results: ComparisonResults) -> list[str]:
-    disagreeing = np.flatnonzero(results.table.has_disagreement)
-    messages = [
+def list_alarms(results: Iterable[Result | Independence]) -> list[str]:
+    """Return a line for each cross-check that disagrees."""
+    return [
         make_printable(f"!!! CROSS-CHECK DISAGREES: {r.a} and {r.b} by {r.metric}: {check.name}: {check.detail}")
-        for r in iter_results(results.table.take(disagreeing[:MOST_ALARMS]))
+        for r in results
         for check in r.disagreements()
     ]
-    if len(disagreeing) > MOST_ALARMS:
-        messages.append(f"!!! and cross-checks of {len(disagreeing) - MOST_ALARMS:,} more comparisons")
-    return [*messages, "!!! Do not use these p-values; run `sigdask verify` and report this."] if messages else []
 
 
 MIN_COMPARISONS = 1000

@@ -13,8 +13,8 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.result import TailProbability
 
 LARGEST_FRACTION = 4096
@@ -93,7 +93,7 @@ def _sum_series(n: int, k: int) -> TailProbability:
     return TailProbability(low * total * (1 - error), high * (total + remainder) * (1 + error))
 
 
-def compute_probabilities(n: int, low: int, high: int) -> tuple[NDArray[np.float64], float]:
+def compute_probabilities(n: int, low: int, high: int) -> tuple[Floats, float]:
     """Return P(X = k) for k = low to high, and a bound on their relative error.
 
     What is smaller than a float holds is 0, or nearly.
@@ -106,7 +106,7 @@ def compute_probabilities(n: int, low: int, high: int) -> tuple[NDArray[np.float
     return np.concatenate([below[:0:-1], above]), (3 * max(high - middle, middle - low) + 10) * ROUNDOFF * (1 + 1e-6)
 
 
-def compute_tails(n: int, k: NDArray[np.int64]) -> tuple[NDArray[np.float64], float]:
+def compute_tails(n: int, k: Integers) -> tuple[Floats, float]:
     """Return P(X >= k) for many k from 0 to n + 1, and a bound on their relative error."""
     lowest, highest = int(k.min()), int(min(k.max(), n))
     if lowest > n:

@@ -12,11 +12,12 @@ from itertools import accumulate, product
 
 import numpy as np
 
+from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
-from sigdask.statistics.exact.problems import Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
+from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.quotient_grids import estimate_log_p
-from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.result import TailProbability
 
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13
@@ -53,7 +54,7 @@ class ArrangementTable:
         return counts[self.across], counts[self.along] if self.along >= 0 else 0
 
     @staticmethod
-    def from_problem(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> ArrangementTable | None:
+    def from_problem(problem: CellProblem, decision: TieRule) -> ArrangementTable | None:
         """Return the table of a problem that bisection can search; None if scores are not monotone or may be 0/0."""
         assert isinstance(problem, QuotientProblem)
         cells = problem.cells
@@ -125,7 +126,7 @@ def estimate_cost(table: ArrangementTable, expected: float) -> tuple[int, int]:
     return searched + 40 * (high - low), row_bytes + 100 * across
 
 
-def count_arrangements(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> list[int]:
+def count_arrangements(problem: CellProblem, decision: TieRule) -> list[int]:
     """Return how many arrangements have a difference of at least |t|, and how many a larger one."""
     table = ArrangementTable.from_problem(problem, decision)
     assert table is not None
@@ -136,9 +137,7 @@ def count_arrangements(problem: QuotientProblem | EnumeratedScore, decision: Tie
     return [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
 
 
-def compute_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     table = ArrangementTable.from_problem(problem, decision)
     assert isinstance(problem, QuotientProblem)
@@ -147,7 +146,6 @@ def compute_tails(
     for _ in range(4):
         low, high = _find_row_range(table, expected)
         limits = _sum_rows(table, decision, low, high)
-        check()
         missed = bound_outside(table.widths[1], low, high)
         smallest = float(limits[0].low)
         if missed <= ACCEPTED_LOSS * smallest or smallest == 0:

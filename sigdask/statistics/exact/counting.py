@@ -18,11 +18,10 @@ Horowitz & Sahni 1974, Journal of the ACM 21:277.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.result import Check
 
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
@@ -42,31 +41,29 @@ def estimate_polynomial_cost(steps: StepSizes) -> tuple[int, int]:
     return _count_additions(steps.weights) * (steps.n // WORD + 1), 3 * (steps.total + 1) * (steps.n + 1) // 8
 
 
-def count_coefficients(steps: StepSizes, check: Check) -> list[int]:
+def count_coefficients(steps: StepSizes) -> list[int]:
     """Return how many arrangements reach each of the two thresholds."""
     if steps.n <= MOST_UNITS:
-        first, second = (_compute_coefficients(half, check) for half in (steps.weights[::2], steps.weights[1::2]))
+        first, second = (_compute_coefficients(half) for half in (steps.weights[::2], steps.weights[1::2]))
         tails = np.cumsum(second[::-1])[::-1]
         return [int(_sum_tail(first, tails, threshold)) for threshold in steps.thresholds]
     bits, product = steps.n + 1, 1
     for w in steps.weights.tolist():
         product += product << (w * bits)
-        check()
     return [_sum_slots(product >> (max(x, 0) * bits), bits) for x in steps.thresholds]
 
 
-def _count_additions(weights: NDArray[np.int64]) -> int:
+def _count_additions(weights: Integers) -> int:
     return int(np.cumsum(weights.astype(np.float64)).sum())
 
 
-def _compute_coefficients(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
+def _compute_coefficients(weights: Integers) -> Integers:
     coefficients = np.zeros(int(weights.sum()) + 1, np.int64)
     coefficients[0] = 1
     reach = 0
     for w in weights.tolist():
         _multiply_factor(coefficients, reach, w)
         reach += w
-        check()
     return coefficients
 
 
@@ -123,7 +120,7 @@ def estimate_pairing_cost(n: int) -> tuple[int, int, int]:
     return NANOSECONDS * (1 << (larger + 1)) * (2 + 2 * n_parts), 8 * (5 << max(larger - 1, 0)) + 2**20, n_parts
 
 
-def count_pairings(steps: StepSizes, first: int, n: int, check: Check) -> NDArray[np.int64]:
+def count_pairings(steps: StepSizes, first: int, n: int) -> Integers:
     """Return how many arrangements of each part reach each of the two thresholds, shape (n, 2).
 
     Parameters
@@ -132,13 +129,11 @@ def count_pairings(steps: StepSizes, first: int, n: int, check: Check) -> NDArra
         The problem.
     first, n : int
         The parts, of 0 to n_parts - 1. Bit i of a part says whether the i-th of the largest sizes is added.
-    check : callable
-        Called between parts.
     """
     h = compute_n_fixed(steps.n)
     rest, fixed = steps.weights[: steps.n - h], steps.weights[steps.n - h :]
     n_arrangements, rest_total = 1 << len(rest), int(rest.sum())
-    halves: list[NDArray[np.int64]] = []
+    halves: list[Integers] = []
     counts = np.zeros((n, 2), np.int64)
     for row, part in enumerate(range(first, first + n)):
         added = sum(w for i, w in enumerate(fixed.tolist()) if part >> i & 1)
@@ -147,20 +142,18 @@ def count_pairings(steps: StepSizes, first: int, n: int, check: Check) -> NDArra
             if needed <= 0:
                 counts[row, k] = n_arrangements
             elif needed <= rest_total:
-                halves = halves or [_compute_sorted_sums(half, check) for half in (rest[::2], rest[1::2])]
+                halves = halves or [_compute_sorted_sums(half) for half in (rest[::2], rest[1::2])]
                 counts[row, k] = _count_pairs(*halves, needed)
-                check()
     return counts
 
 
-def _compute_sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
+def _compute_sorted_sums(weights: Integers) -> Integers:
     """Return the sums of all subsets of the weights, ascending."""
     sums = np.zeros(1, np.int64)
     for w in weights.tolist():
         merged = np.empty(2 * len(sums), np.int64)
         _merge(sums, w, merged)
         sums = merged
-        check()
     return sums
 
 

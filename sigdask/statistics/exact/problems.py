@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-
-Integers = NDArray[np.int64]
 
 FEW_KEYS = 2**16
 """Rows that are told apart by counting, not by sorting."""
@@ -89,13 +88,13 @@ class Cells:
         return (numbers - self.moved) @ self.vectors
 
     @cached_property
-    def arrangement_counts(self) -> list[NDArray[np.int64]] | list[NDArray[np.float64]]:
+    def arrangement_counts(self) -> list[Integers] | list[Floats]:
         """For each kind, how many arrangements negate k of its units, for each k; shares if 64 bits are too few."""
         if self.is_counted:
             return [np.array([math.comb(m, k) for k in range(m + 1)]) for m in self.counts.tolist()]
         return [np.array([math.comb(m, k) / (1 << m) for k in range(m + 1)]) for m in self.counts.tolist()]
 
-    def compute_weights(self, numbers: Integers) -> NDArray[np.int64] | NDArray[np.float64]:
+    def compute_weights(self, numbers: Integers) -> Integers | Floats:
         """Return the number of arrangements, or the probability, of each cell."""
         found = np.ones(len(numbers), self.arrangement_counts[0].dtype if self.arrangement_counts else np.int64)
         for k, kind_counts in enumerate(self.arrangement_counts):
@@ -320,7 +319,7 @@ class QuotientProblem:
         """Observed sums of a and of b, shape (2, 2 * n_rows): numerators, then denominators."""
         return np.hstack([self.totals_above, self.totals_below])
 
-    def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
+    def score(self, sums: NDArray[Any]) -> Floats:
         """Return the scores for sums of shape (..., 2 * n_rows): numerators, then denominators."""
         values = np.asarray(sums, np.float64)
         n_rows = values.shape[-1] // 2
@@ -353,14 +352,11 @@ class EnumeratedScore:
         Observed sums of a and of b, concordant units included.
     score : callable
         Takes sums of shape (n, n_fields), returns scores of shape (n,).
-    movement : callable, optional
-        Takes sums, returns how far scores may lie from those of the true sums, shape (n,).
     """
 
     differences: Integers
     totals: Integers
-    score: Callable[[NDArray[Any]], NDArray[np.float64]]
-    movement: Callable[[NDArray[Any]], NDArray[np.float64]] | None = field(default=None)
+    score: Callable[[NDArray[Any]], Floats]
 
     @cached_property
     def vectors(self) -> Integers:
@@ -374,7 +370,8 @@ class EnumeratedScore:
         return Cells.from_vectors(self.vectors)
 
 
-Problem = SumProblem | QuotientProblem | EnumeratedScore
+CellProblem = QuotientProblem | EnumeratedScore
+Problem = SumProblem | CellProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,29 +385,22 @@ class TieRule:
         The observed difference.
     true : Fraction or None
         The same without rounding, where the score is made of quotients.
-    slack : float
-        How far the observed difference may lie off that of the true sums.
     sizes : float
         Sizes of the observed scores together, where floats only say what need not be decided in fractions.
     """
 
-    problem: QuotientProblem | EnumeratedScore
+    problem: CellProblem
     observed: float
     true: Fraction | None
-    slack: float = 0.0
     sizes: float = 0.0
 
     @staticmethod
-    def from_problem(problem: QuotientProblem | EnumeratedScore) -> TieRule:
+    def from_problem(problem: CellProblem) -> TieRule:
         """Return the rule for a problem, with the observed difference and a bound on its error."""
-        totals = problem.totals
-        a, b = np.asarray(problem.score(totals), np.float64)
-        slack = 0.0
+        a, b = np.asarray(problem.score(problem.totals), np.float64)
         if isinstance(problem, EnumeratedScore):
-            if problem.movement is not None:
-                slack = float(np.sum(problem.movement(totals)))
-            return TieRule(problem, float(a - b), None, slack)
-        return TieRule(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
+            return TieRule(problem, float(a - b), None)
+        return TieRule(problem, float(a - b), problem.true_difference, float(abs(a) + abs(b)))
 
     @property
     def is_negative(self) -> bool:
@@ -423,17 +413,15 @@ class TieRule:
         if self.true is not None:
             return self.true == 0
         scores = self.problem.score(self.problem.totals)
-        return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack)
+        return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()))
 
-    def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    def __call__(self, shifts: Integers) -> tuple[Bools, Bools, Bools]:
         """Return which shifts of sums from a to b, shape (n, n_fields), reach |t|, exceed it, and tie for certain."""
         a, b = self.problem.totals[0] - shifts, self.problem.totals[1] + shifts
         score_a, score_b = self.problem.score(a), self.problem.score(b)
         sign = -1.0 if self.is_negative else 1.0
         difference, size = sign * (score_a - score_b), abs(self.observed)
         tie = TIE * (np.abs(score_a) + np.abs(score_b) + self.sizes)
-        if isinstance(self.problem, EnumeratedScore) and self.problem.movement is not None:
-            tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
         reached, passed = difference >= size - tie, difference > size + tie
         if self.true is None:
             return reached, passed, np.asarray(~shifts.any(axis=1))
@@ -444,7 +432,7 @@ class TieRule:
             reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
         return reached, passed, reached & ~passed
 
-    def compute_slopes(self) -> NDArray[np.float64]:
+    def compute_slopes(self) -> Floats:
         """Return the derivatives of one quotient by numerator and denominator at the systems' mean."""
         assert isinstance(self.problem, QuotientProblem)
         n, d = self.problem.totals.sum(axis=0).astype(np.float64)

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.problems import Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
-from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
+from sigdask.statistics.exact.result import TailProbability
 from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, log_cosh
 
 # ruff: noqa: ANN001, ANN202
@@ -101,7 +102,7 @@ class StepGrid:
         return np.cumsum(np.abs(self.steps), axis=0)
 
     @cached_property
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> Floats:
         """Variances of the randomly signed sums of the units up to each unit, shape (n, 2)."""
         return np.cumsum(self.steps.astype(np.float64) ** 2, axis=0)
 
@@ -191,9 +192,7 @@ def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
-def compute_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
@@ -201,8 +200,8 @@ def compute_tails(
     for _ in range(4):
         widths = grid.compute_widths(expected)
         missed = grid.bound_lost(widths)
-        distribution, low = _compute_distribution(grid, widths, check)
-        sums = sum_tails(grid, decision, distribution, low, check)
+        distribution, low = _compute_distribution(grid, widths)
+        sums = sum_tails(grid, decision, distribution, low)
         if missed <= ACCEPTED_LOSS * sums[0] or sums[0] == 0:
             break
         expected = min(math.log(sums[0]), expected) - 3.0
@@ -213,7 +212,7 @@ def compute_tails(
     return reached, passed
 
 
-def _compute_distribution(grid: StepGrid, widths: Integers, check: Check) -> tuple[NDArray[np.float64], Integers]:
+def _compute_distribution(grid: StepGrid, widths: Integers) -> tuple[Floats, Integers]:
     """Return the probability of each grid point of the window, and the window's first point."""
     low, high = grid.compute_bounds(widths)
     shape = tuple((high - low + 1).max(axis=0).tolist())
@@ -224,7 +223,6 @@ def _compute_distribution(grid: StepGrid, widths: Integers, check: Check) -> tup
     for start in range(0, grid.n, n_units):
         units = slice(start, start + n_units)
         old, new = _add_units(old, new, window, grid.steps[units], low[units], high[units])
-        check()
     return old[: window[1, 0] - window[0, 0] + 1, : window[1, 1] - window[0, 1] + 1], window[0]
 
 
@@ -260,9 +258,7 @@ def _add_half_row(row, source, start, stop, first, last):
         row[target_offset + j] += 0.5 * source[source_offset + j]
 
 
-def sum_tails(
-    grid: StepGrid, decision: TieRule, distribution: NDArray[np.float64], low: Integers, check: Check
-) -> tuple[float, float]:
+def sum_tails(grid: StepGrid, decision: TieRule, distribution: Floats, low: Integers) -> tuple[float, float]:
     """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one."""
     parts: tuple[list[float], list[float]] = ([], [])
     rows = max(BLOCK // distribution.shape[1], 1)
@@ -276,11 +272,8 @@ def sum_tails(
         reached, passed, _ = decision(shifts)
         parts[0].append(float(probabilities[reached].sum()))
         parts[1].append(float(probabilities[passed].sum()))
-        check()
     return math.fsum(parts[0]), math.fsum(parts[1])
 
-
-Reals = NDArray[np.float64]
 
 FEWEST_UNITS, MOST_UNITS = 63, 200_000
 """Fewer can be counted; of more the rounding of powers would be larger than what is claimed."""
@@ -302,7 +295,7 @@ def compute_lengths(grid: StepGrid) -> tuple[int, int]:
     """Return the transform's length in both directions."""
     widths, largest = grid.sizes[-1], np.abs(grid.kinds).max(axis=0)
     needed = np.minimum(REACH * np.sqrt(grid.variances[-1]) + 2 * largest + 64, widths + 1)
-    first, second = (fft.next_fast_len(math.ceil(n)) for n in needed)
+    first, second = (scipy.fft.next_fast_len(math.ceil(n)) for n in needed)
     return first, second + second % 2
 
 
@@ -314,9 +307,7 @@ def estimate_transform_cost(problem: QuotientProblem) -> tuple[int, int]:
     return first * second * (5 * products + 2 * NANOSECONDS_PER_CELL), 60 * first * second + 200 * BLOCK
 
 
-def compute_transform_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[TailProbability, TailProbability]:
+def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
     assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
@@ -325,19 +316,19 @@ def compute_transform_tails(
     n = compute_lengths(grid)
     slopes = np.tanh(steps @ theta)
     mean = np.rint((grid.sizes[-1] + (counts * slopes) @ steps) / 2).astype(np.int64)
-    probabilities = fft.irfft2(_compute_characteristic(grid, slopes, mean, n, check), n)
+    probabilities = scipy.fft.irfft2(_compute_characteristic(grid, slopes, mean, n), n)
     log_mass = float(counts @ log_cosh(steps @ theta))
     expected = estimate_log_p(problem, decision)
     window = (bound[-1] for bound in grid.compute_bounds(grid.compute_widths(expected)))
     windows = [_list_window(*limits) for limits in zip(*window, mean, n, strict=True)]
     sums = _sum_tails(
-        grid, decision, probabilities, mean, windows, theta, log_mass, expected + math.log(NEGLIGIBLE_SHARE), check
+        grid, decision, probabilities, mean, windows, theta, log_mass, expected + math.log(NEGLIGIBLE_SHARE)
     )
     reached, passed = (TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
     return reached, passed
 
 
-def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> Reals:
+def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> Floats:
     """Return the tilt theta under which the mean of the signed sums just gives the observed difference."""
     size, steps = abs(decision.observed), grid.kinds
     middle = problem.totals.sum(axis=0) / 2
@@ -360,11 +351,11 @@ def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> R
     return -theta if decision.is_negative else theta
 
 
-def _compute_mean(grid: StepGrid, theta: Reals) -> Reals:
+def _compute_mean(grid: StepGrid, theta: Floats) -> Floats:
     return np.asarray((grid.counts * np.tanh(grid.kinds @ theta)) @ grid.kinds, np.float64)
 
 
-def _compute_difference(middle: Reals, signed: Reals, basis: Integers) -> float:
+def _compute_difference(middle: Floats, signed: Floats, basis: Integers) -> float:
     """Return the difference of two quotients whose sums lie signed @ basis / 2 above and below `middle`."""
     (n, d), (up, down) = middle, signed @ basis / 2
     if d - abs(down) <= 0:
@@ -372,7 +363,7 @@ def _compute_difference(middle: Reals, signed: Reals, basis: Integers) -> float:
     return float((n + up) / (d + down) - (n - up) / (d - down))
 
 
-def _compute_slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
+def _compute_slope(middle: Floats, signed: Floats, basis: Integers) -> Floats:
     """Return the gradient of the difference of the two quotients with respect to the signed sums."""
     (n, d), (up, down) = middle, signed @ basis / 2
     if d - abs(down) <= 0:
@@ -383,7 +374,7 @@ def _compute_slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
 
 
 def _compute_characteristic(
-    grid: StepGrid, slopes: Reals, mean: Integers, n: tuple[int, int], check: Check
+    grid: StepGrid, slopes: Floats, mean: Integers, n: tuple[int, int]
 ) -> NDArray[np.complex128]:
     """Return the Fourier transform of the tilted, centred distribution of sums, shape (n[0], n[1] // 2 + 1)."""
     frequencies = np.arange(n[0]), np.arange(n[1] // 2 + 1)
@@ -397,7 +388,6 @@ def _compute_characteristic(
         )
         factor.imag *= slope
         _multiply_power(transform, factor, m)
-        check()
     return transform
 
 
@@ -419,13 +409,12 @@ def _multiply_power(transform: NDArray[np.complex128], factor: NDArray[np.comple
 def _sum_tails(
     grid: StepGrid,
     decision: TieRule,
-    probabilities: Reals,
+    probabilities: Floats,
     mean: Integers,
     windows: list[Integers],
-    theta: Reals,
+    theta: Floats,
     log_mass: float,
     min_log_p: float,
-    check: Check,
 ) -> tuple[float, float]:
     """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one.
 
@@ -446,11 +435,10 @@ def _sum_tails(
         reached, passed, _ = decision((grid.observed - signed) @ grid.basis // 2)
         parts[0].append(math.fsum(shares[reached]))
         parts[1].append(math.fsum(shares[passed]))
-        check()
     return math.fsum(parts[0]), math.fsum(parts[1])
 
 
-def _bound_log_p(grid: StepGrid, signed: Integers) -> Reals:
+def _bound_log_p(grid: StepGrid, signed: Integers) -> Floats:
     """Return an upper bound on the log probability of each of some signed sums, which are sub-Gaussian."""
     kinds = grid.kinds.astype(np.float64)
     inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)

@@ -7,18 +7,16 @@ may tie and one that counts what is past it for certain, since the null distribu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
 
 Guarantee = Literal["exact", "certified", "numeric", "bounds", "approximate"]
-Check = Callable[[], None]
 
 TAILS = ("greater", "less", "two-sided")
 """The alternatives, in the order of a tally's columns."""
@@ -151,7 +149,7 @@ class ExactTails:
     rationals: dict[str, Fraction] | None = None
 
     @property
-    def limits(self) -> NDArray[np.float64]:
+    def limits(self) -> Floats:
         """Lower and upper limits of the p-values, shape (3, 2), in the order of `TAILS`."""
         return np.array([self.greater, self.less, self.two_sided])
 

@@ -12,19 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials, bisection, convolution, counting, quotient_grids, tilted, value_grids
-from sigdask.statistics.exact.problems import (
-    EnumeratedScore,
-    Integers,
-    Problem,
-    QuotientProblem,
-    StepSizes,
-    SumProblem,
-    TieRule,
-)
+from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
 from sigdask.statistics.exact.result import (
     CERTAIN,
-    Check,
     ChosenMethod,
     ExactTails,
     Guarantee,
@@ -154,11 +146,7 @@ def _iter_sum_methods(steps: StepSizes) -> Iterator[ChosenMethod]:
             yield ChosenMethod("lattice-bounds", "bounds", *convolution.estimate_cost(coarse.steps))
 
 
-def skip_check() -> None:
-    """Do nothing; the default deadline check."""
-
-
-def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check = skip_check) -> ExactTails:
+def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
     """Compute the three p-values of a problem.
 
     Parameters
@@ -167,8 +155,6 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check 
         The question.
     chosen : ChosenMethod, optional
         What `choose_method` gave; planned within the usual limits where left out.
-    check : callable
-        Called every fifth of a second or so; what it raises ends the computation.
 
     Raises
     ------
@@ -192,11 +178,11 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check 
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, SumProblem):
-        return _solve_sums(problem.steps, method, check)
-    return _solve_cells(problem, method, check)
+        return _solve_sums(problem.steps, method)
+    return _solve_cells(problem, method)
 
 
-def count_parts(problem: Problem, first: int, n: int, *, check: Check = skip_check) -> Integers:
+def count_parts(problem: Problem, first: int, n: int) -> Integers:
     """Return the counts of arrangements for some parts of a problem that is solved by meeting in the middle.
 
     Counts of all parts add up.
@@ -207,15 +193,13 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = skip_che
         The question, with at most 62 units that differ.
     first, n : int
         The parts, of 0 to `ChosenMethod.n_parts` - 1.
-    check : callable
-        As in `solve`.
 
     Returns
     -------
     int64 array, shape (n, 2)
         For each part, arrangements that may reach the size of the observed difference, and that certainly pass it.
     """
-    return counting.count_pairings(convert_to_sums(problem).steps, first, n, check)
+    return counting.count_pairings(convert_to_sums(problem).steps, first, n)
 
 
 def combine_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> ExactTails:
@@ -247,8 +231,8 @@ def convert_to_sums(problem: Problem) -> SumProblem:
     return sum_problem
 
 
-SUM_METHODS: dict[str, Callable[[StepSizes, Check], Sequence[TailProbability]]] = {
-    "binomial": lambda steps, _check: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
+SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[TailProbability]]] = {
+    "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
     "lattice-bounds": convolution.compute_lattice_tails,
     "tilted-fft": tilted.compute_tails,
@@ -256,13 +240,13 @@ SUM_METHODS: dict[str, Callable[[StepSizes, Check], Sequence[TailProbability]]] 
 """What computes limits of P(X >= threshold) for both thresholds; the other methods of sums count arrangements."""
 
 
-def _solve_sums(steps: StepSizes, chosen: ChosenMethod, check: Check) -> ExactTails:
+def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
     if chosen.method == "polynomial":
-        return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps, check))
+        return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps))
     if chosen.method == "meet-in-the-middle":
-        counts = counting.count_pairings(steps, 0, chosen.n_parts, check).sum(axis=0)
+        counts = counting.count_pairings(steps, 0, chosen.n_parts).sum(axis=0)
         return _judge_sum_counts(steps, chosen, *counts.tolist())
-    tails = _add_ties(steps, *SUM_METHODS[chosen.method](steps, check))
+    tails = _add_ties(steps, *SUM_METHODS[chosen.method](steps))
     return compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
@@ -308,17 +292,17 @@ CELL_TAILS = {
 """What computes limits of P(T >= |t|) and P(T > |t|), where cells are not enumerated."""
 
 
-def _solve_cells(problem: QuotientProblem | EnumeratedScore, chosen: ChosenMethod, check: Check) -> ExactTails:
+def _solve_cells(problem: CellProblem, chosen: ChosenMethod) -> ExactTails:
     decision, n = TieRule.from_problem(problem), len(problem.vectors)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
-        tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision, check)
+        tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision)
         return compute_p_from_tails(chosen, n, *tails, negative=negative, zero=zero)
     if chosen.method == "bisection":
         reached, passed, tied = *bisection.count_arrangements(problem, decision), 0
     else:
         iter_points = CELL_POINTS.get(chosen.method, value_grids.iter_cells)
-        reached, passed, tied = value_grids.count_points(iter_points(problem, decision, check))
+        reached, passed, tied = value_grids.count_points(iter_points(problem, decision))
     return compute_p_from_counts(
         chosen,
         n,

@@ -21,19 +21,19 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import fft, special
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.result import TailProbability
 
-Array = NDArray[np.float64]
 Numbers = NDArray[Any]
 
 MAX_NEWTON_STEPS = 100
 
 
-def find_tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+def find_tilt(sizes: Numbers, counts: Integers, s: float) -> float:
     """Return the tilt theta under which the mean of the signed sum is s, for |s| below the total of the sizes.
 
     The mean is the sum of counts * sizes * tanh(theta * sizes).
@@ -62,7 +62,7 @@ def find_tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     return math.copysign(theta, s)
 
 
-def log_cosh(x: Numbers) -> Array:
+def log_cosh(x: Numbers) -> Floats:
     """Return log(cosh(x))."""
     size = np.abs(x)
     return np.asarray(
@@ -72,7 +72,7 @@ def log_cosh(x: Numbers) -> Array:
     )
 
 
-def estimate_log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+def estimate_log_tail(sizes: Numbers, counts: Integers, s: float) -> float:
     """Return a low estimate of log P(S >= s), where S is the sum of the sizes with random signs.
 
     For s of 0 or below it is log(1/2).
@@ -91,7 +91,7 @@ def estimate_log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> fl
     return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))
 
 
-def approximate_tail(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
+def approximate_tail(sizes: Numbers, counts: Integers, s: int, span: int = 2) -> float:
     """Return approximately P(S >= s) for s > 0, where S is the sum of the sizes with random signs.
 
     Parameters
@@ -118,7 +118,7 @@ def approximate_tail(sizes: Numbers, counts: NDArray[np.int64], s: int, span: in
     if abs(r) < 1e-4:
         return 0.5
     log_density = -0.5 * r * r - 0.5 * math.log(2 * math.pi)
-    upper = math.exp(float(special.log_ndtr(-r)))
+    upper = math.exp(float(scipy.special.log_ndtr(-r)))
     return min(max(upper + math.exp(log_density) * (1 / u - 1 / r), 0.0), 1.0)
 
 
@@ -146,19 +146,19 @@ def estimate_cost(steps: StepSizes) -> tuple[int, int]:
     return n // 2 * (25 * len(steps.groups[0]) + 2 * n.bit_length()), 40 * n
 
 
-def compute_tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
+def compute_tails(steps: StepSizes) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(X >= threshold) for both thresholds, as wide as the claimed relative error."""
-    reached, passed = (_compute_tail(steps, x, check) for x in steps.thresholds)
+    reached, passed = (_compute_tail(steps, x) for x in steps.thresholds)
     return reached, passed
 
 
-def _compute_tail(steps: StepSizes, threshold: int, check: Check) -> TailProbability:
+def _compute_tail(steps: StepSizes, threshold: int) -> TailProbability:
     if threshold <= 0:
         return TailProbability(1.0, 1.0)
     if threshold > steps.total:
         return TailProbability(0.0, 0.0)
     if 2 * threshold <= steps.total:  # most of it is above: what is below is made
-        rest = _compute_tail(steps, steps.total - threshold + 1, check)
+        rest = _compute_tail(steps, steps.total - threshold + 1)
         return TailProbability(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
     sizes, counts = steps.groups
     s = 2 * threshold - steps.total
@@ -166,9 +166,7 @@ def _compute_tail(steps: StepSizes, threshold: int, check: Check) -> TailProbabi
     slopes = np.tanh(theta * sizes)
     mean = round((steps.total + float((counts * sizes * slopes).sum())) / 2)
     n = compute_length(steps)
-    probabilities = fft.irfft(
-        _compute_characteristic(steps, slopes, mean, n, check), n
-    )  # P(X = mean + k mod n), tilted
+    probabilities = scipy.fft.irfft(_compute_characteristic(steps, slopes, mean, n), n)  # P(X = mean + k mod n), tilted
     first = threshold - mean
     last = steps.total - mean if n > steps.total else n // 2
     k = np.arange(first, last + 1)
@@ -178,9 +176,7 @@ def _compute_tail(steps: StepSizes, threshold: int, check: Check) -> TailProbabi
     return TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
 
 
-def _compute_characteristic(
-    steps: StepSizes, slopes: NDArray[np.float64], mean: int, n: int, check: Check
-) -> NDArray[np.complex128]:
+def _compute_characteristic(steps: StepSizes, slopes: Floats, mean: int, n: int) -> NDArray[np.complex128]:
     """Return the Fourier transform of the tilted distribution of X - mean, shape (n // 2 + 1,).
 
     The transform of one size w is exp(i a) (cos a + i tanh(theta w) sin a), a = -pi k w / n.
@@ -197,5 +193,4 @@ def _compute_characteristic(
             log_size += 0.5 * m * np.log1p(np.maximum((slope * slope - 1) * sine * sine, NEARLY_MINUS_ONE))
             angle += m * np.arctan2(slope * sine, np.cos(half))
         transform[start : start + len(k)] = np.exp(log_size) * np.exp(1j * angle)
-        check()
     return transform

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.problems import MOST_UNITS, Cells, EnumeratedScore, Integers, QuotientProblem, TieRule
-from sigdask.statistics.exact.result import Check, ChosenMethod, TailProbability, format_about
+from sigdask.statistics.exact.problems import MOST_UNITS, CellProblem, Cells, TieRule
+from sigdask.statistics.exact.result import ChosenMethod, TailProbability, format_about
 
 MOST_CELLS = 2**34
 CELL_BLOCK = 2**16
@@ -27,11 +28,11 @@ NANOSECONDS_PER_CELL = 60
 """Of a cell, about."""
 
 
-DecidedPoints = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+DecidedPoints = tuple[Integers | Floats, Bools, Bools, Bools]
 """How many arrangements points have, or their shares, and which reach |t|, pass it and certainly tie."""
 
 
-def iter_cell_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
+def iter_cell_methods(problem: CellProblem) -> Iterator[ChosenMethod]:
     """Yield the way to enumerate a problem's arrangements, in full or collapsed, unless there are too many."""
     cells = problem.cells
     if not cells.n:
@@ -47,22 +48,21 @@ def iter_cell_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[Ch
         )
 
 
-def describe_no_method(problem: QuotientProblem | EnumeratedScore) -> str:
+def describe_no_method(problem: CellProblem) -> str:
     """Return, as part of a sentence, why no exact method applies to a problem."""
     cells = problem.cells
     return (
-        f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} arrangements "
-        f"that are distinct, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
+        f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} distinct "
+        f"arrangements, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
     )
 
 
-def iter_cells(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> Iterator[DecidedPoints]:
+def iter_cells(problem: CellProblem, decision: TieRule) -> Iterator[DecidedPoints]:
     """Yield how many arrangements blocks of cells have, and masks of those that reach |t|, pass it and surely tie."""
     cells = problem.cells
     for start in range(0, cells.size, CELL_BLOCK):
         numbers = cells.decode_numbers(start, min(start + CELL_BLOCK, cells.size))
         yield cells.compute_weights(numbers), *decision(cells.compute_shifts(numbers))
-        check()
 
 
 def count_points(points: Iterable[DecidedPoints]) -> list[int]:
@@ -85,11 +85,9 @@ def sum_points(points: Iterable[DecidedPoints]) -> tuple[list[float], int]:
     return [math.fsum(part_sums) for part_sums in parts], n_points
 
 
-def compute_cell_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[TailProbability, TailProbability]:
+def compute_cell_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|) by enumeration, for too many units to count arrangements."""
-    (reached, passed, tied), n_cells = sum_points(iter_cells(problem, decision, check))
+    (reached, passed, tied), n_cells = sum_points(iter_cells(problem, decision))
     error, tiny = 2 * (2 * len(problem.cells.counts) + 2) * ROUNDOFF, TINY * (n_cells + 1)
     return (
         TailProbability.from_rounded(min(passed + tied, reached), reached, error, tiny),
@@ -122,7 +120,7 @@ class ValueGrid:
     """
 
     steps: Integers
-    sums: NDArray[np.float64]
+    sums: Floats
     observed: Integers
 
     @staticmethod
@@ -174,7 +172,7 @@ def _find_independent_columns(cells: Cells) -> list[int]:
     return columns
 
 
-def estimate_cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int] | None:
+def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
     """Return the estimated operations and bytes; None where there are too many directions."""
     vectors = problem.vectors
     if vectors.shape[1] > MOST_DIRECTIONS or not len(vectors):
@@ -184,11 +182,9 @@ def estimate_cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int]
     return operations, 8 * box.size + BLOCK * 8 * (20 + 6 * vectors.shape[1])
 
 
-def compute_tails(
-    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
-) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|) by dynamic programming."""
-    (reached, passed, tied), n_points = sum_points(iter_points(problem, decision, check))
+    (reached, passed, tied), n_points = sum_points(iter_points(problem, decision))
     k = (len(problem.vectors) + 4) * ROUNDOFF
     error, missed = k / (1 - k), TINY * n_points * len(problem.vectors)
     lowest, highest = (reached, passed) if decision.true is not None else (min(passed + tied, reached), reached - tied)
@@ -198,18 +194,17 @@ def compute_tails(
     )
 
 
-def iter_points(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> Iterator[DecidedPoints]:
+def iter_points(problem: CellProblem, decision: TieRule) -> Iterator[DecidedPoints]:
     """Yield how many arrangements grid points have, and masks of points that reach |t|, pass it and certainly tie."""
     box = ValueGrid.from_cells(problem.cells)
-    distribution = _compute_distribution(box, check)
+    distribution = _compute_distribution(box)
     for start in range(0, len(distribution), BLOCK):
         positions = np.flatnonzero(distribution[start : start + BLOCK]) + start
         if len(positions):
             yield distribution[positions], *decision(box.compute_shifts(positions))
-        check()
 
 
-def _compute_distribution(box: ValueGrid, check: Check) -> NDArray[np.int64] | NDArray[np.float64]:
+def _compute_distribution(box: ValueGrid) -> Integers | Floats:
     """Return the number of arrangements, or the probability, of each grid point."""
     is_counted = box.n <= MOST_UNITS
     distribution: NDArray[Any] = np.zeros(box.size, np.int64 if is_counted else np.float64)
@@ -221,7 +216,6 @@ def _compute_distribution(box: ValueGrid, check: Check) -> NDArray[np.int64] | N
         forward, backward = int(added[added > 0].sum()), -int(added[added < 0].sum())
         for last in range(reach + forward + backward, -1, -SLAB):
             _add_unit(distribution, last, max(last - SLAB, -1), forward, backward, factor)
-            check()
         reach += forward + backward
     return distribution
 

@@ -133,7 +133,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
         (TABLE, ("--pair", "good", "good"), ["not compared with itself"]),
         (TABLE, ("--smaller", "bad"), ["no measure 'bad'"]),
         (TABLE, ("--samples", "3"), ["sample_size"]),
-        (TABLE, ("--samples", "3", "--sample-size", "7"), ["sample_size = 7", "6 candidates"]),
+        (TABLE, ("--samples", "3", "--sample-size", "7"), ["sample_size = 7", "at most 6, the number of candidates"]),
         (TABLE, ("--positive", "yes"), ["no label 'yes'"]),
         (TABLE.replace("poor", "good"), (), ["'good'"]),
         ("", (), ["empty"]),

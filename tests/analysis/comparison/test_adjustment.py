@@ -183,12 +183,12 @@ def test_warnings_name_remedies():
     def list_warnings(**options):
         return compare_all(draw_many(), metrics=["mean"], method="randomization", **options).warnings
 
-    assert any("it takes 199 (--trials 199)" in w for w in list_warnings(trials=99, adjust="holm"))
-    assert not any("it takes" in w for w in list_warnings(trials=199, adjust="holm"))
-    assert any("it takes 19" in w for w in list_warnings(trials=10))
+    assert any("at least 199 are needed (--trials 199)" in w for w in list_warnings(trials=99, adjust="holm"))
+    assert not any("are needed (--trials" in w for w in list_warnings(trials=199, adjust="holm"))
+    assert any("at least 19 are needed" in w for w in list_warnings(trials=10))
     units = compare_all(five_topics(), metrics=["mean"], interval="none").warnings
     assert units == (
-        "only 5 units (item): a test of so few says little; 0.05 cannot be reached after max-t: more units are needed",
+        "only 5 units (item): a test with so few has little power; p cannot reach 0.05 after max-t: more units are needed",
     )
     assert any(
         "unequal variances" in w for w in compare_all(draw_many(), metrics=["mean"], trials=99, adjust="tukey").warnings
@@ -207,17 +207,17 @@ def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
         options = {"trials": trials, "adjust": adjust, "alpha": 0.02, "method": "randomization"}
         return compare_all(data, metrics=["mean"], pairs=pairs, **options)
 
-    [warning] = [w for w in compare_with(99).warnings if "it takes" in w]
+    [warning] = [w for w in compare_with(99).warnings if "are needed (--trials" in w]
     needed = int(warning.rsplit(" ", 1)[1].rstrip(")"))
     assert [compare_with(n)[0].p_adjusted <= 0.02 for n in (needed - 1, needed)] == [False, True]
-    assert not [w for w in compare_with(needed).warnings if "it takes" in w]
+    assert not [w for w in compare_with(needed).warnings if "are needed (--trials" in w]
 
 
 def test_few_units_are_told_once():
     data = draw_many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
     [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units" in w]
     assert warning == (
-        "only 3 to 12 units (item) in 20 of 30 comparisons: a test of so few says little; 0.05 cannot be reached "
+        "only 3 to 12 units (item) in 20 of 30 comparisons: a test with so few has little power; p cannot reach 0.05 "
         "after max-t in 10 of 20 comparisons: more units are needed"
     )
     single = compare_all(five_topics().with_unit("item"), metrics=["mean"], adjust="none", pairs=[("a", "b")])
@@ -230,7 +230,7 @@ def test_few_units_are_told_once():
 def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
     # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
     [warning, *_] = compare_all(draw_many(n_items=7), metrics=["mean"], adjust=adjust).warnings
-    assert ("cannot be reached" not in warning) == reaches
+    assert ("p cannot reach" not in warning) == reaches
 
 
 def test_adjusted_p_that_another_seed_can_turn_are_counted():
@@ -262,7 +262,7 @@ def test_several_sets_are_judged_together_and_counted():
     variance = sum(((c.fields["score"][:, 0] - c.fields["score"][:, 1]) ** 2).sum() / c.n_items**2 for c in sets) / 9
     z = verdict.difference / np.sqrt(variance)
     assert verdict.p_value == pytest.approx(math.erfc(z / np.sqrt(2)), abs=0.004)
-    with pytest.raises(InputError, match="one set alone"):
+    with pytest.raises(InputError, match="only one test set"):
         compare_sets(sets[:1], metrics=["mean"], trials=9, together=True)
     with pytest.raises(InputError, match="two test sets are named"):
         compare_sets([sets[0], sets[0]], metrics=["mean"], trials=9)
@@ -272,7 +272,7 @@ def test_systems_in_another_order_are_not_taken_together():
     set_one, set_two = draw_many(n_systems=3, name="one"), draw_many(n_systems=3, seed=4)
     scores = {name: set_two.fields["score"][:, set_two.systems.index(name)] for name in ("s2", "s0", "s1")}
     sets = [set_one, Counts.from_scores(scores, name="two")]
-    with pytest.raises(InputError, match="the other way round in others: list the pairs"):
+    with pytest.raises(InputError, match="reversed in others; list the pairs"):
         compare_sets(sets, metrics=["mean"], trials=9, together=True)
     against = compare_sets(sets, metrics=["mean"], trials=9, baseline="s0", together=True)
     assert {(v.a, v.b) for v in against.together} == {("s1", "s0"), ("s2", "s0")}

@@ -183,7 +183,7 @@ def test_what_does_not_fit_says_why(yeh):
     assert set(f1) == {*classical.NAMES}
     assert set(precision) == {*classical.NAMES} - {"binomial", "chi2"}
     assert "the denominator depends on the system" in precision["t"]
-    assert "no share of single items" in f1["chi2"]
+    assert "not a share of single items" in f1["chi2"]
     [mean] = list_reasons(
         compare_all(Counts.from_scores({"a": [0.5, 1, 2], "b": [1, 1, 0]}), metrics=["mean"], **options)
     )
@@ -192,7 +192,7 @@ def test_what_does_not_fit_says_why(yeh):
     [box_reasons] = list_reasons(
         compare_all(Counts.from_scores({"a": [0.5, 1, 2], "b": [1, 1, 0]}), metrics=[box], **options)
     )
-    assert set(box_reasons.values()) == {"does not fit: the score is no mean or share of items"}
+    assert set(box_reasons.values()) == {"does not apply: the score is not a mean or share over items"}
     formula_metric = metric(lambda score, items: score / items, name="own", fields=("score", "items"))
     [formula] = list_reasons(
         compare_all(Counts.from_scores({"a": [0.5, 1, 2], "b": [1, 1, 0]}), metrics=[formula_metric], **options)
@@ -203,7 +203,7 @@ def test_what_does_not_fit_says_why(yeh):
 def test_what_does_not_vary_has_a_p_only_where_the_systems_are_the_same():
     equal_tests = list_tests({"a": [1, 0, 1], "b": [1, 0, 1]})["a", "b"]
     assert all(t.p_value == 1 for t in equal_tests.values())
-    assert equal_tests["t"].detail == "no unit differs"
+    assert equal_tests["t"].detail == "no unit is discordant"
     constant_tests = list_tests({"a": [0.5, 0.25, 0.75], "b": [0.25, 0.0, 0.5]})["a", "b"]
     assert (constant_tests["t"].p_value, constant_tests["t"].n) == (None, None)
     assert constant_tests["t"].detail == "not defined: all differences are the same"

@@ -137,7 +137,8 @@ def test_what_has_no_exact_p_ends_before_anything_is_counted():
     box = sigdask.black_box(lambda outputs, _: float(np.median(outputs)), name="middle")
     a, b = build_rng(1).integers(0, 9, (2, 40))
     with pytest.raises(
-        InputError, match="method exact: .* by middle: a metric of whole outputs is enumerated or sampled, and .* --met"
+        InputError,
+        match="method exact: .* by middle: the p-value of a metric of whole outputs can only be enumerated or sampled, and .* --met",
     ):
         compare_all({"a": a, "b": b}, metrics=[box], method="exact")
     result = compare_all({"a": a, "b": b}, metrics=[box, "mean"], method="both", trials=50)
@@ -419,10 +420,10 @@ def test_sampled_scores_of_very_unequal_size_are_said_to_have_an_upper_bound():
     sampled = compare(a, [0.0] * 31, trials=999)
     assert (sampled.n_discordant, sampled.method) == (31, "approximate")
     assert sampled.p_value >= 2.0**-30  # that of all 31 signs alike
-    assert sampled.warnings[0].startswith("p by trials is an upper bound")
+    assert sampled.warnings[0].startswith("the sampled p is an upper bound")
     with_exact = compare(a[:9], [0.0] * 9, trials=999, method="both")
     assert (with_exact.p_value, {c.verdict for c in with_exact.checks}) == (2**-8, {"agrees", "not applicable"})
-    assert with_exact.warnings[0].startswith("p by trials is an upper bound")
+    assert with_exact.warnings[0].startswith("the sampled p is an upper bound")
     with pytest.raises(InputError, match="up to 20 discordant units"):
         compare(a, [0.0] * 31, method="exact")
 

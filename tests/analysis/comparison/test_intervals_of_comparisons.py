@@ -151,7 +151,7 @@ def test_other_scores_than_means_have_no_inverted_test_and_it_is_said_why(yeh):
     assert results[0].interval.method == "inversion"
     assert results[1].interval is None
     [note] = [note for note in results[1].notes if note.kind == "interval"]
-    assert note.text.startswith("no interval: the test can be inverted for means alone")
+    assert note.text.startswith("no interval: the test can be inverted only for means")
     assert json.loads(results.to_json())["results"][1]["interval"] is None
 
 
@@ -185,7 +185,7 @@ def test_systems_that_agree_have_no_difference_to_be_sure_of():
 def test_one_unit_alone_has_no_interval():
     result = compare([1.5, 2.5], [0.0, 0.5], units=["u", "u"])
     assert result.interval is None
-    assert "one unit alone tells nothing of others" in result.warnings[-1]
+    assert "one unit does not show how much units vary" in result.warnings[-1]
 
 
 def test_black_boxes_have_the_percentiles_of_fewer_resamples():
@@ -211,7 +211,7 @@ def test_an_interval_that_parts_from_p_is_explained():
     assert result.p_value > 0.05
     assert result.interval.low > 0
     [note] = [note for note in result.notes if note.kind == "interval-differs"]
-    assert note.text.startswith("the 95 % interval leaves 0 out though p = 0.0625: the test exchanges systems")
+    assert note.text.startswith("the 95 % interval leaves 0 out though p = 0.0625: the test swaps systems")
     [short] = [note for note in result.notes if note.kind == "interval-coverage"]
     assert "few-discordant" in short.numbers["shortfalls"]
 
@@ -347,5 +347,5 @@ def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
     real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
     equal_scores = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
     assert real_scores.interval is equal_scores.interval is None
-    assert "scores of 0 and 1" in real_scores.warnings[-1]
-    assert "no item differs" in equal_scores.warnings[-1]
+    assert "items scored 0 or 1" in real_scores.warnings[-1]
+    assert "no item is discordant" in equal_scores.warnings[-1]

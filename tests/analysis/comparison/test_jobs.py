@@ -237,6 +237,7 @@ def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     assert c.n_trials.tolist() == [10_000, 2**20] * 3
     assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
     with pytest.raises(
-        InputError, match="a metric of whole outputs is enumerated or sampled, and 1[3-5] units are discordant"
+        InputError,
+        match="p-value of a metric of whole outputs can only be enumerated or sampled, and 1[3-5] discordant units",
     ):
         ComparisonJobs.from_spec(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)

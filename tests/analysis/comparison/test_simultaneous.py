@@ -91,7 +91,7 @@ def test_where_differences_are_skewed_p_is_the_larger_of_two():
         assert r.interval_simultaneous is None
     [note] = [note for note in results.notes if note.kind == "skewed"]
     assert note.numbers == {"n_comparisons": int(is_skewed.sum()), "of": 6, "adjust": "max-t"}
-    assert "the larger of max-t's and that of bootstrap-t" in note.text
+    assert "the larger of those by max-t and by bootstrap-t" in note.text
     parsed = json.loads(results.to_json())
     assert [row["p_adjusted_by"] for row in parsed["results"]] == [r.p_adjusted_by for r in results]
     single = compare_all(data, adjust="single-step-max-t", interval="none", **OPTIONS)
@@ -142,7 +142,7 @@ def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
     assert ab.p_adjusted_by["tukey"] == pytest.approx(share, abs=0.012)
     [note] = [note for note in results.notes if note.kind == "larger-of-two"]
     assert note.numbers["adjust"] == "tukey"
-    assert "as of a and b, where Tukey's p = 0." in note.text
+    assert "such as a and b: Tukey's p = 0." in note.text
     assert {"p_tukey", "p_max_t"} <= {*results.to_frame().columns}
 
 

@@ -89,12 +89,17 @@ def test_exact_comparisons_metrics_and_subsets_stand_beside_those_that_stop(clus
     ("options", "said"),
     [
         ({"stop": "besag"}, "stop = 'besag': must be one of besag-clifford, confidence-sequence, confidence"),
-        ({"stop": "besag-clifford:h=0"}, "expected besag-clifford:h=NUMBER, a number, 1 or more"),
+        ({"stop": "besag-clifford:h=0"}, "expected besag-clifford:h=NUMBER, a whole number from 1 to 2"),
+        ({"stop": f"besag-clifford:h={2**48 + 1}"}, "expected besag-clifford:h=NUMBER, a whole number from 1 to 2"),
+        ({"seed": 2**63}, "seed = 9223372036854775808: must be at most 9,223,372,036,854,775,807"),
         ({"stop": "besag-clifford:epsilon=0.1"}, "expected besag-clifford:h=NUMBER"),
         ({"stop": "confidence:epsilon=2"}, "expected confidence:epsilon=NUMBER, a number between 0 and 1"),
-        ({"stop": "besag-clifford", "adjust": "max-t"}, "max-t needs the same number of trials of every comparison"),
-        ({"stop": "confidence", "adjust": "holm"}, "gives decisions and no p-values for holm: choose besag-clifford"),
-        ({"stop": "besag-clifford", "together": True}, "verdicts over several sets need the same"),
+        ({"stop": "besag-clifford", "adjust": "max-t"}, "max-t needs the same number of trials for every comparison"),
+        (
+            {"stop": "confidence", "adjust": "holm"},
+            "gives decisions, not the p-values that holm needs: choose besag-clifford",
+        ),
+        ({"stop": "besag-clifford", "together": True}, "--together needs the same"),
     ],
 )
 def test_what_cannot_be_had_beside_a_rule_is_refused(options, said):

@@ -59,13 +59,13 @@ def test_they_live_for_days_and_began_an_hour_ago_since_clocks_differ(files):
 
 
 def test_nothing_is_overwritten(files):
-    with pytest.raises(InputError, match="holds certificates already"):
+    with pytest.raises(InputError, match="already has certificates"):
         create_certificates(files.ca.parent)
 
 
 def test_a_key_that_others_may_read_is_refused(files):
     files.keys["client"].chmod(0o644)
-    with pytest.raises(InputError, match="others may read it"):
+    with pytest.raises(InputError, match="other users can read it"):
         check_files(files)
 
 

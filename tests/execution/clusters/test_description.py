@@ -1,5 +1,7 @@
 """Tests of cluster files: what is understood, and that each mistake is one clear error."""
 
+import os
+
 import pytest
 
 from sigdask.errors import InputError
@@ -12,7 +14,7 @@ BAD = [
     ({"workers": 2}, "key class is missing"),
     ({"class": "slrum"}, "did you mean 'slurm'"),
     ({"class": "slurm", "worker": 2}, "unknown key 'worker': did you mean 'workers'"),
-    ({"class": "slurm", "cores": 2}, r"stands in \[options\]"),
+    ({"class": "slurm", "cores": 2}, r"belong in \[options\]"),
     ({"class": "slurm", "workers": "2"}, "must be a whole number"),
     ({"class": "slurm", "workers": True}, "must be a whole number"),
     ({"class": "slurm", "workers": 0}, "must be from 1 to"),
@@ -27,9 +29,11 @@ BAD = [
     ({"class": "slurm", "security": {"days": 1000}}, "at most 398"),
     ({"class": "slurm", "options": []}, "must be a table"),
     ({"class": "slurm", "submit": {"walltme": "1:00"}}, "did you mean 'walltime'"),
+    ({"class": "local", "expose": "yes"}, "expose = 'yes': must be true or false"),
     ({"class": 7}, "must be a string"),
     ({"class": "slurm", "options": {"cores": "x"}}, r"\[options\]: cores = 'x': must be a whole number"),
     ({"class": "slurm", "options": {"cores": 0}}, r"\[options\]: cores = 0: must be from 1 to"),
+    ({"class": "slurm", "options": {"processes": False}}, r"\[options\]: processes = False: must be a whole number"),
     ({"class": "slurm", "options": {"cores": 1.5}}, r"\[options\]: cores = 1.5: must be a whole number"),
     ({"class": "ssh", "options": {"worker_options": 3}}, r"\[options\]: worker_options = 3: must be a table"),
     ({"class": "ssh", "options": {"worker_options": {"nthreads": "x"}}}, "nthreads = 'x': must be a whole number"),
@@ -39,7 +43,7 @@ BAD = [
     ({"class": "slurm", "submit": {"restarts": -1}}, r"\[submit\]: restarts = -1: must be from 0"),
     ({"class": "slurm", "submit": {"log": 3}}, r"\[submit\]: log = 3: must be a string"),
     ({"class": "slurm", "submit": {"directives": [3]}}, r"\[submit\]: directives = \[3\]: must be a list of strings"),
-    ({"class": "os:system('rm')"}, "known are"),
+    ({"class": "os:system('rm')"}, "known classes"),
 ]
 
 
@@ -97,3 +101,9 @@ def test_what_a_class_does_not_take_is_an_error(table, message):
     pytest.importorskip("cryptography")
     with pytest.raises(InputError, match=message), connect(parse_description(table, source="c.toml")):
         pass
+
+
+def test_a_local_cluster_may_have_threads_for_workers():
+    table = {"class": "local", "workers": 1, "options": {"processes": False}}
+    with connect(parse_description(table, source="c.toml")) as cluster:
+        assert list(cluster.client.run(os.getpid).values()) == [os.getpid()]

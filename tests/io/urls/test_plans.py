@@ -112,7 +112,7 @@ def test_check_reads_the_data_at_urls(night):
 def test_a_plan_is_a_file_of_this_machine(arguments, tmp_path):
     result = call_sigdask(*arguments, cwd=tmp_path)
     assert result.returncode == 2
-    assert "s3://***@b/plan.toml: is a URL; a plan is a file of this machine" in result.stderr
+    assert "s3://***@b/plan.toml: is a URL, but a plan must be a file on this machine" in result.stderr
 
 
 def test_nothing_is_written_to_urls(night):
@@ -120,4 +120,4 @@ def test_nothing_is_written_to_urls(night):
         "compare", "memory://night/runs/{system}/scores.csv", "--html", "https://u:5ecret@h/x.html", cwd=night
     )
     assert result.returncode == 2
-    assert "--html https://***@h/x.html: is a URL; what is written is a file of this machine" in result.stderr
+    assert "--html https://***@h/x.html: is a URL, but what is written must be a file on this machine" in result.stderr

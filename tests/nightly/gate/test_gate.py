@@ -4,6 +4,7 @@ import base64
 import http.server
 import json
 import math
+import random
 import socket
 import sys
 import threading
@@ -15,6 +16,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from fuzzing_settings import draw_answer
 from gate_helpers import gather, judge
 from servers import answer_requests
 
@@ -111,6 +113,7 @@ def test_the_plans_adjustment_is_taken_where_asked_for():
         judge([NotWorse(0.05, adjust="plan")], results, Evidence({"set": "base"}))
 
 
+@pytest.mark.slow
 def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
     """Simulate the power at the stated difference."""
     rule, n, n_detected = NotWorse(0.05), 80, 0
@@ -437,6 +440,19 @@ def test_a_web_hook_may_answer_anything(failed, tmp_path, name):
         assert not thread.is_alive()
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error")
+def test_a_web_hook_may_answer_anything_at_random(failed, tmp_path):
+    said = set()
+    for number in range(300):
+        with answer_requests(lambda _: draw_answer(random.Random(f"answers {number}"))) as (port, _):  # noqa: B023
+            settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/hook", timeout=0.5)
+            words = list(send_notifications(settings, failed, "night", tmp_path))
+        assert all(word.startswith("gate.webhook: ") and len(word) < 500 for word in words), (number, words)
+        said.update(words or ["taken"])
+    assert len(said) > 5
+
+
 @pytest.mark.parametrize(
     ("status", "request_line"),
     [(301, "POST /b?x=1 HTTP/1.1"), (308, "POST /b?x=1 HTTP/1.1"), (303, "GET /b?x=1 HTTP/1.1")],
@@ -450,6 +466,14 @@ def test_a_redirect_of_the_same_host_is_followed_with_what_was_posted(failed, tm
         assert list(send_notifications(settings, failed, "night", tmp_path)) == []
     assert [line for line, _, _ in requests] == ["POST /a HTTP/1.1", request_line]
     assert (requests[1][2] == requests[0][2]) == request_line.startswith("POST")
+
+
+def test_a_redirect_without_an_address_is_posted_to_once(failed, tmp_path):
+    with answer_requests(lambda _: [b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"]) as (port, requests):
+        settings = NotifySettings(webhook=f"http://127.0.0.1:{port}/a", timeout=5)
+        [message] = send_notifications(settings, failed, "night", tmp_path)
+    assert message.startswith("gate.webhook: answered with status 302")
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(

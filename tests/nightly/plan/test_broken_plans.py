@@ -5,10 +5,10 @@ import datetime as dt
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 from click.testing import CliRunner
+from command import limit_cpu
 from good_plan import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +23,7 @@ DAY = dt.date(2026, 1, 31)
 WRONG_VALUES = {
     ("name",): ["   "],
     ("metrics",): [[], ["mean", "mean"], ["my metrics:best"], ["mean:3"], ["f[LOC"], ["macro-f1:labels"]],
-    ("pairs",): ["al", {"baselin": "base"}, {"baseline": "nobody"}, [["base", "new", "old"]]],
+    ("pairs",): ["al", {"baselin": "base"}, {"baseline": "nobody"}, [["base", "new", "old"]], [["new", "new"]]],
     ("trials",): [0, "4096", 2**48 + 1, 10**400, True],
     ("alpha",): [0, 1, float("nan")],
     ("second_run",): [1],
@@ -70,8 +70,8 @@ REQUIRED_KEYS = [("test_set",), ("test_set", 0, "name"), ("test_set", 0, "system
 RAW_PLANS = {
     "empty": (b"", "test_set: missing"),
     "a comment alone": (b"# nothing\n", "test_set: missing"),
-    "UTF-16": ("name = 'x'\n".encode("utf-16"), "is UTF-16, expected UTF-8"),
-    "Latin 1": (b"name = 'n\xe4chtlich'\n", "line 1: byte 0xe4 is not UTF-8"),
+    "UTF-16": ("name = 'x'\n".encode("utf-16"), "is UTF-16, not UTF-8"),
+    "Latin 1": (b"name = 'n\xe4chtlich'\n", "line 1: byte 0xe4 at offset 9 is not UTF-8"),
     "Latin 1 far down": (b"# x\n" * 9 + b"name = '\xff'\n", "line 10: byte 0xff"),
     "NUL": (b"name = '\x00'\n", "not TOML"),
     "binary": (bytes(range(256)), "not UTF-8"),
@@ -253,17 +253,17 @@ LARGE_PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LARGE_PLANS)
-def test_a_plan_of_20_000_test_sets_is_validated_in_five_seconds(kind, folder):
+def test_a_plan_of_20_000_test_sets_is_validated_or_refused(kind, folder):
     start, test_set, problem = LARGE_PLANS[kind]
     (folder / "plan.toml").write_text(start + "".join(map(test_set.format, range(N_LARGE))))
-    before = time.process_time()
-    if problem is None:
-        assert len(load_plan(folder / "plan.toml").test_sets) == N_LARGE
-    else:
-        with pytest.raises(InputError, match=problem):
-            load_plan(folder / "plan.toml")
-    assert time.process_time() - before < 5
+    with limit_cpu():
+        if problem is None:
+            assert len(load_plan(folder / "plan.toml").test_sets) == N_LARGE
+        else:
+            with pytest.raises(InputError, match=problem):
+                load_plan(folder / "plan.toml")
 
 
 def test_a_rule_may_name_many_unknown_test_sets(folder):
@@ -272,10 +272,9 @@ def test_a_rule_may_name_many_unknown_test_sets(folder):
         f'[gate]\nrules = [{{ rule = "not-worse", test_sets = [{names}] }}]\n'
         + "".join(f'[[test_set]]\nname = "{k}"\nsystems = "long.csv"\n' for k in range(1000))
     )
-    before = time.process_time()
-    with pytest.raises(InputError, match=r": 20000 errors\n  line 2: gate.* no test set .x0.; did you mean '0'\?"):
+    problem = r": 20000 errors\n  line 2: gate.* no test set .x0.; did you mean '0'\?"
+    with limit_cpu(), pytest.raises(InputError, match=problem):
         load_plan(folder / "plan.toml")
-    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize("table", ["test_set", "rankings", "independence"])
@@ -309,3 +308,13 @@ def test_mutants_do_not_change_the_good_plan():
     before = copy.deepcopy(build_good_plan())
     change_key(("seed",), 3)
     assert build_good_plan() == before
+
+
+def test_wrong_pairs_of_all_test_sets_are_named_once(tmp_path):
+    (tmp_path / "scores.csv").write_text("item,a,b\n1,2,3\n2,3,4\n")
+    sets = "".join(f'[[test_set]]\nname = "{k}"\nsystems = "scores.csv"\nmetrics = ["mean"]\n' for k in range(3))
+    plan = tmp_path / "plan.toml"
+    plan.write_text('pairs = [["a", "a"], ["a", "b"], ["b", "a"]]\n' + sets)
+    with pytest.raises(InputError) as raised:
+        load_plan(plan)
+    assert str(raised.value).count("paired with itself") == str(raised.value).count("paired twice") == 1

@@ -113,7 +113,7 @@ def test_a_plan_that_is_there_is_kept_unless_told_otherwise(tmp_path):
     write_scores(tmp_path, ["a.txt", "b.txt"])
     (tmp_path / "night.toml").write_text("# mine\n")
     result = call_sigdask("init", cwd=tmp_path)
-    assert (result.returncode, "is there already" in result.stderr) == (2, True)
+    assert (result.returncode, "the file exists" in result.stderr) == (2, True)
     assert (tmp_path / "night.toml").read_text() == "# mine\n"
     assert call_sigdask("init", "--force", cwd=tmp_path).returncode == 0
     assert call_sigdask("init", "-o", "other.toml", cwd=tmp_path).returncode == 0

@@ -322,7 +322,7 @@ def test_equivalence_is_a_rule_with_a_margin(folder):
         folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", margin = 0.01, alpha = 0.1, baseline = "base" }]\n'
     )
     assert plan.gate.rules == (Equivalent(0.01, 0.1, "base"),)
-    with pytest.raises(InputError, match="margin: missing; expected on the metric's own scale"):
+    with pytest.raises(InputError, match="margin: missing; expected margin on the metric's own scale"):
         load_text(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalent", baseline = "base" }]\n')
     with pytest.raises(InputError, match="did you mean 'equivalent'"):
         load_text(folder, SMALLEST + '[gate]\nrules = [{ rule = "equivalence", margin = 0.1, baseline = "base" }]\n')

@@ -4,6 +4,7 @@ Each round: the plan is run and something is killed; what was running is run aga
 what the store then holds is compared row by row with an undisturbed run's.
 """
 
+import json
 import os
 import random
 import signal
@@ -15,25 +16,43 @@ from pathlib import Path
 
 import pytest
 from nights import list_workers, read_tallies, run_sigdask, write_slow_plan
-from servers import find_free_port, start_postgres
+from servers import find_free_port, forward_connections, start_postgres
 from sqlalchemy import text
 
+from sigdask.errors import SigdaskError
+from sigdask.execution.clusters.settings import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store
 from sigdask.nightly.store.history import find_plan
+from sigdask.nightly.store.lease import LEASE_SECONDS
 from sigdask.nightly.store.results import build_results_table, fetch_results_at
 from sigdask.results.fields import iter_results
 
 TRIALS = 400
+LONG_TRIALS = 6000
+"""Twenty seconds on two workers and forty on one, which goes on while the other is away for `SILENT_SECONDS`."""
+
+SILENT_SECONDS = 22
+"""Longer than `distributed.scheduler.worker-ttl`, which is 15 s."""
+
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
     """Return what an undisturbed run stores."""
-    folder = tmp_path_factory.mktemp("calm")
-    plan = load_plan(write_slow_plan(folder, trials=TRIALS))
+    return run_calmly(tmp_path_factory.mktemp("calm"), TRIALS)
+
+
+@pytest.fixture(scope="module")
+def long_calm(tmp_path_factory):
+    """Return what an undisturbed run of `LONG_TRIALS` stores."""
+    return run_calmly(tmp_path_factory.mktemp("long_calm"), LONG_TRIALS)
+
+
+def run_calmly(folder, trials):
+    plan = load_plan(write_slow_plan(folder, trials=trials))
     sys.path.insert(0, str(folder))
     try:
         assert run_plan(plan, cluster="none").exit_status == 0
@@ -77,6 +96,55 @@ def test_killed_workers_change_no_count(tmp_path, calm, number):
     assert process.wait(timeout=150) == 0
     finish_run(path, cluster="none")  # nothing is left to do
     assert_calm(tmp_path / "night" / "night.sqlite", calm)
+
+
+@pytest.mark.chaos
+def test_a_stopped_worker_that_goes_on_changes_no_count(tmp_path, long_calm):
+    path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
+    process = start_run(path, "local", "--workers", "2")
+    wait_for_tallies(path.parent / "night.sqlite", process)
+    assert stop_for_a_while(list_workers(process.pid)[0], process)
+    assert process.wait(timeout=150) == 0
+    assert_calm(path.parent / "night.sqlite", long_calm)
+
+
+@pytest.mark.chaos
+def test_a_stopped_worker_that_was_given_up_and_goes_on_changes_no_count(tmp_path, long_calm):
+    path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
+    port = find_free_port()
+    scheduler, *workers = start_cluster(port, path.parent, n_workers=2, settings=environment())
+    process = start_run(path, f"tcp://127.0.0.1:{port}")
+    try:
+        wait_for_tallies(path.parent / "night.sqlite", process)
+        assert stop_for_a_while(workers[0].pid, process)
+        assert process.wait(timeout=150) == 0
+        assert workers[0].wait(timeout=30) is not None  # the scheduler had removed it
+    finally:
+        for daemon in (scheduler, *workers, process):
+            daemon.kill()
+            daemon.wait()
+    assert_calm(path.parent / "night.sqlite", long_calm)
+
+
+def wait_for_tallies(store, process):
+    """Wait until a run has stored counts of the slow metric."""
+    for _ in range(600):
+        assert process.poll() is None
+        with suppress(SigdaskError), open_for_reading(str(store)) as connection:
+            if connection.execute(text("SELECT count(*) FROM tallies")).scalar_one():
+                return
+        time.sleep(0.1)
+    pytest.fail("nothing was counted")
+
+
+def stop_for_a_while(pid, process):
+    """Stop a worker for `SILENT_SECONDS`, then let it go on; return whether the run was still going on."""
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(SILENT_SECONDS)
+    is_running = process.poll() is None
+    with suppress(ProcessLookupError):  # its nanny may have killed it
+        os.kill(pid, signal.SIGCONT)
+    return is_running
 
 
 @pytest.mark.chaos
@@ -126,6 +194,51 @@ def test_a_killed_postgresql_server_or_driver_changes_no_count(tmp_path, calm, s
     assert process.wait(timeout=150) in {0, 3, -signal.SIGKILL}
     finish_run(path, "--store", server.url, cluster="none")
     assert_calm(server.url, calm)
+
+
+@pytest.mark.chaos
+def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothing(tmp_path, long_calm, server):
+    path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
+    clear_tables(server.url)
+    with forward_connections(server.port) as (port, connected):
+        url = server.url.replace(f":{server.port}/", f":{port}/")
+        first = run_sigdask("run", path, "--cluster", "threads", "--store", url, cwd=path.parent, start=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
+        try:
+            wait_for_tallies(server.url, first)
+            connected.clear()
+            time.sleep(2)  # for a transaction under way
+            counted = read_tallies(server.url)
+            assert counted != long_calm[0]
+            held = run_sigdask("run", path, "--cluster", "none", "--store", server.url, cwd=path.parent)
+            assert held.returncode != 0
+            assert "is being run by process" in held.stderr
+            assert read_tallies(server.url) == counted
+            time.sleep(LEASE_SECONDS + 1)
+            second = start_run(path, "threads", "--store", server.url)
+            wait_for_lease_of(server.url, second.pid)
+            assert first.poll() is None
+            connected.set()
+            _, message = first.communicate(timeout=150)
+            assert first.returncode == 3
+            assert "another took over" in message
+            assert second.wait(timeout=150) == 0
+        finally:
+            connected.set()
+            first.kill()
+            first.wait()
+    assert_calm(server.url, long_calm)
+
+
+def wait_for_lease_of(store, pid):
+    """Wait until a driver holds the lease."""
+    for _ in range(600):
+        with open_for_reading(store) as connection:
+            holders = connection.execute(text("SELECT holder FROM leases")).scalars().all()
+        if any(json.loads(holder)["pid"] == pid for holder in holders):
+            return
+        time.sleep(0.1)
+    pytest.fail(f"no lease of {pid}: {holders}")
 
 
 @pytest.mark.chaos
@@ -193,13 +306,12 @@ def assert_calm(store, calm):
     assert read_results(store) == results
 
 
-def start_cluster(port, folder):
+def start_cluster(port, folder, *, n_workers=1, settings=()):
     dask = str(Path(sys.executable).parent / "dask")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    variables |= dict(settings)
     options = ["--host", "127.0.0.1", "--no-dashboard"]
-    scheduler = subprocess.Popen([dask, "scheduler", *options, "--port", str(port)], env=environment, **QUIET)
-    address = f"tcp://127.0.0.1:{port}"
-    worker = subprocess.Popen(
-        [dask, "worker", address, *options, "--no-nanny", "--nthreads", "1"], env=environment, **QUIET
-    )
-    return scheduler, worker
+    plugin = ["--preload", "sigdask.execution.clusters.hung_workers"]
+    scheduler = subprocess.Popen([dask, "scheduler", *options, *plugin, "--port", str(port)], env=variables, **QUIET)
+    command = [dask, "worker", f"tcp://127.0.0.1:{port}", *options, "--no-nanny", "--nthreads", "1"]
+    return scheduler, *(subprocess.Popen(command, env=variables, **QUIET) for _ in range(n_workers))

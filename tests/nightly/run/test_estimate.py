@@ -198,15 +198,16 @@ def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, m
     plan = write_varied_plan(tmp_path)
     costs = estimate_costs(plan)
     total = sum(cost.total for cost in costs)
-    # both runs of 3 pairs and their family; bootstrap; 3 exact p in 16 parts; two labellings and 3 rankings, one each
+    # both runs of 3 pairs and their family; bootstrap; two labellings and 3 rankings, one each
     assert total > 7 * 20_000 + 3000
+    n_work = total + 3 * 16 + 2**12  # exact p: 3 in 16 parts, and one from all arrangements of 12 units
     assert f"{total:,} trials, about" in render("night", costs, 1)
     recorder = ProgressRecorder()
     outcome = run_plan(plan, progress=recorder)
-    assert (outcome.exit_status, outcome.n_counted) == (0, total)
-    assert [prediction.total for prediction in recorder.predictions] == [total]
-    assert {n_total for _, n_total, _, _ in recorder.reports} == {total}
-    assert recorder.reports[-1][0] == total
+    assert (outcome.exit_status, outcome.n_counted, outcome.n_exact) == (0, total, 4)
+    assert [prediction.total for prediction in recorder.predictions] == [n_work]
+    assert {n_total for _, n_total, _, _ in recorder.reports} == {n_work}
+    assert recorder.reports[-1][0] == n_work
     state = read_status(plan.store)
     assert (state.n_counted, state.n_wanted) == (total, total)
     assert [p.wanted for p in state.run.progress] == [cost.total for cost in costs]

@@ -140,7 +140,7 @@ def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look
     assert strip == [row[:-1] for row in read_tallies(tmp_path / "b" / "night.sqlite")]
     assert topped.second_looks == {"set0": 15}
     assert at_once.second_looks == {}
-    note = Note("second-look", "second look: p was first had with 65,536 trials", {"n_trials": 65_536})
+    note = Note("second-look", "second look: p was first computed with 65,536 trials", {"n_trials": 65_536})
     assert note in topped.results["set0"][0].notes
     assert "second look: 15 comparisons" in call_sigdask("report", "night.toml", cwd=tmp_path / "a").stdout
 
@@ -280,7 +280,7 @@ def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_wo
     monkeypatch.setattr(count.clusters, "connect", None)
     outcome = run_plan(load_plan(path))
     assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
-    result = run_sigdask("run", path, cwd=folder)
+    result = call_sigdask("run", path, cwd=folder)
     assert result.returncode == 3, result.stderr
     assert "failed: ValueError: never" in result.stderr
     assert json.loads((folder / "a.json").read_text())["results"] == []

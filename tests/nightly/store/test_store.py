@@ -4,11 +4,13 @@ import errno
 import json
 import math
 import os
+import re
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -16,9 +18,10 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from command import call_sigdask
-from nights import write_plan
-from servers import PASSWORD, start_postgres
-from sqlalchemy import text
+from nights import read_tallies, write_plan
+from servers import PASSWORD, forward_connections, start_postgres
+from sqlalchemy import event, text
+from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, SigdaskError, StoreError
@@ -270,7 +273,8 @@ def test_only_a_process_that_could_be_seen_here_is_called_dead():
         assert not replace(unseen, born="1").is_dead()
 
 
-def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
+def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where, monkeypatch):
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.1)
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = LeaseHolder("elsewhere", 1, "", "1")
@@ -298,6 +302,30 @@ def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(whe
         patched.setattr(lease.time, "sleep", beats)
         with pytest.raises(HeldError, match=r"process 1 on elsewhere .*\(last sign of life 0 s ago\).* in 60 s"):
             Lease(db, name)
+    db.close()
+
+
+@pytest.mark.parametrize("hours", [-48, -1, 1, 48])
+def test_a_clock_that_jumps_under_a_lease_lets_in_no_second_driver_and_holds_nothing_for_ever(
+    where, hours, monkeypatch
+):
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.1)
+    clock = {"ahead": 0.0}
+    monkeypatch.setattr(lease, "read_clock", lambda _: time.time() + clock["ahead"])
+    with open_store(where, "p") as store:
+        ids = store.fetch_ids(build_digests("a"), ["pair"])
+        store.begin_run("p.toml", {}, [])
+        clock["ahead"] = 3600.0 * hours
+        with pytest.raises(HeldError, match=rf"is being run by process {os.getpid()}"), open_store(where, "p"):
+            pass
+        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])  # it holds its lease as before
+    db = open_to_write(where)
+    write_lease(db, LeaseHolder("elsewhere", 1, "", "1"), beat=time.time())  # of one that was killed
+    clock["ahead"] = 0.0
+    with pytest.raises(HeldError, match="process 1 on elsewhere"):
+        Lease(db, "" if db.is_sqlite else "p")
+    clock["ahead"] = 3600.0 * hours
+    Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
 
 
@@ -347,6 +375,49 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
         store.commit([StoredTallies(ids, 0, 4096, 8192, draw_tallies(1))])
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
+
+
+@pytest.fixture
+def losing(where, monkeypatch):
+    """Return a store that loses the first answer to a commit after each of some statements, and these statements."""
+    left, begun = {"INSERT INTO tallies", "INSERT INTO found", "UPDATE runs SET ended"}, set()
+
+    def is_answer_lost(sent):
+        begun.update(words for words in left if words in sent)
+        is_lost = "COMMIT" in sent and bool(begun)
+        if is_lost:
+            left.difference_update(begun)
+            begun.clear()
+        return is_lost
+
+    transaction = database.Database.transaction
+
+    @contextmanager
+    def lose_answer(self):
+        with transaction(self) as connection:
+            event.listen(connection, "before_cursor_execute", lambda *arguments: is_answer_lost(arguments[2]))
+            yield connection
+        if is_answer_lost("COMMIT"):
+            raise StoreError("the file system went away", lost=True)
+
+    if "://" in where:
+        port = make_url(where).port
+        with forward_connections(port, lambda sent: is_answer_lost(sent.decode("latin-1"))) as (proxy, _):
+            yield where.replace(f":{port}/", f":{proxy}/"), left
+    else:
+        monkeypatch.setattr(database.Database, "transaction", lose_answer)
+        yield where, left
+
+
+def test_commits_of_a_night_whose_answers_were_lost_count_once(losing, where, tmp_path):
+    plan = write_plan(tmp_path / "night", sets=2, systems=4, trials=20_000)
+    outputs, (store, left) = [], losing
+    for name in (store, "calm.sqlite"):
+        run = call_sigdask("run", plan, "--cluster", "none", "--store", name, cwd=plan.parent)
+        assert (run.returncode, left) == (0, set()), run.stderr
+        outputs.append((re.search(r"[\d,]+ trials counted", run.stderr)[0], run.stdout.partition("\n")[2]))
+    assert outputs[0] == outputs[1]
+    assert read_tallies(where) == read_tallies(plan.parent / "calm.sqlite")
 
 
 class _LostCommit:

@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from builders import build_rng
+from conftest import ROOT
 
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
@@ -18,7 +20,7 @@ from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import build_panels
-from sigdask.randomization.panels.digests import digest
+from sigdask.randomization.panels.digests import _find_imports, digest
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SwapUnits
 
@@ -137,6 +139,12 @@ def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypat
             sys.modules.pop(name, None)
 
 
+def test_the_files_of_sigdask_are_no_part_of_a_metric_in_its_checkout():
+    files = _find_imports(Path(__file__).resolve(), "tests.randomization.panels.test_digests")
+    assert Path(__file__).resolve() in files
+    assert not any(path.is_relative_to(ROOT / "sigdask") for path in files)
+
+
 def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "own_packaged_metric.py").write_text(
@@ -192,12 +200,12 @@ def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
     assert digest(np.add) != digest(np.subtract)
     endless = Weighted(weights)
     endless.own = endless
-    with pytest.raises(InputError, match="holds itself"):
+    with pytest.raises(InputError, match="refers to itself"):
         digest(endless)
 
 
 DIGEST_SCRIPT = """
-from sigdask.randomization.panels.digests import digest
+from sigdask.randomization.panels.digests import _find_imports, digest
 class Plain:
     def __init__(self): self.names = {"a", "b", "c", "d"}
 print(digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))

@@ -104,7 +104,7 @@ def compute_differences(exact, values, pair, swaps):
 
 @pytest.mark.parametrize("below", NUMBERS.values(), ids=NUMBERS)
 @pytest.mark.parametrize(("form", "exact", "of"), FORMS.values(), ids=FORMS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(2, 7))
 def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exact, of, below, seed, n_items):
     values = draw_fractions(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)

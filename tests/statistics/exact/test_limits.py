@@ -28,10 +28,6 @@ BLACK_BOX = EnumeratedScore(
 )
 
 
-class StoppedError(Exception):
-    """Raised by the deadline of a test."""
-
-
 def test_a_refusal_says_what_would_be_needed():
     small = MethodLimits(operations=10**4, n_bytes=10**5)
     for problem in (REAL_PROBLEM, LONG_PROBLEM, COUNTS):
@@ -66,17 +62,6 @@ def test_numbers_larger_than_any_float_are_refused_in_words():
 def test_a_plan_is_a_function_of_the_data_alone():
     for problem in (REAL_PROBLEM, LONG_PROBLEM, COUNTS):
         assert choose_method(problem) == choose_method(problem)
-
-
-@pytest.mark.parametrize("problem", [REAL_PROBLEM, LONG_PROBLEM, COUNTS], ids=["real", "long", "counts"])
-def test_a_deadline_ends_any_method(problem):
-    def end():
-        raise StoppedError
-
-    for method in iter_methods(problem):
-        if method.operations < 10**10 and method.n_bytes < 10**9:
-            with pytest.raises(StoppedError):
-                solve(problem, method, check=end)
 
 
 def test_parts_add_up_to_the_whole(monkeypatch):

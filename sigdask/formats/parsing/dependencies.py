@@ -1,0 +1,317 @@
+"""Dependency parses: CoNLL-U, scored as in the CoNLL 2018 shared task, and CoNLL-X, word by word.
+
+Items are the gold sentences. Each word, token and sentence of a system counts for the gold sentence in which its first
+character lies, so that sums over the items are the counts of the whole files, however the system parts the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.counts.fields import Array
+from sigdask.counts.texts import ScopeNote
+from sigdask.errors import InputError
+from sigdask.formats.parsing import scoring
+from sigdask.formats.parsing.scoring import CONLLX_METRICS, LABELS, METRICS, ScoredSystem
+from sigdask.formats.parsing.treebank import (
+    DEPREL,
+    EMPTY_ID,
+    HEAD,
+    ID,
+    RANGE_ID,
+    UPOS,
+    WIDTH,
+    Integers,
+    TextCodes,
+    Treebank,
+    build_groups,
+    find_cycles,
+    read_treebank,
+)
+from sigdask.formats.reading.files import read_head_lines
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.metrics.base import Spec
+from sigdask.metrics.parsing import WORD_METRICS
+
+UNIVERSAL_TAGS = frozenset({
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
+    "SCONJ", "SYM", "VERB", "X", "_",
+})  # fmt: skip
+"""Parts of speech of CoNLL-U, and none."""
+
+FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParseFields(Mapping[str, Array]):
+    """Fields of parses, summed by gold sentence on access.
+
+    `correct[METRIC]` counts right words (tokens, sentences); `gold[UNIT]` and `system[UNIT]` count what there is and
+    `aligned[UNIT]` the gold words that are aligned; a unit is tokens, sentences, words or content (content words).
+    `[relation=R]`, `[upos=T]` or `[xpos=T]` after it restricts words to those of one relation or tag.
+
+    Attributes
+    ----------
+    gold : Treebank
+        The gold standard.
+    is_scored, is_content : bool array, shape (n_words,)
+        Which gold words are scored, and which of them are content words.
+    systems : sequence of ScoredSystem
+        What is right in each system.
+    codes : TextCodes
+        Numbers of labels.
+    names : tuple of str
+        The fields that there are.
+    """
+
+    gold: Treebank
+    is_scored: NDArray[np.bool_]
+    is_content: NDArray[np.bool_]
+    systems: Sequence[ScoredSystem]
+    codes: TextCodes
+    names: Mapping[str, None]
+
+    def __getitem__(self, name: str) -> Array:
+        match = FIELD.fullmatch(name)
+        if match is None or name not in self.names:
+            raise KeyError(name)
+        kind, what, column, label = match.groups()
+        if what in {"tokens", "sentences"}:
+            if kind == "gold":
+                spans = self.gold.token_starts if what == "tokens" else np.append(0, self.gold.sentence_ends[:-1])
+                return self._sum([scoring.find_sentences(self.gold.sentence_ends, spans)])
+            return np.stack([system.totals[f"{kind}[{what}]"] for system in self.systems], axis=1).astype(np.int32)
+        if kind == "system":
+            chosen = []
+            for system in self.systems:
+                mask = system.is_content if what == "content" else self._get_scored(system)
+                chosen.append(system.sentences[mask & self._has_label(system.labels, column, label)])
+            return self._sum(chosen)
+        mask = self.is_content if what in {"content", *scoring.CONTENT_METRICS} else self.is_scored
+        mask = mask & self._has_label(self.gold.columns, column, label)
+        sentences = self.gold.sentences
+        if kind == "gold":
+            return self._sum([sentences[mask]])
+        bit = METRICS.index("Words" if kind == "aligned" else what)
+        return self._sum(
+            [sentences[mask & ((system.flags >> np.uint16(bit)) & 1).astype(bool)] for system in self.systems]
+        )
+
+    def _get_scored(self, system: ScoredSystem) -> NDArray[np.bool_]:
+        """Return which words of a system are scored: all, or where words are compared by position those of gold."""
+        return (
+            self.is_scored if len(system.sentences) == len(self.is_scored) else np.ones(len(system.sentences), np.bool_)
+        )
+
+    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> NDArray[np.bool_] | bool:
+        return True if column is None else columns[column] == self.codes.get(label, -1)
+
+    def _sum(self, columns: Sequence[Integers]) -> Array:
+        n = len(self.gold.starts)
+        return np.stack([np.bincount(sentences, minlength=n) for sentences in columns], axis=1).astype(np.int32)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read parses in CoNLL-U and a gold file of the same text, whatever the tokens and sentences of each."""
+    codes = TextCodes()
+    first, *banks = _read_files("conllu", sources, gold, codes)
+    for bank in (first, *banks):
+        scoring.make_universal(bank, codes)
+    systems = [scoring.score_system(first, bank, codes) for bank in banks]
+    notes = [note for bank in banks for note in _describe_other_words(first, bank)]
+    is_scored = np.ones(first.n_words, np.bool_)
+    return _build_counts(first, is_scored, systems, codes, sources, options, ("Tokens", "Sentences", *METRICS), notes)
+
+
+def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read parses in CoNLL-X and a gold file of the same words; punctuation is left out, as eval.pl does."""
+    codes = TextCodes()
+    first, *banks = _read_files("conllx", sources, gold, codes)
+    systems = [scoring.compare_by_position(first, bank, codes) for bank in banks]
+    is_scored = np.ones(first.n_words, np.bool_)
+    notes: list[str] = []
+    if options.get_choice("punctuation", ("no", "yes")) == "no":
+        texts = list(codes)
+        forms = np.unique(first.columns["form"])
+        marks = [code for code in forms.tolist() if is_punctuation(texts[code])]
+        is_scored = ~np.isin(first.columns["form"], marks)
+        n_scored = int(is_scored.sum())
+        notes = [
+            ScopeNote(
+                f"{n_scored:,} of {first.n_words:,} words are scored: punctuation is left out, as eval.pl does without "
+                "-p; conllx:punctuation=yes scores all"
+            )
+        ]
+        if not n_scored:
+            raise InputError(f"{first.path}: holds punctuation alone; conllx:punctuation=yes scores it")
+    return _build_counts(first, is_scored, systems, codes, sources, options, CONLLX_METRICS, notes)
+
+
+def is_punctuation(form: str) -> bool:
+    """Return whether all characters of a form are punctuation (Unicode's categories P).
+
+    Examples
+    --------
+    >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("«"), is_punctuation("d.")
+    (True, False, True, False)
+    """
+    return all(unicodedata.category(c).startswith("P") for c in form)
+
+
+def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: TextCodes) -> list[Treebank]:
+    assert gold is not None
+    is_universal = name == "conllu"
+    return [read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))]
+
+
+def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
+    """Return a note on a system whose words or sentences are not those of gold."""
+    sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
+    if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
+        return []
+    words, gold_words = (f"{n_words:,} words in {n_sentences:,} sentences" for n_words, n_sentences in sizes[::-1])
+    rule = "words are aligned by characters, and count for the gold sentence in which they begin"
+    return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
+
+
+def _build_counts(
+    gold: Treebank,
+    is_scored: NDArray[np.bool_],
+    systems: Sequence[ScoredSystem],
+    codes: TextCodes,
+    sources: Sequence[Source],
+    options: Options,
+    metrics: Sequence[str],
+    notes: Sequence[str],
+) -> Counts:
+    return Counts(
+        systems=tuple(list_system_names(sources)),
+        fields=ParseFields(
+            gold=gold,
+            is_scored=is_scored,
+            is_content=scoring.is_among(gold.columns["relation"], scoring.CONTENT, codes),
+            systems=systems,
+            codes=codes,
+            names=dict.fromkeys(_iter_field_names(gold, systems, list(codes), metrics)),
+        ),
+        n_items=len(gold.starts),
+        name=options.name,
+        ids=gold.ids,
+        groups=build_groups(gold.path, len(gold.starts), gold.documents, options.groups),
+        suggested=("LAS", "UAS", "UPOS"),
+        warnings=tuple(notes),
+    )
+
+
+def _iter_field_names(
+    gold: Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
+) -> Iterator[str]:
+    """Yield the names of the fields, those of labels last; each metric has a unit and perhaps a column of labels."""
+    units = {unit: None for metric in metrics for unit, _ in (WORD_METRICS[metric],)}
+    for metric in metrics:
+        unit, _ = WORD_METRICS[metric]
+        yield f"correct[{unit if unit in {'tokens', 'sentences'} else metric}]"
+    for unit in units:
+        yield from (f"{kind}[{unit}]" for kind in ("system", "gold"))
+        if unit in {"words", "content"}:
+            yield f"aligned[{unit}]"
+    for column in LABELS:
+        columns = [gold.columns[column], *(system.labels[column] for system in systems)]
+        labels = sorted({texts[code] for codes in columns for code in np.unique(codes).tolist()})
+        scored = [metric for metric in metrics if WORD_METRICS[metric][1] == column]
+        counted = {WORD_METRICS[metric][0]: None for metric in scored}
+        for label in labels:
+            yield from (f"correct[{metric}][{column}={label}]" for metric in scored)
+            yield from (
+                f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in ("aligned", "system", "gold")
+            )
+
+
+def sniff_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Return whether files are parses in CoNLL-U."""
+    return _sniff(sources, gold, options, is_universal=True)
+
+
+def sniff_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    """Return whether files are parses in CoNLL-X."""
+    return _sniff(sources, gold, options, is_universal=False)
+
+
+def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:
+    """Return whether gold and systems are parses, of which heads or relations differ.
+
+    Where tags alone differ, they are tagged tokens, unless a metric of parses is asked for; with another one always.
+    """
+    bases = {Spec.parse(name).base.casefold() for name in options.metrics if ":" not in name}
+    requested = {name.casefold() for name in WORD_METRICS} & bases
+    if gold is None or options.own or gold.is_dir() or (options.metrics and not requested):
+        return False
+    first = _read_head(gold)
+    if first is None or first.is_universal != is_universal or not first.is_tree:
+        return False
+    heads = [_read_head(source.path) for source in sources if not source.path.is_dir()]
+    if None in heads or len(heads) < len(sources):
+        return False
+    return bool(requested) or any(head is not None and head.parse != first.parse for head in heads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first rows of a file: heads and relations, whether they are CoNLL-U's, and trees."""
+
+    parse: list[tuple[str, str]]
+    is_universal: bool
+    is_tree: bool
+
+
+def _read_head(path: Path) -> _Head | None:
+    """Return the first rows of a file of parses, or None if it is none."""
+    lines = read_head_lines(path)
+    lines = lines[:-1] if lines and not lines[-1] else lines  # what ends the last line
+    sentences: list[list[list[str]]] = [[]]
+    has_marks = False
+    for line in lines:
+        cells = line.split("\t")
+        if not line.strip():
+            sentences.append([])
+        elif line.startswith("#") and not sentences[-1]:
+            has_marks = True
+        elif len(cells) != WIDTH:
+            return None
+        elif RANGE_ID.fullmatch(cells[ID]) or EMPTY_ID.fullmatch(cells[ID]):
+            has_marks = True
+        elif not (cells[ID].isdecimal() and re.fullmatch(r"\d+", cells[HEAD])):
+            return None
+        else:
+            sentences[-1].append(cells)
+    rows = [cells for sentence in sentences for cells in sentence]
+    if not rows or all(cells[DEPREL] == "_" for cells in rows):
+        return None
+    is_universal = has_marks or all(cells[UPOS] in UNIVERSAL_TAGS for cells in rows)
+    complete = [sentence for sentence in sentences[:-1] if sentence] or [rows]  # the last may be cut off
+    is_tree = all(_is_tree(sentence, is_universal=is_universal) for sentence in complete)
+    return _Head([(cells[HEAD], cells[DEPREL]) for cells in rows], is_universal, is_tree)
+
+
+def _is_tree(sentence: Sequence[Sequence[str]], *, is_universal: bool) -> bool:
+    """Return whether heads are words of the sentence, and of CoNLL-U one root and no cycle."""
+    heads = np.array([int(cells[HEAD]) for cells in sentence]) - 1
+    in_range = bool((heads < len(heads)).all())
+    return in_range and not (is_universal and ((heads < 0).sum() != 1 or find_cycles(heads).any()))

@@ -1,0 +1,452 @@
+"""Bracketed trees of constituents, scored by evalb's rules and parameter files.
+
+Written from the README of evalb (Sekine & Collins 1997, with Ellis's changes of 2006).
+Items are gold trees. Terminals and brackets with deleted labels, and brackets without words, do not count. Labels are
+cut at `-` or `=`. A sentence without a parse, or whose words are not those of gold, counts nothing, in gold neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.counts.texts import ScopeNote
+from sigdask.errors import InputError
+from sigdask.formats.parsing.treebank import build_groups
+from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.io import as_path
+from sigdask.text import format_count
+
+PIECE = re.compile(r"\(([^\s()]*)(?:\s+([^\s()]+)\s*\))?|(\))|([^\s()]+)", re.ASCII)
+"""A terminal with its label and word, the beginning of a bracket with its label, an end, or what is out of place."""
+
+TERMINAL = re.compile(r"\([^()\s]+ [^()\s]+\)")
+NESTED = re.compile(r"\([^()]*\(")
+CUT = re.compile(r"[-=].*", re.DOTALL)
+"""Functional tags and indices at the end of a label."""
+
+QUOTE_WORDS = frozenset("'\"/")
+"""Words that are quotation marks where their label is a QUOTE_LABEL."""
+
+SHOWN = 40
+"""Characters shown of a tree."""
+
+Mask = NDArray[np.bool_]
+NONE_KEPT: Mapping[int, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What evalb's parameter file says.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, for notes.
+    is_labelled : bool
+        Whether labels of brackets must agree.
+    deleted, deleted_for_length, quotes : frozenset of str
+        Labels that do not count, labels of words that the length leaves out, and labels that quotation marks may have.
+    equal_labels, equal_words : frozenset of (str, str)
+        Pairs that count as the same, in both orders.
+    """
+
+    name: str = "COLLINS.prm"
+    is_labelled: bool = True
+    deleted: frozenset[str] = frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."})
+    deleted_for_length: frozenset[str] = frozenset({"-NONE-"})
+    quotes: frozenset[str] = frozenset()
+    equal_labels: frozenset[tuple[str, str]] = frozenset({("ADVP", "PRT"), ("PRT", "ADVP")})
+    equal_words: frozenset[tuple[str, str]] = frozenset()
+
+    def is_deleted(self, label: str) -> bool:
+        """Return whether brackets of a label, already cut, do not count: it is deleted, or equal to a deleted one."""
+        return label in self.deleted or any((label, other) in self.equal_labels for other in self.deleted)
+
+
+IGNORED_KEYS = frozenset({"DEBUG", "MAX_ERROR", "CUTOFF_LEN"})
+"""Keys of parameter files that change no counts of all sentences."""
+
+
+def read_parameters(path: Path) -> Parameters:
+    """Read evalb's parameter file.
+
+    Raises
+    ------
+    InputError
+        For an unknown key or a wrong value; file and line are named.
+    """
+    sets: dict[str, set[str]] = {key: set() for key in ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")}
+    pairs: dict[str, set[tuple[str, str]]] = {"EQ_LABEL": set(), "EQ_WORD": set()}
+    is_labelled = True
+    with open_text(path) as text:
+        for number, raw in enumerate(text, start=1):
+            line = raw.strip()
+            if not line or line.startswith("#"):
+                continue
+            key, *words = line.split()
+            value = " ".join(words)
+            if key in sets and len(words) == 1:
+                sets[key].add(value)
+            elif key in pairs and len(words) == 2:
+                pairs[key] |= {(words[0], words[1]), (words[1], words[0])}
+            elif key == "LABELED" and value in {"0", "1"}:
+                is_labelled = value == "1"
+            elif key not in IGNORED_KEYS or not value:
+                raise InputError(
+                    f"{path}, line {number}: found {line[:SHOWN]!r}, expected a key of evalb's parameter files and its "
+                    f"value: {', '.join((*sets, *pairs, 'LABELED'))}"
+                )
+    return Parameters(
+        name=path.name,
+        is_labelled=is_labelled,
+        deleted=frozenset(sets["DELETE_LABEL"]),
+        deleted_for_length=frozenset(sets["DELETE_LABEL_FOR_LENGTH"]),
+        quotes=frozenset(sets["QUOTE_LABEL"]),
+        equal_labels=frozenset(pairs["EQ_LABEL"]),
+        equal_words=frozenset(pairs["EQ_WORD"]),
+    )
+
+
+@dataclass(slots=True)
+class Tree:
+    """What counts of a tree.
+
+    Attributes
+    ----------
+    words, tags : list of str
+        Words that count, and their parts of speech.
+    brackets : list of (str, int, int)
+        Labels and spans of words, in the order in which brackets open; those without words too.
+    length : int
+        Words but for those whose labels the length leaves out.
+    quotes : list of (int, str, int)
+        Words before each quotation mark, its label, and its number among all terminals.
+    """
+
+    words: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    brackets: list[tuple[str, int, int]] = field(default_factory=list)
+    length: int = 0
+    quotes: list[tuple[int, str, int]] = field(default_factory=list)
+
+
+def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE_KEPT) -> Tree:
+    """Return what counts of a tree; terminals of the numbers in `kept` count, so often, although they are deleted.
+
+    Raises
+    ------
+    ValueError
+        Where brackets do not match, or a bracket holds several words.
+    """
+    tree = Tree()
+    words, tags, brackets = tree.words, tree.tags, tree.brackets
+    deleted, without_length, quotes = parameters.deleted, parameters.deleted_for_length, parameters.quotes
+    stack: list[int] = []
+    number = 0
+    for label, word, end, other in PIECE.findall(text):
+        if word:
+            if label not in without_length:
+                tree.length += 1
+            if label in quotes and word in QUOTE_WORDS:
+                tree.quotes.append((len(words), label, number))
+            for _ in range(kept.get(number, 0) if label in deleted else 1):
+                words.append(word)
+                tags.append(label)
+            number += 1
+        elif end:
+            if not stack:
+                raise ValueError("a bracket is closed that was not opened")
+            opened = stack.pop()
+            brackets[opened] = (*brackets[opened][:2], len(words))
+        elif other:
+            raise ValueError(
+                f"{other[:SHOWN]!r} stands where a bracket is expected, and a word has one label: (NN dog)"
+            )
+        else:
+            stack.append(len(brackets))
+            brackets.append((label, len(words), 0))
+    if stack:
+        raise ValueError(f"{format_count(len(stack), 'bracket')} left open")
+    return tree
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """The trees of a file as text, and the line of each: a tree a line, empty for none, or over several lines."""
+
+    path: Path
+    texts: list[str]
+    lines: list[int]
+
+    @property
+    def filled(self) -> list[int]:
+        """Places that hold a tree."""
+        return [k for k, text in enumerate(self.texts) if not text.isspace()]
+
+    def parse(self, k: int, parameters: Parameters, kept: Mapping[int, int] = NONE_KEPT) -> Tree:
+        """Return a tree; raise InputError with its line if it is none."""
+        try:
+            return parse_tree(self.texts[k], parameters, kept)
+        except ValueError as error:
+            raise InputError(
+                f"{self.path}, line {self.lines[k]}: {error} ({self.texts[k].strip()[:SHOWN]!r}); complete the tree, "
+                "or leave the line empty where there is no parse"
+            ) from None
+
+
+def read_file(path: Path) -> TreeFile:
+    """Read a file of trees."""
+    with open_text(path) as text:
+        lines = list(text)
+    filled = [line for line in lines if not line.isspace()]
+    if not filled:
+        raise build_empty_error(path)
+    n_closed = sum(line.count("(") == line.count(")") for line in filled)
+    is_indented = any(line[0].isspace() for line in filled)
+    if n_closed == len(filled) or (2 * n_closed >= len(filled) and not is_indented):
+        return TreeFile(path, lines, list(range(1, len(lines) + 1)))
+    texts: list[str] = []
+    starts: list[int] = []
+    depth = 0
+    for number, line in enumerate(lines, start=1):
+        if line.isspace():
+            continue
+        if depth <= 0:
+            texts.append("")
+            starts.append(number)
+            depth = 0
+        texts[-1] += line
+        depth += line.count("(") - line.count(")")
+    return TreeFile(path, texts, starts)
+
+
+def match_trees(gold: TreeFile, system: TreeFile) -> TreeFile:
+    """Return a system's trees in the places of the gold trees, matched by their lines or else by their order.
+
+    Raises
+    ------
+    InputError
+        Where the numbers of trees differ.
+    """
+    rows, filled = gold.filled, system.filled
+    if len(system.texts) > rows[-1] and {*filled} <= {*rows}:
+        return system
+    if len(filled) != len(rows):
+        raise InputError(
+            f"{system.path}: {format_count(len(filled), 'tree')}, but {gold.path} has {len(rows):,}; give a tree for "
+            "each gold tree in its order, and an empty line where there is no parse"
+        )
+    places = dict(zip(rows, filled, strict=True))
+    texts = [system.texts[places[k]] if k in places else "\n" for k in range(len(gold.texts))]
+    return TreeFile(system.path, texts, [system.lines[places[k]] if k in places else 0 for k in range(len(gold.texts))])
+
+
+class _CutLabels(dict[str, str | None]):
+    """A mapping of the labels of brackets to what is compared: cut at functional tags, None if they do not count."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__()
+        self._parameters = parameters
+
+    def __missing__(self, label: str) -> str | None:
+        cut = CUT.sub("", label)
+        self[label] = result = None if self._parameters.is_deleted(cut) else cut
+        return result
+
+
+Spans = list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scorer:
+    """Counts right brackets and tags of trees."""
+
+    parameters: Parameters
+    labels: _CutLabels
+
+    def select_brackets(self, tree: Tree) -> Spans:
+        """Return the brackets that count, with the labels that are compared."""
+        labels = self.labels
+        return [
+            (cut, start, end)
+            for label, start, end in tree.brackets
+            if start != end and (cut := labels[label]) is not None
+        ]
+
+    def have_same_words(self, gold: Tree, system: Tree) -> bool:
+        """Return whether the words that count are those of gold."""
+        if gold.words == system.words:
+            return True
+        equal = self.parameters.equal_words
+        return len(gold.words) == len(system.words) and all(
+            a == b or (a, b) in equal for a, b in zip(gold.words, system.words, strict=True)
+        )
+
+    def count_brackets(self, gold: Spans, system: Spans) -> int:
+        """Return the number of gold brackets that the system has; several of a label and span match one by one."""
+        left: dict[tuple[int, int], list[str]] = {}
+        for label, start, end in system:
+            left.setdefault((start, end), []).append(label)
+        equal = self.parameters.equal_labels
+        n = 0
+        for label, start, end in gold:
+            labels = left.get((start, end))
+            if not labels:
+                continue
+            if not self.parameters.is_labelled:
+                match: str | None = labels[0]
+            else:
+                match = next((other for other in labels if other == label or (other, label) in equal), None)
+            if match is not None:
+                labels.remove(match)
+                n += 1
+        return n
+
+    def count_tags(self, gold: Tree, system: Tree) -> int:
+        """Return the number of words with the right part of speech."""
+        equal = self.parameters.equal_labels
+        return sum(a == b or (a, b) in equal for a, b in zip(gold.tags, system.tags, strict=True))
+
+
+def find_kept_quotes(gold: Tree, system: Tree, parameters: Parameters) -> tuple[Counter[int], Counter[int]]:
+    """Return the quotation marks of gold and of a system that count because the other side's label is not deleted.
+
+    A quotation mark that one side takes for a possessive, say, would else make the numbers of words differ. One that
+    is next to another may be counted twice, as evalb does, so that its sentence is left out.
+    """
+    deleted = parameters.deleted
+    places = [[place for place, _, _ in tree.quotes] for tree in (gold, system)]
+    kept: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+    for k, (_, label, _) in enumerate(system.quotes):
+        here = places[1][k]
+        for j, (_, other_label, _) in enumerate(gold.quotes):
+            if places[0][j] != here or (label in deleted) == (other_label in deleted):
+                continue
+            side, first = (0, j) if other_label in deleted else (1, k)
+            kept[side][(gold, system)[side].quotes[first][2]] += 1
+            places[side][first:] = [place + 1 for place in places[side][first:]]
+    return kept
+
+
+def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Read bracketed trees and a gold file of the same sentences."""
+    assert gold is not None
+    parameters = _find_parameters(options, gold)
+    limit = options.own.get("length")
+    if limit is not None and not re.fullmatch(r"[1-9]\d{0,8}", limit):
+        raise InputError(f"format trees: length = {limit!r} must be a number of words: 1, 2, ...")
+    scorer = _Scorer(parameters, _CutLabels(parameters))
+    first = read_file(gold)
+    rows = first.filled
+    files = [match_trees(first, read_file(source.path)) for source in sources]
+    shape = (len(rows), len(files))
+    names = ("correct[brackets]", "system[brackets]", "gold[brackets]", "correct[tags]", "gold[tags]")
+    counts = np.zeros((len(names), *shape), np.int32)
+    no_parse, other_words, is_long = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_), np.zeros(len(rows), np.bool_)
+    for item, row in enumerate(rows):
+        tree = first.parse(row, parameters)
+        is_long[item] = limit is not None and tree.length > int(limit)
+        brackets = scorer.select_brackets(tree)
+        for s, file in enumerate(files):
+            given = file.parse(row, parameters)
+            if not given.words:
+                no_parse[item, s] = True
+                continue
+            compared, spans = tree, brackets
+            if len(tree.words) != len(given.words) and tree.quotes and given.quotes:
+                kept = find_kept_quotes(tree, given, parameters)
+                compared, given = first.parse(row, parameters, kept[0]), file.parse(row, parameters, kept[1])
+                spans = scorer.select_brackets(compared)
+            if not scorer.have_same_words(compared, given):
+                other_words[item, s] = True
+                continue
+            found = scorer.select_brackets(given)
+            counts[:, item, s] = (
+                scorer.count_brackets(spans, found),
+                len(found),
+                len(spans),
+                scorer.count_tags(compared, given),
+                len(compared.words),
+            )
+    counts[:, is_long] = 0
+    return Counts(
+        systems=tuple(list_system_names(sources)),
+        fields=dict(zip(names, counts, strict=True)),
+        n_items=len(rows),
+        name=options.name,
+        groups=build_groups(gold, len(rows), None, options.groups),
+        suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
+        warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), limit, options)),
+    )
+
+
+def _find_parameters(options: Options, gold: Path) -> Parameters:
+    """Return the parameters of the file that the option names, here or beside the gold file, or those of Collins."""
+    text = options.own.get("parameters")
+    if text is None:
+        return Parameters()
+    path = as_path(text)
+    beside = gold.parent / text
+    return read_parameters(beside if not path.exists() and beside.exists() else path)
+
+
+def _describe_scope(
+    gold: TreeFile,
+    files: Sequence[TreeFile],
+    parameters: Parameters,
+    masks: tuple[Mask, Mask, Mask],
+    limit: str | None,
+    options: Options,
+) -> Iterator[ScopeNote]:
+    """Yield notes on the parameters, on long sentences, and on trees left out; raise if all of a system are."""
+    no_parse, other_words, is_long = masks
+    n = len(is_long)
+    remedy = "" if "parameters" in options.own else "; trees:parameters=FILE takes another file"
+    yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
+    if limit is not None:
+        if is_long.all():
+            raise InputError(f"{gold.path}: no sentence has at most {limit} words; leave length={limit} out")
+        yield ScopeNote(f"{n - is_long.sum():,} of {format_count(n, 'sentence')} are scored, of at most {limit} words")
+    left_out = no_parse | other_words
+    for s, file in enumerate(files):
+        if not left_out[:, s].any():
+            continue
+        row = gold.filled[int(np.argmax(left_out[:, s]))]
+        if left_out[:, s].all():
+            raise InputError(
+                f"{file.path}, line {file.lines[row]}: no tree has the words of the gold tree; this one is "
+                f"{file.texts[row].strip()[:SHOWN]!r}, {gold.path} has {gold.texts[row].strip()[:SHOWN]!r} on line "
+                f"{gold.lines[row]}"
+            )
+        kinds = [
+            f"{mask[:, s].sum():,} {what}"
+            for mask, what in ((no_parse, "without a parse"), (other_words, "with other words than gold"))
+            if mask[:, s].any()
+        ]
+        yield ScopeNote(
+            f"{file.path}: {left_out[:, s].sum():,} of {format_count(n, 'sentence')} are left out of its scores, as "
+            f"evalb does: {', '.join(kinds)} (first on line {file.lines[row]})"
+        )
+    if (left_out != left_out[:, :1]).any():
+        yield ScopeNote("The systems leave out different sentences, so their scores are not of the same ones")
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
+    """Return whether the first file, or the gold file, holds bracketed trees."""
+    return any(map(_are_trees, (sources[0].path, *([] if gold is None else [gold]))))
+
+
+def _are_trees(path: Path) -> bool:
+    """Return whether most of the first lines hold words below parts of speech, some of them nested."""
+    lines = [] if path.is_dir() else [line.strip() for line in read_head_lines(path) if line.strip()]
+    n_trees = sum(TERMINAL.search(line) is not None for line in lines)
+    return bool(lines) and lines[0].startswith("(") and 2 * n_trees >= len(lines) and any(map(NESTED.search, lines))

@@ -1,0 +1,174 @@
+"""Files that are converted when they are opened: Excel workbooks to CSV, Arrow and Feather files to Parquet.
+
+All readers then read them as they read CSV and Parquet. A folder of Hugging Face datasets (`save_to_disk`) stands for
+the rows of all its Arrow files, in the order of its `state.json`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import RefusedFileError
+from sigdask.io import MissingError
+from sigdask.io.compression import check_unpacked_size
+
+ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
+"""First bytes of an Arrow or Feather file, of a Feather file of version 1, and of an Arrow stream."""
+
+ZIP = b"PK\x03\x04"
+STATE = "state.json"
+DATASET_DICT = "dataset_dict.json"
+"""What `save_to_disk` writes into the folder of a data set, and of several splits."""
+
+WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
+"""What openpyxl raises for a workbook that is damaged."""
+
+MOST_CONVERTED = 8
+"""Files whose conversion is remembered, because detection opens a file many times."""
+
+
+def convert_file(path: Path, start: bytes) -> bytes | None:
+    """Return the content of a file as CSV or Parquet, or None for a file that is not converted.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    start : bytes
+        Its first bytes.
+
+    Raises
+    ------
+    RefusedFileError
+        The file is damaged, or the library that reads it is not installed.
+    """
+    if not start.startswith((ZIP, *ARROW_STARTS)):
+        return None
+    status = path.stat()
+    if start.startswith(ZIP):
+        return _convert_workbook(path, status.st_mtime_ns, status.st_size)
+    return _convert_arrow(path, status.st_mtime_ns, status.st_size)
+
+
+def find_dataset(path: Path) -> Path:
+    """Return the first Arrow file of a folder of Hugging Face datasets, which stands for it; other paths unchanged."""
+    try:
+        is_folder = path.is_dir()
+    except OSError:  # as for a name that is too long: whoever opens it says so
+        return path
+    if not is_folder:
+        return path
+    if (path / DATASET_DICT).is_file():
+        splits = [inner.parent.name for inner in sorted(path.glob(f"*/{STATE}"))]
+        raise RefusedFileError(
+            f"{path}: is a folder of several splits ({', '.join(splits)}); give the folder of one: {path / splits[0]}"
+            if splits
+            else f"{path}: is a folder of several splits of Hugging Face datasets, which are missing; save it again"
+        )
+    files = _list_shards(path)
+    return files[0] if files else path
+
+
+def _list_shards(folder: Path) -> list[Path]:
+    """Return the Arrow files of a data set by its `state.json`, or none where there is no such file."""
+    try:
+        state = json.loads((folder / STATE).read_text("utf-8"))
+        files = [folder / file["filename"] for file in state["_data_files"]]
+    except (OSError, ValueError, KeyError, TypeError, MissingError):
+        return []
+    if state.get("_indices_data_files"):
+        raise RefusedFileError(
+            f"{folder}: the data set has a mapping of its rows; save it again with dataset.flatten_indices()"
+        )
+    return files
+
+
+@lru_cache(MOST_CONVERTED)
+def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import feather, parquet
+    except ImportError:
+        raise RefusedFileError(
+            f"{path}: an Arrow file needs pyarrow, which is not installed: pip install 'sigdask[parquet]'"
+        ) from None
+    shards = _list_shards(path.parent)
+    files = shards if path in shards else [path]
+    tables = []
+    try:
+        for file in files:
+            content = pa.py_buffer(file.read_bytes())
+            start = content[: len(ARROW_STARTS[0])].to_pybytes()
+            if start.startswith(ARROW_STARTS[1]):
+                tables.append(feather.read_table(pa.BufferReader(content)))
+            else:
+                open_arrow = pa.ipc.open_file if start == ARROW_STARTS[0] else pa.ipc.open_stream
+                tables.append(open_arrow(content).read_all())
+        table = pa.concat_tables(tables)
+        check_unpacked_size(path, table.nbytes, max(size, sum(file.stat().st_size for file in files)))
+        parquet.write_table(table, output := io.BytesIO())
+    except (OSError, pa.ArrowException) as error:
+        raise RefusedFileError(f"{path}: cannot be read as an Arrow file ({error}); write it again") from None
+    return output.getvalue()
+
+
+@lru_cache(MOST_CONVERTED)
+def _convert_workbook(path: Path, _modified: int, size: int) -> bytes | None:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            members = packed.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return None
+    if not any(member.filename == "xl/workbook.xml" for member in members):
+        return None
+    check_unpacked_size(path, sum(member.file_size for member in members), size)
+    try:
+        import openpyxl
+    except ImportError:
+        raise RefusedFileError(
+            f"{path}: an Excel workbook needs openpyxl, which is not installed: pip install 'sigdask[xlsx]'; or save "
+            "the sheet as CSV (UTF-8)"
+        ) from None
+    try:
+        workbook = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)
+        sheets = {
+            sheet.title: rows
+            for sheet in workbook.worksheets
+            if sheet.sheet_state == "visible"
+            and (rows := _strip_rows([list(map(_format_cell, row)) for row in sheet.iter_rows(values_only=True)]))
+        }
+    except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
+        raise RefusedFileError(f"{path}: damaged Excel workbook ({error}); save the sheet as CSV (UTF-8)") from None
+    if len(sheets) != 1:
+        found = f"{len(sheets)} sheets hold data ({', '.join(sheets)})" if sheets else "no sheet holds data"
+        raise RefusedFileError(
+            f"{path}: {found}, expected one; save the sheet to compare as a workbook or CSV of its own"
+        )
+    (rows,) = sheets.values()
+    if max(map(len, rows)) == 1:
+        return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
+    csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
+    return output.getvalue().encode()
+
+
+def _format_cell(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    return "" if value is None else str(value)
+
+
+def _strip_rows(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Return equally wide rows without empty rows and columns at the end."""
+    width = max((k for row in rows for k, cell in enumerate(row, start=1) if cell), default=0)
+    n_rows = max((k for k, row in enumerate(rows, start=1) if any(row)), default=0)
+    return [[*row, *[""] * width][:width] for row in rows[:n_rows]]

@@ -1,0 +1,267 @@
+"""Logs of single samples that tools write in JSON of their own: HELM, promptfoo, OpenAI evals and EvalPlus.
+
+Each tool is a `Layout`: how its files begin, and the runs that a file holds. A run has a model, and records that are
+read alike: an id, scores by metric, and fields to group by.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.reading.json_records import (
+    Record,
+    find_field,
+    iter_records,
+    load_json,
+    parse_number,
+    read_head,
+)
+from sigdask.formats.reading.options import Options
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, digest_input, parse_date
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSample:
+    """One record of a run: where it is, the item's id, its scores, and the fields that it can be grouped by."""
+
+    where: str
+    item: str
+    scores: Mapping[str, Any]
+    record: Record
+    asked: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The samples of one model in a file."""
+
+    samples: list[ToolSample] = field(default_factory=list)
+    task: str = ""
+    model: str | None = None
+    date: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a tool writes its logs.
+
+    Attributes
+    ----------
+    tool : str
+        Its name.
+    start : pattern
+        Matches the beginning of its files.
+    read : callable
+        Path -> the runs in the file.
+    within : tuple of str
+        Objects in records whose fields are the sample's too.
+    """
+
+    tool: str
+    start: re.Pattern[str]
+    read: Callable[[Path], list[Run]]
+    within: tuple[str, ...] = ()
+
+
+def find_layout(path: Path) -> Layout | None:
+    """Return the layout of a tool's log, or None for other files."""
+    head = read_head(path)
+    return next((layout for layout in LAYOUTS if layout.start.match(head)), None)
+
+
+def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
+    """Return the runs of a log, one for each model."""
+    runs = layout.read(path)
+    if not any(run.samples for run in runs):
+        raise InputError(f"{path}: no sample with a score in this log of {layout.tool}")
+    return [
+        SampleFile(
+            path,
+            partial(_iter_samples, run, layout),
+            task=run.task,
+            model=run.model,
+            moment=parse_date(run.date),
+            notes=[*run.notes],
+        )
+        for run in runs
+    ]
+
+
+def _iter_samples(run: Run, layout: Layout, options: Options) -> Iterator[ScoredSample]:
+    for sample in run.samples:
+        item = sample.item
+        if options.id_column is not None:
+            found = find_field(sample.record, options.id_column, *layout.within)
+            if not found:
+                raise InputError(f"{sample.where}: no field {options.id_column!r}; fields: {', '.join(sample.record)}")
+            item = found
+        numbers = ((name, parse_number(value)) for name, value in sample.scores.items())
+        yield ScoredSample(
+            where=sample.where,
+            task=run.task,
+            item=item,
+            scores={name: value for name, value in numbers if value is not None and math.isfinite(value)},
+            record=sample.record,
+            within=layout.within,
+            input="" if sample.asked is None else digest_input(sample.asked),
+        )
+
+
+def _get_records(path: Path, value: Any, place: str) -> list[Record]:
+    """Return a list of objects; raise if it is none."""
+    records = value if isinstance(value, list) else [value]
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict):
+            raise InputError(f"{path}, {place} {number}: found {str(record)[:40]!r}, expected an object")
+    return records
+
+
+HELM_COSTS = re.compile(r"(num|training|inference|finish_reason|max|batch)_.*|prompt_truncated|logprob|predicted_index")
+"""Statistics of HELM that are no scores: numbers of tokens, references and trials, times, log-likelihoods."""
+
+HELM_MODEL = re.compile(r"[:,]?model=([^,]+)")
+
+
+def _read_helm(path: Path) -> list[Run]:
+    """Read per_instance_stats.json; the run's folder or its run_spec.json names model and scenario."""
+    spec_path = path.with_name("run_spec.json")
+    spec = load_json(spec_path) if spec_path.is_file() else {}
+    name = str(spec.get("name") or path.resolve().parent.name) if isinstance(spec, dict) else ""
+    model = HELM_MODEL.search(name)
+    run = Run(task=HELM_MODEL.sub("", name) if model else "", model=model[1] if model else None)
+    n_perturbed = 0
+    for number, record in enumerate(_get_records(path, load_json(path), "instance"), start=1):
+        where = f"{path}, instance {number}"
+        if record.get("perturbation") is not None:
+            n_perturbed += 1
+            continue
+        scores: dict[str, Any] = {}
+        for stat in _get_records(path, record.get("stats", []), f"instance {number}, statistic"):
+            key = stat.get("name")
+            if not isinstance(key, dict) or "name" not in key:
+                raise InputError(f"{where}: a statistic without a name, expected those of per_instance_stats.json")
+            if key.get("perturbation") is None and not HELM_COSTS.fullmatch(str(key["name"])):
+                scores[str(key["name"])] = stat.get("mean")
+        split = next((stat["name"].get("split") for stat in record.get("stats", [])), None)
+        run.samples.append(ToolSample(where, str(record.get("instance_id", "")), scores, {**record, "split": split}))
+    if n_perturbed:
+        run.notes.append(f"{path}: {n_perturbed:,} perturbed instances are left out")
+    return [run]
+
+
+PROMPTFOO_ERROR = 2
+"""The `failureReason` of a test that did not come to an answer."""
+
+
+def _read_promptfoo(path: Path) -> list[Run]:
+    """Read promptfoo's results: a system is a provider, with its prompt where there are several.
+
+    Tests with the same variables and assertions are repetitions (`--repeat`) of one item, the first of them.
+    """
+    results = load_json(path).get("results")
+    date = ""
+    if isinstance(results, dict):
+        date, results = str(results.get("timestamp", "")), results.get("results")
+    records = _get_records(path, results, "result")
+    names = [(_name_provider(record.get("provider")), _name_prompt(record.get("prompt"))) for record in records]
+    prompts: dict[str, dict[str, int]] = {}
+    for provider, prompt in names:
+        prompts.setdefault(provider, {}).setdefault(prompt, len(prompts[provider]) + 1)
+    runs: dict[str, Run] = {}
+    items: dict[str, str] = {}
+    n_errors = 0
+    for number, (record, (provider, prompt)) in enumerate(zip(records, names, strict=True), start=1):
+        test = record.get("testCase")
+        test = test if isinstance(test, dict) else {}
+        asked = record.get("vars", test.get("vars"))
+        digest = digest_input([asked, test.get("assert"), test.get("description")])
+        item = items.setdefault(digest, str(record.get("testIdx", len(items))))
+        system = provider if len(prompts[provider]) == 1 else f"{provider} prompt {prompts[provider][prompt]}"
+        named = record.get("namedScores")
+        scores = {"pass": record.get("success"), "score": record.get("score")}
+        n_errors += record.get("failureReason") == PROMPTFOO_ERROR
+        run = runs.setdefault(system, Run(model=system, date=date))
+        run.samples.append(
+            ToolSample(
+                f"{path}, result {number}", item, scores | (named if isinstance(named, dict) else {}), record, asked
+            )
+        )
+    if n_errors and runs:
+        next(iter(runs.values())).notes.append(
+            f"{path}: {n_errors:,} of {len(records):,} tests ended in an error of the provider, and count as failed"
+        )
+    return [*runs.values()]
+
+
+def _name_provider(provider: Any) -> str:
+    if isinstance(provider, dict):
+        provider = provider.get("label") or provider.get("id")
+    return str(provider or "provider")
+
+
+def _name_prompt(prompt: Any) -> str:
+    return str(prompt.get("label") or prompt.get("raw") or "") if isinstance(prompt, dict) else str(prompt)
+
+
+def _read_openai_evals(path: Path) -> list[Run]:
+    """Read a record of OpenAI evals: events of samples after a line `spec`; `match` is its accuracy."""
+    run = Run()
+    for where, record in iter_records(path):
+        spec = record.get("spec")
+        if isinstance(spec, dict):
+            models = spec.get("completion_fns") or spec.get("model_name") or spec.get("model_names") or ()
+            model = "+".join(map(str, models)) if isinstance(models, list) else str(models or "")
+            date = str(spec.get("created_at", ""))
+            run = Run(run.samples, str(spec.get("eval_name", "")), model or None, date, run.notes)
+            continue
+        data, kind = record.get("data"), record.get("type")
+        if kind not in {"match", "metrics"} or not isinstance(data, dict):
+            continue
+        scores = {"accuracy": data.get("correct")} if kind == "match" else data
+        scores = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
+        run.samples.append(ToolSample(where, str(record.get("sample_id", "")), scores, record))
+    return [run]
+
+
+def _read_evalplus(path: Path) -> list[Run]:
+    """Read EvalPlus's results: samples of each task; `plus` is a pass of the base tests and of the further ones."""
+    run = Run()
+    for task, samples in load_json(path)["eval"].items():
+        for number, sample in enumerate(_get_records(path, samples, f"task {task}, sample"), start=1):
+            is_base = sample.get("base_status") in {"pass", "success"}
+            scores: dict[str, Any] = {"base": is_base}
+            if sample.get("plus_status") is not None:
+                scores["plus"] = is_base and sample["plus_status"] in {"pass", "success"}
+            run.samples.append(ToolSample(f"{path}, task {task}, sample {number}", task, scores, sample))
+    return [run]
+
+
+LAYOUTS = (
+    Layout("HELM", re.compile(r'\s*\[\s*\{\s*"instance_id":(?=.*"stats":\s*\[)', re.DOTALL), _read_helm),
+    Layout(
+        "promptfoo",
+        re.compile(r'\s*\{\s*("evalId":.{0,200}?)?"results":\s*\{\s*"(version|timestamp)":', re.DOTALL),
+        _read_promptfoo,
+        ("vars", "metadata"),
+    ),
+    Layout(
+        "OpenAI evals",
+        re.compile(r'\s*\{("spec":\s*\{.*"(eval_name|completion_fns|base_eval)"|"run_id":[^\n]*"event_id":)'),
+        _read_openai_evals,
+        ("data",),
+    ),
+    Layout(
+        "EvalPlus",
+        re.compile(r'\s*\{.{0,400}?"eval":\s*\{\s*"[^"]+":\s*\[\s*\{.*?"base_status":', re.DOTALL),
+        _read_evalplus,
+    ),
+)
+"""The tools whose logs are read."""

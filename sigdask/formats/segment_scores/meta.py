@@ -1,0 +1,298 @@
+"""Scores of metrics beside human scores of systems' segments: tables, and test-set folders of WMT's metrics tasks.
+
+Several files or language pairs are sets, over which agreement is averaged. An item is a cell: a segment of a system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask import metrics
+from sigdask.counts import Counts
+from sigdask.counts.factors import Factor
+from sigdask.counts.texts import ScopeNote
+from sigdask.errors import InputError
+from sigdask.formats.reading.files import name_by_difference
+from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.segment_scores import mt_metrics_eval as folders
+from sigdask.metrics.agreement import SET_COLUMN
+from sigdask.text import describe_items, format_count, format_list
+
+HUMAN_NAMES = ("human", "gold", "mqm", "esa", "da", "human_score", "human-score", "rating")
+SYSTEM_NAMES = ("system", "sys", "system_id", "system-id", "system_name", "model")
+SEGMENT_NAMES = ("segment", "seg", "segment_id", "seg_id", "segment-id", "seg-id", "globalsegid", "item", "id")
+SET_NAMES = (SET_COLUMN, "language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
+GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "rater", "annotator", "line"})
+"""Columns that are no metrics, even of numbers."""
+
+SUGGESTED = ("meta-pearson",)
+
+Column = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCells:
+    """Human and metric scores of one set: columns over cells.
+
+    Attributes
+    ----------
+    path : Path
+        Where they are from.
+    systems, segments : sequence of str
+    human : float64 array, shape (n_cells,)
+        NaN where there is none.
+    scores : mapping of str to float64 array, shape (n_cells,)
+        By the metric, more being better.
+    groups : mapping of str to sequence of str
+        Further columns.
+    """
+
+    path: Path
+    systems: Sequence[str]
+    segments: Sequence[str]
+    human: Column
+    scores: Mapping[str, Column]
+    groups: Mapping[str, Sequence[str]]
+
+    def select(self, mask: NDArray[np.bool_]) -> ScoredCells:
+        """Return some of the cells."""
+        rows = np.flatnonzero(mask).tolist()
+        return replace(
+            self,
+            systems=[self.systems[k] for k in rows],
+            segments=[self.segments[k] for k in rows],
+            human=self.human[mask],
+            scores={name: column[mask] for name, column in self.scores.items()},
+            groups={name: [column[k] for k in rows] for name, column in self.groups.items()},
+        )
+
+
+def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read the scores of metrics and people: tables, one row a system and segment, or folders of mt-metrics-eval."""
+    sets: dict[str, ScoredCells] = {}
+    notes: list[str] = []
+    names = name_by_difference([source.path for source in sources]) if len(sources) > 1 else {}
+    for source in sources:
+        name = source.name or names.get(source.path, source.path.stem)
+        parts = (
+            _read_folder(source.path, options)
+            if source.path.is_dir()
+            else _read_table(read_table(source.path, options.ignore, options.decimal), options, notes)
+        )
+        for part, cells in parts.items():
+            set_name = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
+            set_name = set_name or name
+            if set_name in sets:
+                raise InputError(
+                    f"{source.path}: {set_name!r} is in {sets[set_name].path} already; name the two NAME=PATH"
+                )
+            sets[set_name] = cells
+    metric_names = _list_shared_metrics(sets, options, notes)
+    complete = {name: _select_complete(cells, metric_names, notes) for name, cells in sets.items()}
+    return _build_counts(complete, metric_names, options, notes)
+
+
+def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
+    """Return the sets of a table: the values of a column of language pairs, or one without a name."""
+    system = _find_column(table, options.system_column, SYSTEM_NAMES, "systems", "--system-column")
+    segment = _find_column(table, options.id_column, SEGMENT_NAMES, "segments", "--id-column")
+    human = _find_column(table, options.gold_column, HUMAN_NAMES, "human scores", "--human")
+    set_column = table.find_column(SET_NAMES)
+    listed = [name for name in options.own.get("scores", "").split("+") if name]
+    others = [
+        name for name in table.list_other_columns(*options.ignore) if name not in {system, segment, human, set_column}
+    ]
+    is_group = {name: name.lower() in GROUP_NAMES or name in options.groups for name in others}
+    scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
+    if len(scored) < 1:
+        raise InputError(f"{table.path}: no columns of metrics' scores beside {system}, {segment} and {human}")
+    numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
+    lower = _list_lower(options, numbers)
+    if turned := [name for name in numbers if name in lower]:
+        notes.append(f"{table.path}: of {describe_items(turned, 'column')} less is better: the sign is turned")
+    numbers = {name: -column if name in lower else column for name, column in numbers.items()}
+    systems, segments = list(table.get_column(system)), list(table.get_column(segment))
+    for name, column in ((system, systems), (segment, segments)):
+        if "" in column:
+            raise InputError(f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty")
+    set_names = list(table.get_column(set_column)) if set_column else [""] * len(systems)
+    line_by_cell: dict[tuple[str, str, str], int] = {}
+    for line, *cell in zip(table.lines, set_names, systems, segments, strict=True):
+        first = line_by_cell.setdefault((cell[0], cell[1], cell[2]), line)
+        if first != line:
+            raise InputError(
+                f"{table.path}, line {line}: system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; "
+                "expected one row a system and segment"
+            )
+    groups = {name: list(table.get_column(name)) for name in others if name not in scored and name not in table.nested}
+    cells = ScoredCells(
+        table.path, systems, segments, numbers[human], {name: numbers[name] for name in scored if name != human}, groups
+    )
+    values = np.array(set_names)
+    return {str(value): cells.select(values == value) for value in dict.fromkeys(set_names)}
+
+
+def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
+    """Return the columns of which less is better: those named, or by their names."""
+    named = options.own.get("lower")
+    if named is None:
+        human = options.gold_column
+        return {name for name in numbers if metrics.is_lower_better(name) and name != human}
+    names = {name for name in named.split("+") if name and name != "none"}
+    if unknown := sorted(names - numbers.keys()):
+        raise InputError(f"lower={named}: no column {unknown[0]!r}; columns of scores: {', '.join(numbers)}")
+    return names
+
+
+def _find_column(table: FileTable, named: str | None, names: Sequence[str], what: str, option: str) -> str:
+    name = named or table.find_column(names)
+    if name is None:
+        raise table.build_column_error(f"no column of {what}", option)
+    table.get_column(name)
+    return name
+
+
+def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
+    """Return the language pairs of a test-set folder of mt-metrics-eval that have the human scores asked for."""
+    pairs, human = folders.list_pairs(path), options.gold_column
+    if (requested := options.own.get("pair")) is not None:
+        pairs = [folders.select_pair(path, requested)]
+    found: dict[str, ScoredCells] = {}
+    for pair in pairs:
+        files = folders.find_score_files(path, pair)
+        names = [name for name, file in files.items() if file.parent.name == folders.HUMAN]
+        if human is not None and human not in names:
+            if requested is None and len(pairs) > 1:
+                continue
+            raise InputError(f"{path}: no human scores {human!r} of {pair}; there are: {', '.join(names) or 'none'}")
+        if not names:
+            continue
+        if human is None and len(names) > 1:
+            raise InputError(f"{path}: several human scores of {pair}: {', '.join(names)}; choose one with --human")
+        found[pair] = _read_pair(path, pair, files, human or names[0], options)
+    if not found:
+        problem = f"no human scores {human!r}" if human else "no human scores"
+        raise InputError(f"{path}: {problem} in any of {', '.join(pairs) or 'its files'}")
+    return found
+
+
+def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, options: Options) -> ScoredCells:
+    listed = [name for name in options.own.get("scores", "").split("+") if name]
+    names = listed or [name for name, file in files.items() if file.parent.name != folders.HUMAN]
+    if unknown := [name for name in names if name not in files]:
+        raise InputError(
+            f"{path}: no scores {unknown[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}"
+        )
+    by_name = {name: folders.read_scores(files[name]) for name in (human, *names)}
+    systems = [system for system, scores in by_name[human].items() if not np.isnan(scores).all()]
+    if not systems:
+        raise InputError(f"{files[human]}: no human score; expected a number for some segment")
+    n = len(by_name[human][systems[0]])
+    columns: dict[str, Column] = {}
+    for name, scores in by_name.items():
+        for system in systems:
+            if len(scores.get(system, np.empty(n))) != n:
+                raise InputError(
+                    f"{files[name]}: system {system!r} has {len(scores[system]):,} scores of {n:,} segments"
+                )
+        columns[name] = np.concatenate([scores.get(system, np.full(n, np.nan)) for system in systems])
+    groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")
+    if groups and len(groups["document"]) != n:
+        raise InputError(f"{path}: {len(groups['document']):,} lines of documents for {n:,} segments of {pair}")
+    return ScoredCells(
+        path,
+        [system for system in systems for _ in range(n)],
+        [str(k + 1) for k in range(n)] * len(systems),
+        columns[human],
+        {name: columns[name] for name in names if name != human},
+        {name: [*column] * len(systems) for name, column in groups.items()},
+    )
+
+
+def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, notes: list[str]) -> list[str]:
+    """Return the metrics that have scores of most cells with human scores, in every set; the others are left out."""
+    every = dict.fromkeys(name for cells in sets.values() for name in cells.scores)
+    lacking: dict[str, str] = {}
+    for set_name, cells in sets.items():
+        rated = ~np.isnan(cells.human)
+        if not rated.any():
+            raise InputError(f"{cells.path}{f', {set_name}' * bool(set_name)}: no human scores")
+        for name in every:
+            scores = cells.scores.get(name)
+            if scores is None or 2 * np.isnan(scores[rated]).sum() > rated.sum():
+                lacking.setdefault(name, set_name)
+    shared = [name for name in every if name not in lacking]
+    if lacking:
+        notes.append(
+            f"{describe_items([*lacking], 'metric')} without scores of most cells that people scored: left out"
+        )
+    if not shared:
+        raise InputError("no metric has scores of most cells that people scored")
+    for name in options.own.get("scores", "").split("+"):
+        if name in lacking:
+            raise InputError(f"metric {name!r} has no scores of most cells that people scored")
+    return shared
+
+
+def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: list[str]) -> ScoredCells:
+    """Return the cells that people and all metrics scored."""
+    rated = cells.select(~np.isnan(cells.human))
+    is_complete = np.logical_and.reduce([~np.isnan(rated.scores[name]) for name in metric_names])
+    if not is_complete.all():
+        worst = max(metric_names, key=lambda name: int(np.isnan(rated.scores[name]).sum()))
+        n = int((~is_complete).sum())
+        notes.append(f"{cells.path}: {format_count(n, 'cell')} without the score of a metric ({worst}, ...): left out")
+    selected = rated.select(is_complete)
+    if (n := len(cells.human) - len(rated.human)) and len(rated.human):
+        notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
+    if not len(selected.human):
+        raise InputError(f"{cells.path}: no segment that people and all metrics scored")
+    return selected
+
+
+def _build_counts(
+    sets: Mapping[str, ScoredCells], metric_names: Sequence[str], options: Options, notes: list[str]
+) -> Counts:
+    is_many = len(sets) > 1
+    parts = [(name, f"{name}/" if is_many else "", cells) for name, cells in sets.items()]
+    columns = {
+        "system": [prefix + value for _, prefix, cells in parts for value in cells.systems],
+        "segment": [prefix + value for _, prefix, cells in parts for value in cells.segments],
+    }
+    if is_many:
+        columns[SET_COLUMN] = [name for name, _, cells in parts for _ in cells.systems]
+        notes.append(
+            ScopeNote(f"agreement is the mean over {format_count(len(sets), 'set')}: {format_list([*sets], 12)}")
+        )
+    shared = set.intersection(*({*cells.groups} for cells in sets.values())) - columns.keys()
+    for column in (name for name in parts[0][2].groups if name in shared):
+        columns[column] = [prefix + value for _, prefix, cells in parts for value in cells.groups[column]]
+    ids = [f"{system}\t{segment}" for system, segment in zip(columns["system"], columns["segment"], strict=True)]
+    n_systems = len({*columns["system"]})
+    notes.append(
+        ScopeNote(
+            f"{format_count(n_systems, 'system')}, {format_count(len(ids), 'cell')} (a segment of a system) with human "
+            "scores"
+        )
+    )
+    return Counts(
+        systems=tuple(metric_names),
+        fields={
+            "human": np.concatenate([cells.human for _, _, cells in parts])[:, None],
+            "score": np.column_stack(
+                [np.concatenate([cells.scores[m] for _, _, cells in parts]) for m in metric_names]
+            ),
+        },
+        n_items=len(ids),
+        name=options.name,
+        ids=ids,
+        groups={name: Factor.from_values(column) for name, column in columns.items()},
+        suggested=SUGGESTED,
+        warnings=tuple(notes),
+    )

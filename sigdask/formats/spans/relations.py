@@ -1,0 +1,180 @@
+"""Relations between labelled spans: lines R, * and E of brat, and lists of relations in JSON.
+
+A relation is its type and its two arguments, each the type and offsets of a span, so that ids need not agree with those
+of the gold file. The arguments of an event are relations from its trigger, with the role as their type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.formats.reading.files import open_text
+from sigdask.metrics.labels import RELATION_MATCHES
+
+SpanPosition = tuple[Any, ...] | str
+Span = tuple[str, SpanPosition]
+"""Label and place; the place is (start, end), a tuple of such pairs, or a text without offsets."""
+
+Relation = tuple[str, Span, Span]
+"""Type, first and second argument."""
+
+RelationSets = dict[str, frozenset[Any]]
+"""How arguments are matched ("strict", "boundaries") to the distinct relations of a document."""
+
+SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
+ARGUMENT = re.compile(r"(\S+?):(\S+)")
+EQUIVALENCE = "*"
+
+HEAD_NAMES = ("head", "arg1", "subject", "subj", "h", "source", "from", "from_id", "head_id")
+TAIL_NAMES = ("tail", "arg2", "object", "obj", "t", "target", "to", "to_id", "tail_id")
+TYPE_NAMES = ("type", "label", "relation", "relation_type", "predicate", "rel", "name")
+
+
+def parse_ann_span(line: str, where: str) -> tuple[str, list[Any]]:
+    """Return the id of a T line of brat, and its span as [fragments, label]."""
+    match = SPAN_LINE.match(line.rstrip("\r\n"))
+    if match is None:
+        raise InputError(f"{where}: found {line.strip()[:40]!r}, expected T1<tab>LABEL START END<tab>text")
+    return match[1], [[[int(offset) for offset in part.split(" ")] for part in match[3].split(";")], match[2]]
+
+
+def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Relation]:
+    """Return the relations of a brat file, in the order of its lines.
+
+    Raises
+    ------
+    InputError
+        For a line of another form, a repeated id, and an argument that is not in the file; it names the line.
+    """
+    spans: dict[str, Span] = {}
+    triggers: dict[str, str] = {}
+    links: list[tuple[str, str, str, str]] = []  # type, ids of the arguments, where
+    with open_text(path) as text:
+        for number, line in enumerate(text, start=1):
+            where = f"{path}, line {number}"
+            if line.startswith("T"):
+                name, span = parse_ann_span(line, where)
+                if name in spans:
+                    raise InputError(f"{where}: {name} is there twice; relations need distinct ids")
+                spans[name] = parse(span, where)
+            elif line[:1] in {"R", "E", EQUIVALENCE}:
+                links += _parse_links(line, where, triggers)
+    return [(label, *(_find_span(name, spans, triggers, where) for name in names)) for label, *names, where in links]  # type: ignore[misc]
+
+
+def _parse_links(line: str, where: str, triggers: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the relations of a line, and remember the trigger of an event."""
+    name, _, rest = line.strip().partition("\t")
+    label, *words = rest.split() or [""]
+    arguments = [match.groups() for word in words if (match := ARGUMENT.fullmatch(word)) is not None]
+    if name == EQUIVALENCE and len(words) > 1:
+        pairs = ((a, b) for k, a in enumerate(words) for b in words[k + 1 :])
+        yield from ((f"{EQUIVALENCE}{label}", a, b, where) for a, b in pairs)
+    elif name[0] == "R" and len(words) == len(arguments) == 2:
+        if {role for role, _ in arguments} == {"Arg1", "Arg2"}:
+            arguments.sort()
+        yield label, arguments[0][1], arguments[1][1], where
+    elif name[0] == "E" and len(words) == len(arguments) and (head := ARGUMENT.fullmatch(label)):
+        triggers[name] = head[2]
+        yield from ((role.rstrip("0123456789") or role, name, argument, where) for role, argument in arguments)
+    else:
+        form = {"R": "R1<tab>TYPE Arg1:T1 Arg2:T2", "E": "E1<tab>TYPE:T1 ROLE:T2"}.get(name[:1], "*<tab>TYPE T1 T2")
+        raise InputError(f"{where}: found {line.strip()[:60]!r}, expected {form}")
+
+
+def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str], where: str) -> Span:
+    """Return the span of a T id, or of an event's trigger."""
+    span = spans.get(triggers.get(name, name))
+    if span is None:
+        raise InputError(f"{where}: a relation names {triggers.get(name, name)}, and the file has no such T line")
+    return span
+
+
+def iter_json_relations(
+    value: Any, entities: Sequence[Any], parse: Callable[[Any, str], Span], where: str
+) -> Iterator[Relation]:
+    """Yield the relations of a record: objects of head, tail and type, [head, tail, type], or four offsets and a type.
+
+    Parameters
+    ----------
+    value : object
+        The list of relations, or one list for each sentence.
+    entities : sequence of object
+        The record's entities, which heads and tails name by index or id.
+    parse : callable
+        Reads a span.
+    where : str
+        File and place, for errors.
+
+    Examples
+    --------
+    >>> parse = lambda span, where: (span[2], (span[0], span[1]))
+    >>> list(iter_json_relations([{"head": 0, "tail": [4, 6, "ORG"], "type": "at"}], [[0, 2, "PER"]], parse, "x"))
+    [('at', ('PER', (0, 2)), ('ORG', (4, 6)))]
+    """
+    if not isinstance(value, list | None):
+        raise InputError(f"{where}: found {str(value)[:40]}, expected a list of relations")
+    for element in value or ():
+        if isinstance(element, list) and all(isinstance(part, list) for part in element):
+            yield from iter_json_relations(element, entities, parse, where)
+            continue
+        if isinstance(element, dict):
+            fields = {str(name).lower(): part for name, part in element.items()}
+            names = [next((n for n in group if n in fields), "") for group in (HEAD_NAMES, TAIL_NAMES, TYPE_NAMES)]
+            parts = [fields.get(name) for name in names]
+        elif isinstance(element, list) and len(element) >= 5 and all(type(part) is int for part in element[:4]):
+            parts = [element[:2], element[2:4], element[4]]
+        else:
+            parts = element if isinstance(element, list) and len(element) == 3 else [None]
+        if any(part is None for part in parts):
+            raise InputError(
+                f"{where}: found {str(element)[:60]}, expected a relation: an object with head, tail and type"
+            )
+        head, tail = (_find_argument(part, entities, parse, where) for part in parts[:2])
+        yield str(parts[2]), head, tail
+
+
+def _find_argument(part: Any, entities: Sequence[Any], parse: Callable[[Any, str], Span], where: str) -> Span:
+    """Return the span that a head or tail names by index or id, or is itself."""
+    if isinstance(part, list | dict):
+        label, position = parse(part, where)
+        if not label:  # offsets alone: the type is that of the entity there
+            spans = (parse(entity, where) for entity in entities)
+            label = next((name for name, place in spans if place == position), "")
+        return label, position
+    if type(part) is int and 0 <= part < len(entities):
+        return parse(entities[part], where)
+    ids = {str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity}
+    if str(part) in ids:
+        return parse(ids[str(part)], where)
+    raise InputError(f"{where}: a relation names entity {part!r}, and there are {len(entities)} entities without it")
+
+
+def collect_relations(
+    relations: Iterator[Relation] | Sequence[Relation], label_map: Mapping[str, str], symmetric: Sequence[str]
+) -> RelationSets:
+    """Return the distinct relations of a document, by how their arguments are matched.
+
+    Parameters
+    ----------
+    relations : iterable of Relation
+        Those of brat's lines `*` have a type that begins so.
+    label_map : mapping of str to str
+        Types that are read as others.
+    symmetric : sequence of str
+        Types whose arguments have no order.
+    """
+    sets: dict[str, set[Any]] = {match: set() for match in RELATION_MATCHES}
+    for label, *spans in relations:
+        name = label.removeprefix(EQUIVALENCE)
+        mapped = [(label_map.get(kind, kind), position) for kind, position in spans]
+        for match, found in sets.items():
+            arguments: list[Any] = mapped if match == "strict" else [position for _, position in mapped]
+            if name != label or name in symmetric:
+                arguments = sorted(arguments, key=repr)
+            found.add((label_map.get(name, name), *arguments))
+    return {match: frozenset(found) for match, found in sets.items()}

@@ -1,0 +1,117 @@
+"""Metrics of parses: those of the CoNLL 2018 shared task for dependencies, and evalb's for labelled brackets.
+
+Each is a ratio of counts, F1 = 2 correct / (system + gold) by default. Zeman et al. 2018, "CoNLL 2018 shared task:
+multilingual parsing from raw text to Universal Dependencies". For brackets: Black et al. 1991 (PARSEVAL), Collins 1997.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
+from sigdask.metrics.forms import MEAN, Ratios
+
+WORD_METRICS: dict[str, tuple[str, str | None]] = {
+    "LAS": ("words", "relation"),
+    "UAS": ("words", None),
+    "CLAS": ("content", "relation"),
+    "MLAS": ("content", "relation"),
+    "BLEX": ("content", "relation"),
+    "UPOS": ("words", "upos"),
+    "XPOS": ("words", "xpos"),
+    "UFeats": ("words", None),
+    "AllTags": ("words", None),
+    "Lemmas": ("words", None),
+    "Words": ("words", None),
+    "Sentences": ("sentences", None),
+    "Tokens": ("tokens", None),
+}
+"""What each metric counts, and the column that names its [LABEL]."""
+
+SCORES = ("f1", "precision", "recall", "aligned")
+"""Ratios of a metric's counts; aligned is right words / aligned words, the script's AligndAcc."""
+
+WEIGHTS = {
+    "precision": ((1, 0, 0), (0, 1, 0)),
+    "recall": ((1, 0, 0), (0, 0, 1)),
+    "f1": ((2, 0, 0), (0, 1, 1)),
+}
+"""Weights of right, the system's and gold counts above and below the line."""
+
+
+def dependencies(spec: Spec) -> Metric:
+    """Return the metric LAS, UAS, CLAS, MLAS or BLEX, or one of tags, lemmas or segmentation."""
+    unit, column = WORD_METRICS[spec.base]
+    spec.check_options("score", label=column is not None)
+    score = spec.get_choice("score", SCORES)
+    if score == "aligned" and (unit in {"tokens", "sentences"} or spec.base == "Words"):
+        raise InputError(f"metric {spec.name!r}: score = aligned is of aligned words; {spec.base} has none")
+    return Metric(spec.name, partial(_bind_words, spec, score))
+
+
+@known_as("sigdask.metrics.parsing:_bind_words")
+def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
+    unit, column = WORD_METRICS[spec.base]
+    correct = f"correct[{unit if unit in {'tokens', 'sentences'} else spec.base}]"
+    if correct not in counts.fields:
+        needed = "parses in CoNLL-U and --gold FILE (format conllu)"
+        if spec.base in {"LAS", "UAS"}:
+            needed = "parses and --gold FILE (formats conllu, conllx)"
+        raise build_lacking_error(spec.name, needed, counts)
+    end = "" if spec.label is None else f"[{column}={spec.label}]"
+    fields = (correct + end, *(f"{kind}[{unit}]{end}" for kind in ("system", "gold", "aligned")))
+    if fields[0] not in counts.fields or (
+        end and not counts.field(fields[1]).any() and not counts.field(fields[2]).any()
+    ):
+        raise _build_label_error(spec, f"gold[{unit}][{column}=", counts)
+    if score == "aligned":
+        return BoundMetric(spec.name, (fields[0], fields[3]), MEAN)
+    return _build_ratio(spec.name, fields, score)
+
+
+def _build_ratio(name: str, fields: tuple[str, ...], score: str) -> BoundMetric:
+    above, below = WEIGHTS[score]
+    used = [k for k in range(3) if above[k] or below[k]]
+    form = Ratios((tuple(above[k] for k in used),), (tuple(below[k] for k in used),))
+    return BoundMetric(name, tuple(fields[k] for k in used), form)
+
+
+def _build_label_error(spec: Spec, prefix: str, counts: Counts) -> InputError:
+    """Return the error for a relation or tag that no counted word has."""
+    labels = [name[len(prefix) : -1] for name in counts.fields if name.startswith(prefix) and counts.field(name).any()]
+    relation, colon, _ = (spec.label or "").partition(":")
+    subtype = f" (without subtypes: {relation!r})" if colon else ""
+    return InputError(
+        f"metric {spec.name!r}: no {'content ' * (spec.base in {'CLAS', 'MLAS', 'BLEX'})}word of gold or systems has "
+        f"{spec.label!r}{subtype}; those of gold: {', '.join(labels)}"
+    )
+
+
+def brackets(spec: Spec) -> Metric:
+    """Return the metric precision, recall or F1 of labelled brackets."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind_brackets, spec.name, spec.base.removeprefix("bracket-")))
+
+
+@known_as("sigdask.metrics.parsing:_bind_brackets")
+def _bind_brackets(name: str, score: str, counts: Counts) -> BoundMetric:
+    fields = ("correct[brackets]", "system[brackets]", "gold[brackets]")
+    if fields[0] not in counts.fields:
+        raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)
+    return _build_ratio(name, fields, score)
+
+
+def tag_accuracy(spec: Spec) -> Metric:
+    """Return the metric tagging accuracy of trees: the share of words whose part of speech is right."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind_tags, spec.name))
+
+
+@known_as("sigdask.metrics.parsing:_bind_tags")
+def _bind_tags(name: str, counts: Counts) -> BoundMetric:
+    if "correct[tags]" not in counts.fields:
+        raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)
+    return BoundMetric(name, ("correct[tags]", "gold[tags]"), MEAN)

@@ -1,0 +1,225 @@
+"""Metrics of predicted numbers beside gold numbers: errors, correlations, rankings, and probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.counts.fields import Floats
+from sigdask.counts.precision import ExactNumbers, ScoreScale, SystemNumbers
+from sigdask.errors import InputError
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundMetric, BoundRanks, Metric, Spec, build_lacking_error
+from sigdask.metrics.forms import MEAN, CalibrationError, Correlation, Form, Formula, Ratios
+
+Array = NDArray[Any]
+
+
+@known_as("sigdask.metrics.regression:compute_rmse")
+def compute_rmse(squared_errors: Array, items: Array) -> Array:
+    """Return the square root of the mean squared error from sums: squared errors, and items."""
+    return np.sqrt(squared_errors / items)
+
+
+R2_FORM = Ratios(((-1, 1),), ((0, 1),))
+
+CORRELATIONS = frozenset({"pearson", "spearman", "kendall"})
+RANK_METRICS = frozenset({"spearman", "kendall", "AUC", "average-precision"})
+BINARY_GOLD = frozenset({"AUC", "average-precision", "brier", "log-loss", "ECE"})
+"""Metrics whose gold values are 0 and 1."""
+
+PROBABILITIES = frozenset({"brier", "log-loss", "ECE"})
+"""Metrics whose predictions are probabilities."""
+
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+"""Probability that the logarithmic loss takes in place of smaller ones, as scikit-learn does."""
+
+MOST_BINS = 100
+
+
+def regression(spec: Spec) -> Metric:
+    """Return a metric of predicted numbers: a function of sums over items, or one of ranks."""
+    spec.check_options(*(["bins"] if spec.base == "ECE" else []))
+    bins = spec.get_number("bins", "15")
+    if not bins.isdigit() or not 1 <= int(bins) <= MOST_BINS:
+        raise InputError(f"metric {spec.name!r}: bins = {bins} must be a whole number from 1 to {MOST_BINS}")
+    return Metric(spec.name, partial(_bind, spec.name, spec.base, int(bins)))
+
+
+@known_as("sigdask.metrics.regression:_bind")
+def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | BoundRanks:
+    """Compute what each item adds to the sums; gold values are centred on the mean of all of them, also in subsets."""
+    gold, predictions = read_predictions(name, counts)
+    _check_gold(name, base, gold, counts)
+    if base in PROBABILITIES:
+        _check_probabilities(name, predictions, counts)
+    if base in RANK_METRICS:
+        return BoundRanks(name, base)
+    columns: dict[str, Sequence[SystemNumbers]]
+    form: Form = MEAN
+    if base == "pearson":
+        columns, form = _build_products(name, gold, predictions, counts), Correlation()
+    elif base == "ECE":
+        columns, form = _build_residuals(gold, predictions, n_bins), CalibrationError()
+    elif base == "log-loss":
+        columns = {"loss": [_compute_losses(gold, column) for column in predictions]}
+    else:
+        errors = [_subtract(column, gold) for column in predictions]
+        if base == "MAE":
+            columns = {"absolute-error": [SystemNumbers(np.abs(e.numbers), e.rounding) for e in errors]}
+        else:
+            columns = {"squared-error": [_multiply(e, e) for e in errors]}
+        if base == "RMSE":
+            form = Formula(name, compute_rmse)
+        if base == "R2":
+            columns["squared-deviation"], form = [SystemNumbers((gold - gold.mean()) ** 2)], R2_FORM
+    columns = {f"{name}#{field}": numbers for field, numbers in columns.items()}
+    own = {field: np.column_stack([column.numbers for column in numbers]) for field, numbers in columns.items()}
+    fields = tuple(columns) if base == "R2" else (*columns, "items")
+    numbers = ExactNumbers.from_columns(columns, own, counts.systems)
+    return BoundMetric(name, fields, form, base in {"R2", "pearson"}, numbers)
+
+
+def read_predictions(name: str, counts: Counts) -> tuple[Floats, list[Floats]]:
+    """Return the gold values and each system's predictions; raise if the data have no such numbers."""
+    outputs = counts.outputs
+    columns = None if outputs is None or outputs.gold is None else [outputs.gold, *outputs.systems]
+    if columns is None or not all(isinstance(value, float) for column in columns for value in column[:1]):
+        raise build_lacking_error(name, "gold values and predictions that are numbers (format numbers)", counts)
+    gold, *predictions = (np.asarray(column, np.float64) for column in columns)
+    return gold, predictions
+
+
+def _check_gold(name: str, base: str, gold: Floats, counts: Counts) -> None:
+    if base in BINARY_GOLD and (is_other := ~np.isin(gold, (0, 1))).any():
+        raise InputError(
+            f"metric {name!r} needs gold values of 0 and 1 (1 for the positive class); "
+            f"{_describe_item(counts, is_other)} has {gold[np.argmax(is_other)]:g}"
+        )
+    if not len(gold) or base not in CORRELATIONS | {"R2", "AUC", "average-precision"}:
+        return
+    if np.ptp(gold) == 0 and not (base == "average-precision" and gold[0]):
+        other = "MAE" if base == "R2" or base in CORRELATIONS else "brier"
+        raise InputError(
+            f"metric {name!r}: all gold values are {gold[0]:g}, so that {base} is not defined; take {other}"
+        )
+
+
+def _check_probabilities(name: str, predictions: Sequence[Floats], counts: Counts) -> None:
+    for system, column in zip(counts.systems, predictions, strict=True):
+        if (is_outside := ~((column >= 0) & (column <= 1))).any():
+            raise InputError(
+                f"metric {name!r} needs probabilities of the gold value 1, from 0 to 1; "
+                f"{_describe_item(counts, is_outside)} has {column[np.argmax(is_outside)]:g} in {system!r}"
+            )
+
+
+def _describe_item(counts: Counts, is_wrong: NDArray[np.bool_]) -> str:
+    """Return the first marked item by its id or its position."""
+    k = int(np.argmax(is_wrong))
+    return f"item {k + 1}" if counts.ids is None else f"item {counts.ids[k]!r}"
+
+
+def _compute_exactly(function: Callable[..., Floats], degree: int, *columns: Floats) -> Floats | None:
+    """Return a polynomial of decimals, exact before its one rounding; None if some numbers are no short decimals."""
+    digits = [ScoreScale.from_scores(column).digits for column in columns]
+    known_digits = [d for d in digits if d is not None]
+    scale = 10.0 ** max(known_digits, default=0)
+    if len(known_digits) < len(digits) or max(np.abs(x).max(initial=0.0) for x in columns) * scale >= 2.0**53:
+        return None
+    whole = function(*(np.rint(column * scale) for column in columns))
+    return whole / scale**degree if np.abs(whole).max(initial=0.0) < 2.0**53 else None
+
+
+def _subtract(x: Floats, y: Floats) -> SystemNumbers:
+    """Return x - y: exact for decimals, else with a limit of its rounding error."""
+    if (exact := _compute_exactly(np.subtract, 1, x, y)) is not None:
+        return SystemNumbers(exact)
+    return _limit_error(x - y, 2 * float(np.spacing(max(np.abs(x).max(), np.abs(y).max()))))
+
+
+def _multiply(x: SystemNumbers, y: SystemNumbers) -> SystemNumbers:
+    """Return x * y: exact for decimals, else with a limit of its rounding error."""
+    is_exact = not x.rounding and not y.rounding
+    if is_exact and (exact := _compute_exactly(np.multiply, 2, x.numbers, y.numbers)) is not None:
+        return SystemNumbers(exact)
+    product, (largest_x, largest_y) = x.numbers * y.numbers, (float(np.abs(c.numbers).max()) for c in (x, y))
+    error = x.rounding * largest_y + y.rounding * largest_x + x.rounding * y.rounding
+    return _limit_error(product, error + float(np.spacing(np.abs(product).max())))
+
+
+def _limit_error(numbers: Floats, error: float) -> SystemNumbers:
+    """Return numbers with a limit of their rounding error, which is 0 where all are 0."""
+    return SystemNumbers(numbers, error if numbers.any() else 0.0)
+
+
+FAR = 10
+"""Standard deviations from the common centre beyond which predictions get another centre."""
+
+TOO_FAR = 1e5
+"""Standard deviations from the centre at which squares hide what numbers differ by."""
+
+
+def _build_products(
+    name: str, gold: Floats, predictions: Sequence[Floats], counts: Counts
+) -> dict[str, Sequence[SystemNumbers]]:
+    """Return the terms of a correlation. All predictions are centred on one number, as swaps exchange them."""
+    centre = _round_mean(gold)
+    y = _subtract(gold, np.array([centre]))
+    distances = [_measure_distance(column, centre) for column in predictions]
+    if max(distances) > FAR:
+        centre = _round_mean(predictions[int(np.argmax(distances))])
+    for system, column in zip(counts.systems, predictions, strict=True):
+        if _measure_distance(column, centre) > TOO_FAR:
+            raise InputError(
+                f"metric {name!r}: the predictions of {system!r} (mean {column.mean():g}, standard deviation "
+                f"{column.std():.2g}) are too far from {centre:g}, on which all systems are centred; bring them to one "
+                "scale"
+            )
+    x = [_subtract(column, np.array([centre])) for column in predictions]
+    return {
+        "x": x,
+        "xx": [_multiply(column, column) for column in x],
+        "xy": [_multiply(column, y) for column in x],
+        "y": [y],
+        "yy": [_multiply(y, y)],
+    }
+
+
+def _round_mean(numbers: Floats) -> float:
+    """Return the mean, rounded to about the size of the standard deviation, so that it has few digits."""
+    deviation = float(numbers.std())
+    digits = math.ceil(-math.log10(deviation)) if deviation else 0
+    return round(float(numbers.mean()), digits)
+
+
+def _measure_distance(numbers: Floats, centre: float) -> float:
+    """Return how many standard deviations the mean is from a centre; 0 for constant numbers."""
+    return 0.0 if np.ptp(numbers) == 0 else abs(float(numbers.mean()) - centre) / float(numbers.std())
+
+
+def _build_residuals(gold: Floats, predictions: Sequence[Floats], n_bins: int) -> dict[str, Sequence[SystemNumbers]]:
+    """Return gold minus predicted in each of the bins (k / n, (k + 1) / n], the first of which includes 0."""
+    edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    residuals = [_subtract(gold, column) for column in predictions]
+    bins = [np.searchsorted(edges, column) for column in predictions]
+    return {
+        f"bin{k}": [
+            _limit_error(np.where(b == k, r.numbers, 0.0), r.rounding if (gold[b == k] == 1).any() else 0.0)
+            for r, b in zip(residuals, bins, strict=True)
+        ]
+        for k in range(n_bins)
+    }
+
+
+def _compute_losses(gold: Floats, predicted: Floats) -> SystemNumbers:
+    """Return the negative logarithm of the probability that was given to each gold value."""
+    clipped = np.clip(predicted, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    losses = -np.log(np.where(gold == 1, clipped, 1 - clipped))
+    return SystemNumbers(losses, 2 * float(np.spacing(losses.max())))

@@ -1,0 +1,98 @@
+"""Limits on what reading a store may cost, for files that anyone may have made.
+
+No limit depends on what a file says of itself: each is fixed, or follows from the size of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+import zlib
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+MAX_DEPTH = 64
+"""Nesting of a JSON text."""
+
+MAX_VALUES, MAX_JSON_BYTES = 2**23, 2**28
+"""Values and bytes of a JSON text that was compressed."""
+
+FREE_JSON_BYTES, MAX_RATIO = 2**24, 128
+"""A longer text has at most this many bytes for each compressed one."""
+
+UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error,
+              struct.error)  # fmt: skip
+"""Errors of a value that sigdask did not write."""
+
+STEPS_AT_ONCE = 100_000
+LEAST_STEPS, STEPS_PER_BYTE = 10_000_000, 20
+"""Steps of SQLite's virtual machine that a statement may take: for any file, and more for each byte of it."""
+
+SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
+"""Length of a value beyond the size of the file: for readers, and for writers, whose values may not be in it yet."""
+
+MAX_CHECKED_BYTES = 2**26
+"""Size of files whose pages are checked when they are opened."""
+
+MAX_TIME = 253_402_300_799
+"""The last second of the year 9999."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; raise ValueError or RecursionError if it is nested too deeply."""
+    value = json.loads(text)
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [entry for entry in level if isinstance(entry, dict | list)]
+        level = [entry for box in inner for entry in (box.values() if isinstance(box, dict) else box)]
+        if not level:
+            return value
+    raise ValueError(f"JSON nested more than {MAX_DEPTH} deep")
+
+
+def unpack_json(packed: bytes) -> Any:
+    """Return the value of a JSON text that zlib compressed; raise ValueError if it has too many values."""
+    text = decompress(packed, min(MAX_JSON_BYTES, max(FREE_JSON_BYTES, MAX_RATIO * len(packed))))
+    n_values = sum(map(text.count, (b"[", b"{", b",")))
+    if n_values > MAX_VALUES:
+        raise ValueError(f"{n_values:,} values, expected at most {MAX_VALUES:,}")
+    return parse_json(text)
+
+
+def decompress(data: bytes, max_bytes: int) -> bytes:
+    """Return the bytes that zlib compressed; raise ValueError if they are more than `max_bytes`, or cut off."""
+    stream = zlib.decompressobj()
+    unpacked = stream.decompress(data, max_bytes + 1)
+    if len(unpacked) > max_bytes or not stream.eof:
+        raise ValueError(f"compressed bytes that are cut off, or more than {max_bytes:,}")
+    return unpacked
+
+
+def is_time(value: Any) -> bool:
+    """Return whether a value is a time in seconds since 1970."""
+    return type(value) in {int, float} and 0 <= value <= MAX_TIME
+
+
+def limit_lengths(connection: sqlite3.Connection, path: Path, *, is_writer: bool) -> None:
+    """Limit the length of values by the size of the file. A damaged row can claim any length."""
+    length = max(get_size(path) + SPARE_BYTES, MAX_WRITTEN_BYTES if is_writer else 0)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(length, 2**31 - 1))
+
+
+def limit_steps(connection: sqlite3.Connection, path: Path) -> None:
+    """Interrupt statements on a connection after a number of steps in all.
+
+    The callback is no Python function, so no signal is handled within SQLite.
+    """
+    n_calls = (LEAST_STEPS + STEPS_PER_BYTE * get_size(path)) // STEPS_AT_ONCE
+    connection.set_progress_handler(repeat(0, n_calls).__next__, STEPS_AT_ONCE)
+
+
+def get_size(path: Path) -> int:
+    """Return the size of a file in bytes, 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

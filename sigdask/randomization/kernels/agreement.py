@@ -1,0 +1,597 @@
+"""Agreement of metrics with human scores after swaps: correlations within groups, pairs in one order, SPA.
+
+Scores of two metrics are swapped cell by cell. A* takes metric A's score where a cell is not swapped, and B's where
+it is. Both share one order of the 2 n scores of a group, which is sorted once: the scores of A* are a part of it.
+"""
+
+# ruff: noqa: ANN001, ANN201, ANN202
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sigdask.io.caches import cached_njit
+from sigdask.randomization.kernels.bits import popcount
+
+PEARSON, SPEARMAN, KENDALL, ACCURACY = range(4)
+
+CONSTANT = 1e-13
+"""A sum of squares around the mean below this share of that around zero is 0."""
+
+SMALL_STEP = 1e-9
+"""Standardised system scores that differ by less are tied."""
+
+
+@cached_njit()
+def divide_covariance(covariance, above, below):
+    """Return a correlation, kept within [-1, 1]."""
+    return min(max(covariance / math.sqrt(above * below), -1.0), 1.0)
+
+
+@cached_njit()
+def divide_orders(is_accuracy, same, opposite, tied, tied_both, n, n_tied_human):
+    """Return Kendall's tau-b, or the share of pairs in the human order or tied in both; NaN where it is undefined."""
+    n_pairs = n * (n - 1) // 2
+    if is_accuracy:
+        return (same + tied_both) / n_pairs if n_pairs else np.nan
+    above, below = n_pairs - tied, n_pairs - n_tied_human
+    return (same - opposite) / math.sqrt(float(above) * float(below)) if above > 0 and below > 0 else np.nan
+
+
+@cached_njit()
+def rank_values(values, step):
+    """Return midranks of values; those within `step` of the one before are tied."""
+    n = values.shape[0]
+    order = np.argsort(values, kind="mergesort")
+    ranks = np.empty(n)
+    start = 0
+    while start < n:
+        stop = start + 1
+        while stop < n and values[order[stop]] - values[order[stop - 1]] <= step:
+            stop += 1
+        for k in range(start, stop):
+            ranks[order[k]] = 0.5 * (start + stop + 1)
+        start = stop
+    return ranks
+
+
+@cached_njit()
+def score_order(is_accuracy, scores, human, step):
+    """Return tau-b or the accuracy of all pairs, one after the other; NaN where it is undefined."""
+    n = scores.shape[0]
+    same, opposite, tied, tied_human, tied_both = 0, 0, 0, 0, 0
+    for i in range(n):
+        for j in range(i + 1, n):
+            d, h = scores[i] - scores[j], human[i] - human[j]
+            is_tied = abs(d) <= step
+            tied += is_tied
+            tied_human += h == 0
+            tied_both += is_tied and h == 0
+            is_ordered = not is_tied and h != 0
+            same += is_ordered and (d > 0) == (h > 0)
+            opposite += is_ordered and (d > 0) != (h > 0)
+    return divide_orders(is_accuracy, same, opposite, tied, tied_both, n, tied_human)
+
+
+@cached_njit()
+def score_group(statistic, scores, human, step):
+    """Return the agreement of some scores with human ones; NaN where it is undefined. Scores within `step` tie."""
+    if statistic >= KENDALL:
+        return score_order(statistic == ACCURACY, scores, human, step)
+    if statistic == SPEARMAN:
+        scores, human = rank_values(scores, step), rank_values(human, 0.0)
+    if scores.shape[0] < 2 or scores.max() == scores.min() or human.max() == human.min():
+        return np.nan
+    centred, centred_human = scores - scores.mean(), human - human.mean()
+    above, below = (centred * centred).sum(), (centred_human * centred_human).sum()
+    if above <= CONSTANT * (scores * scores).sum() or below <= 0:
+        return np.nan
+    return divide_covariance((centred * centred_human).sum(), above, below)
+
+
+@cached_njit()
+def score_groups(statistic, scores, human, starts, step):
+    """Return the agreement in each group of cells, shape (n_groups,)."""
+    result = np.empty(starts.shape[0] - 1)
+    for g in range(result.shape[0]):
+        start, stop = starts[g], starts[g + 1]
+        result[g] = score_group(statistic, scores[start:stop], human[start:stop], step)
+    return result
+
+
+@cached_njit()
+def average_groups(values, set_of_group, n_sets, zero):
+    """Return the mean over sets of the mean over their groups; undefined groups are left out, or 0.
+
+    NaN where a set has no group that is defined.
+    """
+    total = 0.0
+    g = 0
+    for s in range(n_sets):
+        n, sum_of_set = 0, 0.0
+        while g < values.shape[0] and set_of_group[g] == s:
+            if not math.isnan(values[g]):
+                sum_of_set += values[g]
+                n += 1
+            elif zero:
+                n += 1
+            g += 1
+        if n == 0:
+            return np.nan
+        total += sum_of_set / n
+    return total / n_sets
+
+
+@cached_njit()
+def sum_swapped(swaps, z, weights, starts, out):
+    """Fill `out` with sums over the swapped cells of each group: of each metric, its square and its product.
+
+    Parameters
+    ----------
+    swaps : uint8 array, shape (n_cells,)
+    z : float64 array, shape (n_cells, n_metrics)
+    weights : float64 array, shape (n_cells,)
+        What products are with: centred human scores.
+    starts : int64 array, shape (n_groups + 1,)
+    out : float64 array, shape (3, n_metrics, n_groups)
+    """
+    n_metrics = z.shape[1]
+    sums = np.empty((3, n_metrics))
+    for g in range(starts.shape[0] - 1):
+        sums[:] = 0.0
+        for c in range(starts[g], starts[g + 1]):
+            if swaps[c]:
+                w = weights[c]
+                for m in range(n_metrics):
+                    x = z[c, m]
+                    sums[0, m] += x
+                    sums[1, m] += x * x
+                    sums[2, m] += x * w
+        for k in range(3):
+            for m in range(n_metrics):
+                out[k, m, g] = sums[k, m]
+
+
+@cached_njit()
+def _score_sums(totals, own, other, swapped, sizes, human_squares, out):
+    """Fill `out` with the Pearson correlation of a pseudo-metric in each group, from sums; NaN where undefined."""
+    for g in range(sizes.shape[0]):
+        total = totals[0, own, g] - swapped[0, own, g] + swapped[0, other, g]
+        squares = totals[1, own, g] - swapped[1, own, g] + swapped[1, other, g]
+        products = totals[2, own, g] - swapped[2, own, g] + swapped[2, other, g]
+        around = squares - total * total / sizes[g]
+        is_defined = (around > CONSTANT * squares) & (human_squares[g] > 0)
+        below = around * human_squares[g] if is_defined else 1.0
+        value = products / math.sqrt(below)
+        out[g] = min(max(value, -1.0), 1.0) if is_defined else np.nan
+
+
+@cached_njit()
+def count_pearson(swaps, z, weights, starts, totals, human_squares, set_of_group, n_sets, zero, pairs, scores):
+    """Fill `scores`, shape (n_pairs, 2, n_trials), with Pearson correlations after the swaps of each trial."""
+    n_groups = starts.shape[0] - 1
+    sizes = (starts[1:] - starts[:-1]).astype(np.float64)
+    swapped = np.empty((3, z.shape[1], n_groups))
+    values = np.empty(n_groups)
+    for t in range(swaps.shape[0]):
+        sum_swapped(swaps[t], z, weights, starts, swapped)
+        for p in range(pairs.shape[0]):
+            for side in range(2):
+                _score_sums(totals, pairs[p, side], pairs[p, 1 - side], swapped, sizes, human_squares, values)
+                scores[p, side, t] = average_groups(values, set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def _part_scores(swaps, entries, starts, g, cells, levels):
+    """Part the sorted scores of a group between A* and B*: fill `cells` and the numbers of their `levels`, (2, n)."""
+    n_first = n_second = 0
+    for k in range(2 * starts[g], 2 * starts[g + 1]):
+        cell = entries[0, k] >> 1
+        side = (entries[0, k] & 1) ^ swaps[cell]
+        place = n_second if side else n_first
+        cells[side, place] = cell
+        levels[side, place] = entries[1, k]
+        n_second += side
+        n_first += 1 - side
+
+
+@cached_njit()
+def _score_ranks(cells, levels, n, ranks, human_squares):
+    """Return the rank correlation of sorted scores with centred human ranks; NaN where it is undefined."""
+    products, squares = 0.0, 0.0
+    start = 0
+    while start < n:
+        level, total, stop = levels[start], ranks[cells[start]], start + 1
+        while stop < n and levels[stop] == level:
+            total += ranks[cells[stop]]
+            stop += 1
+        rank = 0.5 * (start + stop - n)  # centred
+        products += rank * total
+        squares += rank * rank * (stop - start)
+        start = stop
+    if squares <= 0 or human_squares <= 0:
+        return np.nan
+    return divide_covariance(products, squares, human_squares)
+
+
+@cached_njit()
+def mark_lower(scores, starts, marks):
+    """Fill `marks`, shape (n_cells, 2, 4), with bits for the other cells of a group of at most 64.
+
+    Bits of a cell and of the metric that gives its score say which scores are lower, then which are tied with it: of
+    the first metric, and of the second.
+    """
+    for g in range(starts.shape[0] - 1):
+        for i in range(starts[g], starts[g + 1]):
+            for own in range(2):
+                for other in range(2):
+                    below, equal = np.uint64(0), np.uint64(0)
+                    for j in range(starts[g], starts[g + 1]):
+                        bit = np.uint64(1) << np.uint64(j - starts[g])
+                        if scores[other, j] < scores[own, i]:
+                            below |= bit
+                        elif j != i and scores[other, j] == scores[own, i]:
+                            equal |= bit
+                    marks[i, own, other], marks[i, own, 2 + other] = below, equal
+
+
+@cached_njit()
+def _rank_cell(marks, kept, swapped, n):
+    """Return twice the centred midrank of a score among those that are kept of the first and swapped to the second."""
+    lower = np.int64(popcount((marks[0] & kept) | (marks[1] & swapped)))
+    return 2 * lower + np.int64(popcount((marks[2] & kept) | (marks[3] & swapped))) - (n - 1)
+
+
+@cached_njit()
+def count_small_spearman(swaps, marks, starts, ranks, human_squares, set_of_group, n_sets, zero, scores):
+    """Fill `scores`, (2, n_trials), as `count_spearman` does, for groups of at most 64 cells (`mark_lower`)."""
+    n_groups = starts.shape[0] - 1
+    values = np.empty((2, n_groups))
+    for t in range(swaps.shape[0]):
+        for g in range(n_groups):
+            start, n = starts[g], starts[g + 1] - starts[g]
+            word = np.uint64(0)
+            for k in range(n):
+                word |= np.uint64(swaps[t, start + k]) << np.uint64(k)
+            kept = ~word
+            products_a, products_b, squares_a, squares_b = 0.0, 0.0, 0, 0
+            for k in range(n):
+                side, human = swaps[t, start + k], ranks[start + k]
+                a = _rank_cell(marks[start + k, side], kept, word, n)
+                b = _rank_cell(marks[start + k, 1 - side], word, kept, n)
+                products_a += a * human
+                products_b += b * human
+                squares_a += a * a
+                squares_b += b * b
+            values[0, g] = values[1, g] = np.nan
+            if human_squares[g] > 0 and squares_a > 0:
+                values[0, g] = divide_covariance(products_a, float(squares_a), human_squares[g])
+            if human_squares[g] > 0 and squares_b > 0:
+                values[1, g] = divide_covariance(products_b, float(squares_b), human_squares[g])
+        for side in range(2):
+            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n_sets, zero, scores):
+    """Fill `scores`, shape (2, n_trials), with rank correlations of one pair after the swaps of each trial.
+
+    Parameters
+    ----------
+    swaps : uint8 array, shape (n_trials, n_cells)
+    entries : int32 array, shape (2, 2 * n_cells)
+        The scores of both metrics in the order of groups and scores: twice the cell, and one more for the second
+        metric; and the number of the score's level.
+    starts : int64 array, shape (n_groups + 1,)
+    ranks : float64 array, shape (n_cells,)
+        Human ranks within the groups, centred.
+    human_squares : float64 array, shape (n_groups,)
+    """
+    n_groups = starts.shape[0] - 1
+    longest = (starts[1:] - starts[:-1]).max()
+    cells, levels = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    values = np.empty((2, n_groups))
+    for t in range(swaps.shape[0]):
+        for g in range(n_groups):
+            _part_scores(swaps[t], entries, starts, g, cells, levels)
+            for side in range(2):
+                n = starts[g + 1] - starts[g]
+                values[side, g] = _score_ranks(cells[side], levels[side], n, ranks, human_squares[g])
+        for side in range(2):
+            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def _count_orders(cells, levels, n, human_levels, tree, block, n_levels, counts):
+    """Count the pairs of sorted scores: in the human order, in the other, tied, and tied in both; into `counts`.
+
+    `tree` is a Fenwick tree of the human scores of lower scores, `block` has those of the scores tied with this one.
+    """
+    same = opposite = tied = tied_both = 0
+    tree[: n_levels + 1] = 0
+    start = 0
+    while start < n:
+        stop = start
+        while stop < n and levels[stop] == levels[start]:
+            human = human_levels[cells[stop]]
+            lower, k = 0, human
+            while k:
+                lower += tree[k]
+                k &= k - 1
+            upto, k = 0, human + 1
+            while k:
+                upto += tree[k]
+                k &= k - 1
+            same += lower
+            opposite += start - upto
+            tied_both += block[human]
+            block[human] += 1
+            stop += 1
+        tied += (stop - start) * (stop - start - 1) // 2
+        for other in range(start, stop):
+            block[human_levels[cells[other]]] = 0
+            k = human_levels[cells[other]] + 1
+            while k <= n_levels:
+                tree[k] += 1
+                k += k & -k
+        start = stop
+    counts[0], counts[1], counts[2], counts[3] = same, opposite, tied, tied_both
+
+
+@cached_njit()
+def count_orders(
+    is_accuracy, swaps, entries, starts, human_levels, n_levels, n_tied_human, set_of_group, n_sets, zero, scores
+):
+    """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics; for large groups.
+
+    Other parameters as in `count_spearman`; `human_levels` are numbers of human scores within each group, `n_levels`
+    how many a group has, and `n_tied_human` its pairs that are tied.
+    """
+    n_groups = starts.shape[0] - 1
+    longest = (starts[1:] - starts[:-1]).max()
+    cells, levels = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    tree, block = np.zeros((2, n_levels.max() + 1), np.int64)
+    counts = np.empty(4, np.int64)
+    values = np.empty((2, n_groups))
+    for t in range(swaps.shape[0]):
+        for g in range(n_groups):
+            n = starts[g + 1] - starts[g]
+            _part_scores(swaps[t], entries, starts, g, cells, levels)
+            for side in range(2):
+                _count_orders(cells[side], levels[side], n, human_levels, tree, block, n_levels[g], counts)
+                values[side, g] = divide_orders(
+                    is_accuracy, counts[0], counts[1], counts[2], counts[3], n, n_tied_human[g]
+                )
+        for side in range(2):
+            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def index_word_pairs(starts):
+    """Return both cells of each bit of words that hold the pairs within groups, -1 for none, and each group's words.
+
+    Returns
+    -------
+    (int64 array of shape (n_words, 64, 2), int64 array of shape (n_groups + 1,))
+    """
+    n_groups = starts.shape[0] - 1
+    word_starts = np.zeros(n_groups + 1, np.int64)
+    for g in range(n_groups):
+        n = starts[g + 1] - starts[g]
+        word_starts[g + 1] = word_starts[g] + (n * (n - 1) // 2 + 63) // 64
+    cells = np.full((word_starts[-1], 64, 2), -1, np.int64)
+    for g in range(n_groups):
+        k = 64 * word_starts[g]
+        for i in range(starts[g], starts[g + 1]):
+            for j in range(i + 1, starts[g + 1]):
+                cells[k >> 6, k & 63, 0], cells[k >> 6, k & 63, 1] = i, j
+                k += 1
+    return cells, word_starts
+
+
+@cached_njit()
+def spread_swaps(swaps, cells, out):
+    """Fill `out`, shape (n_trials, 2, n_words), with the swaps of the first and of the second cell of each pair."""
+    for t in range(swaps.shape[0]):
+        for w in range(cells.shape[0]):
+            first, second = np.uint64(0), np.uint64(0)
+            for b in range(64):
+                if cells[w, b, 0] < 0:
+                    break
+                first |= np.uint64(swaps[t, cells[w, b, 0]]) << np.uint64(b)
+                second |= np.uint64(swaps[t, cells[w, b, 1]]) << np.uint64(b)
+            out[t, 0, w], out[t, 1, w] = first, second
+
+
+@cached_njit()
+def mark_orders(is_accuracy, scores, human, cells, out):
+    """Fill `out`, shape (3, 4, n_words), for the scores of two metrics, shape (2, n_cells).
+
+    Bits say which pairs are in the human order (for accuracy, also those tied in both), in the other, and tied. The
+    second axis is twice the metric of a pair's first cell, plus that of its second.
+    """
+    out[:] = 0
+    for w in range(cells.shape[0]):
+        for b in range(64):
+            i, j = cells[w, b]
+            if i < 0:
+                break
+            bit = np.uint64(1) << np.uint64(b)
+            h = human[i] - human[j]
+            for choice in range(4):
+                d = scores[choice >> 1, i] - scores[choice & 1, j]
+                if d == 0:
+                    out[2, choice, w] |= bit
+                    if is_accuracy and h == 0:
+                        out[0, choice, w] |= bit
+                elif h != 0:
+                    out[0 if (d > 0) == (h > 0) else 1, choice, w] |= bit
+
+
+@cached_njit()
+def _count_words(marks, spread, counts):
+    """Fill `counts`, shape (2, n_words), with the marked pairs of each word, for A* and for B*."""
+    m0, m1, m2, m3 = marks[0], marks[1], marks[2], marks[3]
+    firsts, seconds, out_a, out_b = spread[0], spread[1], counts[0], counts[1]
+    for w in range(firsts.shape[0]):
+        i, j = firsts[w], seconds[w]
+        both, only_i, only_j, neither = i & j, i & ~j, j & ~i, ~(i | j)
+        out_a[w] = popcount((m0[w] & neither) | (m1[w] & only_j) | (m2[w] & only_i) | (m3[w] & both))
+        out_b[w] = popcount((m3[w] & neither) | (m2[w] & only_j) | (m1[w] & only_i) | (m0[w] & both))
+
+
+@cached_njit()
+def count_word_orders(
+    is_accuracy, spread, marks, word_starts, starts, n_tied_human, set_of_group, n_sets, zero, scores
+):
+    """Fill `scores`, (2, n_trials), as `count_orders` does, by words of 64 pairs; for small groups."""
+    n_groups = starts.shape[0] - 1
+    values = np.empty((2, n_groups))
+    n_kinds = 1 if is_accuracy else 3
+    counts = np.zeros((3, 2, spread.shape[2]), np.int64)
+    for t in range(spread.shape[0]):
+        for kind in range(n_kinds):
+            _count_words(marks[kind], spread[t], counts[kind])
+        for g in range(n_groups):
+            n = starts[g + 1] - starts[g]
+            for side in range(2):
+                same, opposite, tied = 0, 0, 0
+                for w in range(word_starts[g], word_starts[g + 1]):
+                    same += counts[0, side, w]
+                    opposite += counts[1, side, w]
+                    tied += counts[2, side, w]
+                values[side, g] = divide_orders(is_accuracy, same, opposite, tied, 0, n, n_tied_human[g])
+        for side in range(2):
+            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def count_calibrated(swaps, first, second, places, changes, gains, total, n_places, scores):
+    """Add to `scores`, (2, n_trials), the largest accuracy of pairs over all thresholds of ties, for one pair.
+
+    Parameters
+    ----------
+    swaps : uint8 array, shape (n_trials, n_cells)
+    first, second : int32 array, shape (n_cell_pairs,)
+        Both cells of each pair.
+    places : int32 array, shape (n_cell_pairs, 4)
+        Where the size of the difference stands among all sizes, by twice the metric of the first cell plus that of
+        the second.
+    changes, gains : array, shape (n_cell_pairs, 4)
+        What is won once the threshold reaches that size, and what is won below it.
+    total : number
+        The weight of all pairs.
+    n_places : int
+        Number of sizes, of which the first is 0.
+    """
+    sums = np.zeros((2, n_places), changes.dtype)
+    for t in range(swaps.shape[0]):
+        won_a, won_b = 0 * total, 0 * total
+        for p in range(first.shape[0]):
+            choice = 2 * swaps[t, first[p]] + swaps[t, second[p]]
+            sums[0, places[p, choice]] += changes[p, choice]
+            won_a += gains[p, choice]
+            choice = 3 - choice
+            sums[1, places[p, choice]] += changes[p, choice]
+            won_b += gains[p, choice]
+        for side in range(2):
+            won = won_b if side else won_a
+            row = sums[side]
+            won += row[0]
+            row[0] = 0
+            best = won
+            for k in range(1, n_places):
+                won += row[k]
+                row[k] = 0
+                best = max(best, won)
+            scores[side, t] += best / total
+
+
+SIGNS_AT_ONCE = 512
+"""Signs whose sums of all systems stay in the L1 cache."""
+
+
+@cached_njit()
+def _count_wins(excess, slack, n_signs, wins):
+    """Add to `wins`, shape (n_system_pairs,), the signs in which the first system's excess is at least the second's.
+
+    `slack` is taken off in the innermost loop: a comparison alone is not compiled to vector code.
+    """
+    k = 0
+    for i in range(excess.shape[0]):
+        a = excess[i]
+        for j in range(i + 1, excess.shape[0]):
+            b, n = excess[j], np.int32(0)
+            for r in range(n_signs):
+                n += np.int32(a[r] >= b[r] - slack)
+            wins[k] += n
+            k += 1
+
+
+@cached_njit()
+def count_soft_accuracy(moved, moved_totals, sums, totals, slack, human, pairs, scores):
+    """Add to `scores`, shape (n_pairs, 2), the soft pairwise accuracies after the swaps of one trial.
+
+    Parameters
+    ----------
+    moved, sums : float32 array, shape (n_metrics, n_systems, n_signs)
+        Sums under random signs over the swapped cells, and over all.
+    moved_totals, totals : float32 array, shape (n_metrics, n_systems)
+        The same without signs.
+    slack : float32
+        By how much a difference may miss the observed one.
+    human : float64 array, shape (n_system_pairs,)
+        The share of signs for the human scores whose difference is at least the observed one.
+    pairs : int64 array, shape (n_pairs, 2)
+    """
+    n_systems, n_signs = sums.shape[1:]
+    excess = np.empty((n_systems, SIGNS_AT_ONCE), np.float32)
+    wins = np.empty(human.shape[0], np.int32)
+    for p in range(pairs.shape[0]):
+        for side in range(2):
+            own, other = pairs[p, side], pairs[p, 1 - side]
+            wins[:] = 0
+            for start in range(0, n_signs, SIGNS_AT_ONCE):
+                n = min(SIGNS_AT_ONCE, n_signs - start)
+                for i in range(n_systems):
+                    row, out = sums[own, i, start : start + n], excess[i]
+                    taken, given = moved[own, i, start : start + n], moved[other, i, start : start + n]
+                    total = totals[own, i] - moved_totals[own, i] + moved_totals[other, i]
+                    for r in range(n):
+                        out[r] = row[r] - taken[r] + given[r] - total
+                _count_wins(excess, slack, n, wins)
+            apart = 0.0
+            for k in range(human.shape[0]):
+                apart += abs(wins[k] / n_signs - human[k])
+            scores[p, side] += 1.0 - apart / human.shape[0]
+
+
+@cached_njit()
+def count_system_scores(statistic, swaps, z, starts, sizes, totals, human, system_starts, pairs, scores):
+    """Fill `scores`, shape (n_pairs, 2, n_trials), with agreements of means of swapped segment scores of systems.
+
+    Parameters
+    ----------
+    starts : int64 array, shape (n_systems + 1,)
+        The cells of each system.
+    totals : float64 array, shape (n_metrics, n_systems)
+        Means of their scores.
+    human : float64 array, shape (n_systems,)
+    system_starts : int64 array, shape (n_sets + 1,)
+        The systems of each set.
+    """
+    moved = np.empty((3, z.shape[1], starts.shape[0] - 1))
+    weights = np.zeros(z.shape[0])
+    for t in range(swaps.shape[0]):
+        sum_swapped(swaps[t], z, weights, starts, moved)
+        for p in range(pairs.shape[0]):
+            for side in range(2):
+                own, other = pairs[p, side], pairs[p, 1 - side]
+                means = totals[own] + (moved[0, other] - moved[0, own]) / sizes
+                total = 0.0
+                for s in range(system_starts.shape[0] - 1):
+                    here = slice(system_starts[s], system_starts[s + 1])
+                    total += score_group(statistic, means[here], human[here], SMALL_STEP)
+                scores[p, side, t] = total / (system_starts.shape[0] - 1)

@@ -1,0 +1,276 @@
+"""Counters of agreement: scores of all pairs of metrics after swaps, for each statistic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts.fields import Floats, Integers
+from sigdask.metrics.base import BoundAgreement
+from sigdask.randomization.kernels import agreement as kernels
+from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
+
+SMALL_GROUP = 64
+"""Cells of a group up to which its pairs are counted by words."""
+
+
+class Counter(Protocol):
+    """Scores pairs of metrics after swaps; `count` adds to scores of shape (n_pairs, 2, n_trials)."""
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        ...
+
+
+def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:
+    """Return the counter of a measure of agreement."""
+    if metric.statistic == "spa":
+        return SoftAccuracyCounter(cells, metric.signs)
+    if metric.statistic == "acc-eq":
+        return CalibratedCounter(cells)
+    if metric.level == "system" and len(cells.sets) > cells.n_sets:
+        return SystemCounter(cells, STATISTIC_CODES[metric.statistic])
+    is_zero = metric.undefined == "zero"
+    if metric.statistic == "pearson":
+        return PearsonCounter(cells, is_zero)
+    if metric.statistic == "spearman":
+        return SpearmanCounter(cells, is_zero)
+    kind = WordOrderCounter if int(cells.sizes.max()) <= SMALL_GROUP else OrderCounter
+    return kind(cells, is_zero, metric.statistic == "accuracy")
+
+
+def _centre_groups(cells: AgreementCells, values: Floats) -> tuple[Floats, Floats]:
+    """Return values minus the means of their groups, and the sum of their squares in each group; 0 where constant."""
+    constant = np.maximum.reduceat(values, cells.starts[:-1]) == np.minimum.reduceat(values, cells.starts[:-1])
+    centred = values - np.repeat(cells.compute_means(values), cells.sizes)
+    return centred, np.where(constant, 0.0, np.add.reduceat(centred**2, cells.starts[:-1]))
+
+
+@dataclass(frozen=True)
+class PearsonCounter:
+    """Counts Pearson correlations from sums over the swapped cells of each group, shared by all pairs."""
+
+    cells: AgreementCells
+    is_zero: bool
+
+    @cached_property
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
+        centred, squares = _centre_groups(self.cells, self.cells.human)
+        totals = np.empty((3, self.cells.scores.shape[1], len(self.cells.sets)))
+        everything = np.ones(len(centred), np.uint8)
+        kernels.sum_swapped(everything, self.cells.scores, centred, self.cells.starts, totals)
+        return centred, squares, totals
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        cells, (centred, squares, totals) = self.cells, self._parts
+        kernels.count_pearson(
+            swaps, cells.scores, centred, cells.starts, totals, squares, cells.sets, cells.n_sets, self.is_zero, pairs,
+            scores,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SystemCounter:
+    """Counts agreements of systems' means of swapped segment scores."""
+
+    cells: AgreementCells
+    code: int
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        cells = self.cells
+        totals = np.ascontiguousarray(cells.compute_means(cells.scores).T)
+        human, sizes = cells.compute_means(cells.human), cells.sizes.astype(np.float64)
+        kernels.count_system_scores(
+            self.code, swaps, cells.scores, cells.starts, sizes, totals, human, cells.set_starts, pairs, scores
+        )
+
+
+@dataclass(frozen=True)
+class SortingCounter:
+    """Counter that sorts both metrics' scores of each pair once for all trials."""
+
+    cells: AgreementCells
+    is_zero: bool
+    _entries: dict[tuple[int, int], NDArray[np.int32]] = field(default_factory=dict)
+
+    def get_entries(self, pair: tuple[int, int]) -> NDArray[np.int32]:
+        """Return the sorted scores of a pair, as `kernels.count_spearman` takes them; of the last pairs from memory."""
+        if pair not in self._entries:
+            cells, n = self.cells, len(self.cells.human)
+            values = cells.scores[:, list(pair)].ravel()
+            groups = np.repeat(np.arange(len(cells.sets)), 2 * cells.sizes)
+            order = np.lexsort((values, groups))
+            levels = np.cumsum(np.append(False, values[order][1:] != values[order][:-1]))
+            self._entries[pair] = np.array([order, levels], np.int32).reshape(2, 2 * n)
+        return self._entries[pair]
+
+
+@dataclass(frozen=True)
+class SpearmanCounter(SortingCounter):
+    """Counts rank correlations."""
+
+    @cached_property
+    def _ranks(self) -> tuple[Floats, Floats]:
+        cells = self.cells
+        parts = [
+            kernels.rank_values(cells.human[a:b], 0.0) for a, b in zip(cells.starts, cells.starts[1:], strict=False)
+        ]
+        return _centre_groups(cells, np.concatenate(parts))
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        cells, (ranks, squares) = self.cells, self._ranks
+        if int(cells.sizes.max()) <= SMALL_GROUP:
+            self._count_small(swaps, pairs, scores)
+            return
+        for p, (i, j) in enumerate(pairs.tolist()):
+            kernels.count_spearman(
+                swaps, self.get_entries((i, j)), cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero,
+                scores[p],
+            )  # fmt: skip
+
+    def _count_small(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        cells, (ranks, squares) = self.cells, self._ranks
+        marks = np.empty((len(cells.human), 2, 4), np.uint64)
+        for p, (i, j) in enumerate(pairs.tolist()):
+            kernels.mark_lower(np.ascontiguousarray(cells.scores[:, [i, j]].T), cells.starts, marks)
+            kernels.count_small_spearman(
+                swaps, marks, cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero, scores[p]
+            )
+
+
+@dataclass(frozen=True)
+class OrderCounter(SortingCounter):
+    """Counts Kendall's tau-b and accuracies of pairs within groups of any size."""
+
+    is_accuracy: bool = False
+
+    def __init__(self, cells: AgreementCells, is_zero: bool, is_accuracy: bool) -> None:
+        object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "is_zero", is_zero)
+        object.__setattr__(self, "_entries", {})
+        object.__setattr__(self, "is_accuracy", is_accuracy)
+
+    @cached_property
+    def human_levels(self) -> tuple[Integers, Integers, Integers]:
+        """The number of each human score within its group, how many a group has, and its pairs that are tied."""
+        cells = self.cells
+        parts = [np.unique(cells.human[a:b], return_inverse=True, return_counts=True)[1:]
+                 for a, b in zip(cells.starts, cells.starts[1:], strict=False)]  # fmt: skip
+        sizes = np.array([len(counts) for _, counts in parts], np.int64)
+        tied = np.array([int((counts * (counts - 1) // 2).sum()) for _, counts in parts], np.int64)
+        return np.concatenate([levels.ravel() for levels, _ in parts]).astype(np.int64), sizes, tied
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        cells, (levels, sizes, tied) = self.cells, self.human_levels
+        for p, (i, j) in enumerate(pairs.tolist()):
+            kernels.count_orders(
+                self.is_accuracy, swaps, self.get_entries((i, j)), cells.starts, levels, sizes, tied, cells.sets,
+                cells.n_sets, self.is_zero, scores[p],
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WordOrderCounter:
+    """Counts Kendall's tau-b and accuracies of pairs within small groups, 64 pairs of cells at a time."""
+
+    cells: AgreementCells
+    is_zero: bool
+    is_accuracy: bool
+
+    @cached_property
+    def _words(self) -> tuple[Integers, Integers, Integers]:
+        cells, word_starts = kernels.index_word_pairs(self.cells.starts)
+        return cells, word_starts, OrderCounter(self.cells, self.is_zero, self.is_accuracy).human_levels[2]
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        cells, (word_cells, word_starts, tied) = self.cells, self._words
+        spread = np.empty((len(swaps), 2, len(word_cells)), np.uint64)
+        kernels.spread_swaps(swaps, word_cells, spread)
+        marks = np.empty((3, 4, len(word_cells)), np.uint64)
+        for p, (i, j) in enumerate(pairs.tolist()):
+            both = np.ascontiguousarray(cells.scores[:, [i, j]].T)
+            kernels.mark_orders(self.is_accuracy, both, cells.human, word_cells, marks)
+            kernels.count_word_orders(
+                self.is_accuracy, spread, marks, word_starts, cells.starts, tied, cells.sets, cells.n_sets,
+                self.is_zero, scores[p],
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CalibratedCounter:
+    """Counts accuracies of pairs whose threshold of ties is calibrated anew in each trial."""
+
+    cells: AgreementCells
+
+    @cached_property
+    def _pairs(self) -> list[tuple[Integers, Integers, NDArray[Any]]]:
+        parts = self.cells.iter_set_pairs()
+        return [
+            (first.astype(np.int32), second.astype(np.int32), self.cells.weigh_pairs(g)) for first, second, g in parts
+        ]
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        for p, (i, j) in enumerate(pairs.tolist()):
+            for first, second, weights in self._pairs:
+                if not len(first):
+                    continue
+                z = self.cells.scores
+                choices = np.column_stack([z[first, a] - z[second, b] for a in (i, j) for b in (i, j)])
+                human = (self.cells.human[first] - self.cells.human[second])[:, None]
+                sizes, places = np.unique(np.append(0.0, np.round(np.abs(choices), 10).ravel()), return_inverse=True)
+                same = (np.sign(choices) == np.sign(human)) & (human != 0)
+                gains = np.where(same, weights[:, None], 0 * weights[:, None])
+                changes = np.where(human == 0, weights[:, None], -gains)
+                kernels.count_calibrated(
+                    swaps, first, second, places[1:].reshape(-1, 4).astype(np.int32), changes, gains, weights.sum(),
+                    len(sizes), scores[p],
+                )  # fmt: skip
+        scores /= self.cells.n_sets
+
+
+@dataclass(frozen=True)
+class SoftAccuracyCounter:
+    """Counts soft pairwise accuracies, from sums of whole numbers, which no order of summing changes."""
+
+    cells: AgreementCells
+    n_signs: int
+
+    @cached_property
+    def _sets(self) -> list[tuple[Any, ...]]:
+        parts = []
+        cells = self.cells
+        for s in range(cells.n_sets):
+            here = slice(cells.starts[cells.set_starts[s]], cells.starts[cells.set_starts[s + 1]])
+            n_systems = int(np.diff(cells.set_starts)[s])
+            signs = draw_signs(self.n_signs, cells.human[here].size // n_systems)
+            z = cells.scores[here].T.reshape(cells.scores.shape[1], n_systems, -1)
+            largest = 2 * float(np.abs(z).max(axis=0).sum(axis=-1).max()) or 1.0
+            scale = 2.0 ** np.floor(np.log2(2**23 / largest))
+            whole = np.rint(z * scale).astype(np.float32)
+            slack = np.float32(np.rint(4 * 0.29 * np.sqrt(2 * z.shape[2])))
+            sums = np.ascontiguousarray((whole.reshape(-1, z.shape[2]) @ signs.T).reshape(*z.shape[:2], -1))
+            human = compute_wins(cells.human[here].reshape(n_systems, -1), signs)
+            parts.append((here, np.ascontiguousarray(signs.T), whole, whole.sum(axis=2), sums, slack, human))
+        return parts
+
+    def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
+        """Add the scores of each pair after given swaps."""
+        with limit_blas_threads():
+            for here, signs, whole, totals, sums, slack, human in self._sets:
+                for t, swapped in enumerate(swaps[:, here]):
+                    moved_cells = whole * swapped.reshape(whole.shape[1:])
+                    moved = (moved_cells.reshape(-1, whole.shape[2]) @ signs).reshape(sums.shape)
+                    moved_totals = moved_cells.sum(axis=2)
+                    kernels.count_soft_accuracy(moved, moved_totals, sums, totals, slack, human, pairs, scores[:, :, t])
+        scores /= self.cells.n_sets

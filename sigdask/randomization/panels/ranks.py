@@ -1,0 +1,165 @@
+"""Panels of two systems' predicted numbers under a metric of their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.counts import Counts
+from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.identity import known_as
+from sigdask.metrics.base import BoundRanks
+from sigdask.metrics.regression import CORRELATIONS, read_predictions
+from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_kendall, score_spearman
+from sigdask.randomization.panels.digests import Digests, digest, hash_terms, mix_bits, pack_digests
+from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.sums import Pair, SwapUnits
+from sigdask.randomization.stream import COLUMN, fill_counting_words, fill_swap_words
+from sigdask.randomization.tallies import CountingMethod
+
+ENUMERATED_UNITS = 16
+"""Discordant units up to which all arrangements are counted."""
+
+DEFAULT_TRIALS = 2**17
+
+DEVIATION_TRIALS = 4096
+"""Trials from which a deviation is taken: known to 1.1 %."""
+
+SLAB = 256
+"""Trials that are scored together."""
+
+FIXED = COLUMN // 4
+"""Address of units that no arrangement swaps: all that are swapped have lower ones."""
+
+
+@known_as("RankPanel", "key metric a b gold index n_units enumerated")
+@dataclass(frozen=True, eq=False)
+class RankPanel(OutputsPanel):
+    """Two systems' predicted numbers under one metric of their order; arrays as in `OutputsPanel`, of float64."""
+
+    metric: BoundRanks  # type: ignore[assignment]
+    gold: Floats
+
+    manner: ClassVar[CountingMethod] = CountingMethod(grain=64, timed=64)
+    kind: ClassVar[str] = "a score of ranks"
+    deviation_trials: ClassVar[int] = DEVIATION_TRIALS
+
+    @staticmethod
+    def from_counts(
+        counts: Counts, units: SwapUnits, metric: Any, pair: Pair, subset: Bools | None = None
+    ) -> RankPanel:
+        """Return the panel of one pair of systems in `counts`, on the items that both have."""
+        mask = counts.in_common(pair, subset)
+        gold, predictions = read_predictions(metric.name, counts)
+        a, b = (predictions[k][mask] + 0.0 for k in pair)  # a negative zero becomes a positive one
+        return RankPanel(units.key, metric, a, b, gold[mask] + 0.0, units.index[mask], units.n_units)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array in (self.a, self.b, self.gold, self.index))
+
+    @cached_property
+    def discordant_units(self) -> Integers:
+        """Addresses of the units in which the systems differ."""
+        return np.unique(self.index[self.a != self.b])
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Observed scores, shape (2, 1)."""
+        return self._score(np.zeros((self.n_words, 1), np.uint32))
+
+    @property
+    def n_words(self) -> int:
+        """Number of words that hold the swap bits of a trial."""
+        return COLUMN // 32 if self.enumerated else -(-self.n_units // COLUMN) * (COLUMN // 32)
+
+    @cached_property
+    def sorted_entries(self) -> tuple[Integers, Integers, Integers]:
+        """The order of both systems' predictions together, where each group of equal ones begins, and their units."""
+        values = np.concatenate([self.a, self.b])
+        order = np.argsort(values, kind="stable")
+        units = np.where(self.index < 0, FIXED, self.index)
+        return order, _find_groups(values[order]), units
+
+    @cached_property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of the metric's kernel between swaps and scores."""
+        order, starts, units = self.sorted_entries
+        n = len(self.gold)
+        item = order % max(n, 1)
+        codes = 2 * units[item] + order // max(n, 1)
+        if self.metric.statistic in CORRELATIONS:
+            _, gold, sizes = np.unique(self.gold, return_inverse=True, return_counts=True)
+            if self.metric.statistic == "kendall":
+                return codes, starts, gold[item], len(sizes), int((sizes * (sizes - 1) // 2).sum())
+            weights = (2 * np.cumsum(sizes) - sizes - n)[gold]
+            return codes, starts, weights[item], int((weights**2).sum())
+        positive = self.gold.astype(np.int64)
+        return codes, starts, positive[item], int(positive.sum())
+
+    def _score(self, words: NDArray[np.uint32]) -> Floats:
+        """Return the scores of both systems after the swaps of each trial, shape (2, n_trials)."""
+        out = np.empty((2, words.shape[1]))
+        KERNELS[self.metric.statistic](words, *self.arguments, out)
+        return out
+
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
+        """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
+        scores = np.empty((1, 2, n_trials))
+        for start in range(0, n_trials, SLAB):
+            n_block = min(SLAB, n_trials - start)
+            words = np.empty((self.n_words // 4, 4, n_block), np.uint32)
+            for column, block in enumerate(words):
+                if self.enumerated:
+                    fill_counting_words(first + start, block)
+                else:
+                    fill_swap_words(self.key, run, first + start, column, block)
+            scores[0, :, start : start + n_block] = self._score(words.reshape(self.n_words, n_block))
+        return scores
+
+    @property
+    def zero_division_scores(self) -> Floats:
+        """Scores that were given in place of 0/0, and NaN for all other scores, shape (1, 1, 2)."""
+        gold_varies = len(self.gold) > 0 and np.ptp(self.gold) > 0
+        if self.metric.statistic in CORRELATIONS:
+            is_defined = np.array([gold_varies and np.ptp(column) > 0 for column in (self.a, self.b)])
+        elif self.metric.statistic == "AUC":
+            is_defined = np.array([gold_varies] * 2)
+        else:
+            is_defined = np.array([self.gold.any()] * 2)
+        return np.where(is_defined, np.nan, 0.0).reshape(1, 1, 2)
+
+    def compute_digests(self) -> Digests:
+        """Return the digest of the pair, shape (1, 1), which does not depend on the order of the items."""
+        columns = [column.view(np.uint64) for column in (self.gold, self.a, self.b)]
+        sums = []
+        for seed in (2, 3):
+            hashes = mix_bits(self.index.astype(np.uint64) + np.uint64(seed << 32))
+            for column in columns:
+                hashes = mix_bits(hashes ^ column)
+            sums.append(int(hashes.sum(dtype=np.uint64)))
+        content = digest(("ranks", self.key, self.enumerated, self.metric, len(self.gold), sums))
+        return pack_digests([bytes.fromhex(content)]).reshape(1, 1)
+
+    def hash_contents(self, _column: int) -> NDArray[np.uint64]:
+        """Return content hashes of the predictions of both systems, shape (1, 2)."""
+        gold = mix_bits(self.gold.view(np.uint64))
+        return np.array([[hash_terms(mix_bits(gold ^ x.view(np.uint64)), self.index) for x in (self.a, self.b)]])
+
+
+KERNELS = {
+    "spearman": score_spearman,
+    "kendall": score_kendall,
+    "AUC": score_auc,
+    "average-precision": score_average_precision,
+}
+
+
+def _find_groups(values: Floats) -> Integers:
+    """Return where the groups of equal sorted values begin, and their end, shape (n_groups + 1,)."""
+    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1], [True][: len(values)]]))

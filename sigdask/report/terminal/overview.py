@@ -1,0 +1,163 @@
+"""Table of many test sets: the best system of each by each metric, its verdict, and how many results are borderline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.report.layout import format_table
+from sigdask.report.summary.checks import describe_checks, find_borderline
+from sigdask.report.summary.standings import BASELINE, SOME, Standings, join_phrases
+from sigdask.report.terminal.remarks import select_warnings
+from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.table import Table
+from sigdask.statistics.rounding import format_p
+from sigdask.text import format_count, format_list, make_printable
+
+GroupKey = tuple[str, str, str]
+"""Test set, value of the subset or "", and metric."""
+
+MOST_LISTED = 20
+"""Rows of the table unless all are asked for."""
+
+MOST_WARNINGS = 5
+"""Different warnings that are listed unless all are asked for."""
+
+MOST_NAMED = 3
+"""Systems or test sets that a line names, of more."""
+
+
+def format_overview(
+    table: Table,
+    *,
+    changed: Collection[GroupKey] = (),
+    everything: bool = False,
+    width: int | None = None,
+) -> str:
+    """Return a table with one row for each test set, subset and metric, and a line of totals below it.
+
+    Where the rows are folded, those that changed come first, then those with a failed check, then those with
+    borderline results.
+
+    Parameters
+    ----------
+    table : Table
+        The comparisons of all test sets.
+    changed : collection of (str, str, str)
+        Test set, subset and metric of the groups that changed since the run before.
+    everything : bool
+        List all rows, in the order of the plan.
+    width : int, optional
+        Columns of the terminal; unlimited when None (a pipe).
+    """
+    standings = Standings.from_table(table)
+    keys = _list_keys(table, standings.first_rows)
+    borderline = find_borderline(table)
+    n_borderline = np.bincount(standings.group[borderline], minlength=standings.n_groups)
+    is_doubtful = np.bincount(standings.group[table.has_disagreement], minlength=standings.n_groups) > 0
+    is_changed = np.array([key in changed for key in keys], np.bool_)
+    order = np.lexsort((-n_borderline, ~is_doubtful, ~is_changed))
+    shown = range(len(keys)) if everything else sorted(order[:MOST_LISTED].tolist())
+    rows = [
+        [
+            *keys[g],
+            *_describe_group(table.take(np.flatnonzero(standings.group == g))),
+            f"{n_borderline[g] or ''}",
+            "yes" if is_changed[g] else "",
+        ]
+        for g in shown
+    ]
+    names = ["test set", "subset", "metric", "best system", "verdict", "p", "borderline", "changed"]
+    optional = {"subset": any(key[1] for key in keys), "metric": len({key[2] for key in keys}) > 1, "changed": changed}
+    kept = [k for k, name in enumerate(names) if optional.get(name, True)]
+    parts = [format_table([names[k] for k in kept], [[row[k] for k in kept] for row in rows], width)]
+    if len(rows) < len(keys):
+        parts.append(
+            f"{len(rows)} of {len(keys):,} rows: those that changed, fail a check or are borderline come first "
+            "(--all lists all)"
+        )
+    return "\n".join([*parts, "", _describe_totals(table, len(borderline))])
+
+
+def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:
+    """Return the test set, subset and metric of some rows."""
+    subsets = [table.subset[row] for row in rows.tolist()]
+    return [
+        (table.test_set[row], "" if subset is None else subset.value, table.metric[row].name)
+        for row, subset in zip(rows.tolist(), subsets, strict=True)
+    ]
+
+
+def list_changed_groups(sides: Collection[tuple[Table, NDArray[np.int64]]]) -> set[GroupKey]:
+    """Return the groups of the rows (-1 for none) of tables before and after a change."""
+    return {key for table, rows in sides for key in _list_keys(table, rows[rows >= 0])}
+
+
+def _describe_group(table: Table) -> tuple[str, str, str]:
+    """Return the best system of one group, the verdict on it in a few words, and the p of that verdict."""
+    c = Standings.from_table(table)
+    if c.design == BASELINE:
+        return _describe_baseline(table, c)
+    if c.design == SOME:
+        n = int(np.count_nonzero(c.decision == 1))
+        return "", f"{n:,} of {len(table):,} significant", ""
+    top, row = int(c.top[0]), c.find_rival(0)
+    others = [c.get_opponent(k, top) for k in c.near_top_rows.tolist()]
+    if not others:
+        verdict = "better than the other" if len(table) == 1 else "better than all others"
+    else:
+        verdict = f"not better than {_name_some(others)}"
+    return c.names[top], verdict, _format_p(table, row)
+
+
+def _describe_baseline(table: Table, c: Standings) -> tuple[str, str, str]:
+    """Return the best of the systems that were compared with a baseline, how many are better, and its p."""
+    row = int(np.nanargmax(np.where(np.isnan(c.ahead), -np.inf, c.ahead)))
+    base = c.names[int(c.b[row])]
+    kinds = (("better than", c.ahead > 0), ("worse than", c.ahead < 0))
+    counts = [(name, int(np.count_nonzero((c.decision == 1) & side))) for name, side in kinds]
+    parts = [f"{n:,} of {len(table):,} {name} {base}" for name, n in counts if n]
+    best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
+    return best, join_phrases(parts) if parts else f"none differs from {base}", _format_p(table, row)
+
+
+def _name_some(systems: list[str]) -> str:
+    return join_phrases(systems) if len(systems) <= MOST_NAMED else f"{len(systems):,} others"
+
+
+def _format_p(table: Table, row: int) -> str:
+    p = table.p_value[row] if np.isnan(table.p_adjusted[row]) else table.p_adjusted[row]
+    return "" if np.isnan(p) else format_p(float(p), table.alpha)
+
+
+def _describe_totals(table: Table, n_borderline: int) -> str:
+    """Return lines on the number of comparisons by verdict and on the checks of all of them."""
+    n_sets = len(np.unique(table.test_set.codes))
+    n_significant, n_undecided = (int(np.count_nonzero(table.decision == k)) for k in (1, -1))
+    counts = [
+        f"{n_significant:,} significant at {table.alpha:g}",
+        *([f"{n_undecided:,} undecided"] if n_undecided else []),
+        f"{len(table) - n_significant - n_undecided:,} not significant",
+        *([f"{n_borderline:,} borderline (another seed or two more units could change the verdict)"]
+          if n_borderline else []),
+    ]  # fmt: skip
+    return (
+        f"{format_count(n_sets, 'test set')}, {format_count(len(table), 'comparison')}: {', '.join(counts)}\n"
+        f"checks: {describe_checks(table)}"
+    )
+
+
+def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:
+    """Yield each different warning once, with the test sets that it holds for."""
+    sets_by_text: dict[str, list[str]] = {}
+    for name, results in results_by_set.items():
+        for note in select_warnings(results):
+            sets_by_text.setdefault(note.text, []).append(name)
+    texts = sorted(sets_by_text, key=lambda text: -len(sets_by_text[text]))
+    shown = texts if everything else texts[:MOST_WARNINGS]
+    for text in shown:
+        yield make_printable(f"warning ({format_list(sets_by_text[text], MOST_NAMED)}): {text}")
+    if len(shown) < len(texts):
+        yield f"warning: and {len(texts) - len(shown):,} more warnings (--all lists all)"

@@ -1,0 +1,100 @@
+"""Validation of results read from JSON against their schema, so that an error names the key that is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from sigdask.results.fields import read_schema
+
+Fault = tuple[str, str, str]
+
+NAMES: Mapping[type, tuple[str, ...]] = {
+    dict: ("object",), list: ("array",), str: ("string",), bool: ("boolean",), type(None): ("null",),
+    int: ("integer", "number"), float: ("number",),
+}  # fmt: skip
+"""What the schema calls the types of JSON."""
+
+MOST_BITS = 63
+"""Of the integers that columns of results hold."""
+
+MOST_CHARACTERS = 80
+"""Of a wrong value in a message."""
+
+
+def find_fault(document: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the first value that the schema of results does not allow, or None.
+
+    Keys may be missing and unknown ones are skipped, as in files of other versions.
+
+    Examples
+    --------
+    >>> find_fault({"schema_version": 1, "results": [{"a": "x", "p_value": "0.5"}]})
+    "results[0].p_value = '0.5': must be number or null"
+    """
+    schema = json.loads(read_schema())
+    fault = _find_fault(document, schema, schema["$defs"])
+    return None if fault is None else "{} = {}: must be {}".format(*fault)
+
+
+def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Fault | None:
+    """Return the first fault of a JSON value: the path from it to the wrong one, that value, and what it must be."""
+    if "$ref" in schema:
+        return _find_fault(value, definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        faults = (_find_fault(value, option, definitions) for option in schema["anyOf"])
+        first = next(faults)
+        return first if first is not None and all(faults) else None
+    if (expected := _describe_expected(value, schema)) is not None:
+        text = repr(value)
+        return "", text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…", expected
+    if isinstance(value, dict):
+        known, others = schema.get("properties", {}), schema.get("additionalProperties") or None
+        members = ((key, inner, known.get(key, others)) for key, inner in value.items())
+    elif isinstance(value, list):
+        members = ((k, inner, schema.get("items")) for k, inner in enumerate(value))
+    else:
+        return None
+    for key, inner, inner_schema in members:
+        if inner_schema is not None and (fault := _find_fault(inner, inner_schema, definitions)) is not None:
+            path, text, expected = fault
+            step = f"[{key}]" if isinstance(key, int) else key
+            return f"{step}{'.' if path and path[0] != '[' else ''}{path}", text, expected
+    return None
+
+
+def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Return what a value itself must be, or None if the schema allows it; its members are not looked at."""
+    names = schema.get("type", ())
+    names = (names,) if isinstance(names, str) else names
+    if names and not any(name in names for name in NAMES[type(value)]):
+        return " or ".join(names)
+    choices = schema.get("enum", (schema["const"],) if "const" in schema else None)
+    if choices is not None and value not in choices:
+        return f"one of {', '.join(map(repr, choices))}" if len(choices) > 1 else repr(choices[0])
+    if type(value) in {int, float}:
+        return _describe_bounds(value, schema)
+    if isinstance(value, list | dict):
+        size = "Items" if isinstance(value, list) else "Properties"
+        least, most = schema.get(f"min{size}", 0), schema.get(f"max{size}", math.inf)
+        return None if least <= len(value) <= most else f"of length {least}"
+    return None
+
+
+def _describe_bounds(value: float, schema: Mapping[str, Any]) -> str | None:
+    """Return what a number must be, or None if the schema allows it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "a finite number"
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a number of {MOST_BITS} bits at most"
+    bounds = (
+        ("minimum", "at least", operator.ge), ("maximum", "at most", operator.le),
+        ("exclusiveMinimum", "more than", operator.gt), ("exclusiveMaximum", "less than", operator.lt),
+    )  # fmt: skip
+    wrong = (
+        f"{words} {schema[key]}" for key, words, keeps in bounds if key in schema and not keeps(value, schema[key])
+    )
+    return next(wrong, None)

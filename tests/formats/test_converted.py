@@ -1,0 +1,143 @@
+"""Excel workbooks, Arrow and Feather files and folders of Hugging Face datasets are read as the same CSV."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from sigdask.errors import RefusedFileError
+from sigdask.formats import Options, detect, parse_source, read
+from sigdask.nightly.plan import load_plan
+
+ROWS = [("id", "document", "a", "b"), *((f"s{k}", f"d{k // 4}", k / 20, (k * 7 % 20) / 20) for k in range(20))]
+LABELS = [("id", "label"), *((f"s{k}", ("yes", "no")[k * k % 7 % 2]) for k in range(20))]
+
+
+def write_csv(path, rows=ROWS):
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+def write_workbook(path, *sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.active)
+    for rows in sheets:
+        sheet = workbook.create_sheet()
+        for row in rows:
+            sheet.append(row)
+    workbook.save(path)
+    return path
+
+
+def write_arrow(path, rows=ROWS, kind="feather"):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+
+    table = pa.table(dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True)))
+    if kind == "feather":
+        feather.write_feather(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+            stream.write(table)
+    return path
+
+
+def write_dataset(folder, *shards):
+    """Write a folder as `save_to_disk` of datasets does."""
+    folder.mkdir(parents=True)
+    names = [f"data-{k:05}-of-{len(shards):05}.arrow" for k in range(len(shards))]
+    for name, rows in zip(names, shards, strict=True):
+        write_arrow(folder / name, [LABELS[0], *rows], "stream")
+    state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "6f", "_format_columns": None,
+             "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False, "_split": None}  # fmt: skip
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text(json.dumps({"citation": "", "features": {}, "license": ""}))
+    return folder
+
+
+def assert_same(counts, other):
+    assert (counts.systems, counts.ids, {*counts.groups}) == (other.systems, other.ids, {*other.groups})
+    for name in other.fields:
+        assert np.array_equal(counts.field(name), other.field(name))
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "feather", "stream"])
+def test_a_table_is_that_of_the_csv(tmp_path, kind):
+    path = tmp_path / f"scores.{kind}"
+    written = write_workbook(path, ROWS) if kind == "xlsx" else write_arrow(path, ROWS, kind)
+    assert_same(read(written), read(write_csv(tmp_path / "scores.csv")))
+
+
+def test_labels_and_texts_of_workbooks_are_read(tmp_path):
+    gold = write_workbook(tmp_path / "gold.xlsx", LABELS)
+    systems = [write_workbook(tmp_path / f"{name}.xlsx", [LABELS[0], *LABELS[k:], *LABELS[1:k]]) for name, k in
+               (("a", 1), ("b", 5))]  # fmt: skip
+    plain = write_csv(tmp_path / "gold.csv", LABELS)
+    assert_same(read(*systems, gold=gold), read(*systems, gold=plain))
+    texts = [f'He said "{k}", or so, {k * k}.' for k in range(9)]
+    (tmp_path / "reference.txt").write_text("\n".join(texts) + "\n")
+    for name in "ab":
+        write_workbook(tmp_path / f"{name}.xlsx", [(text,) for text in texts])
+    counts = read(*systems, gold=tmp_path / "reference.txt", format="segments")
+    assert [*counts.outputs.systems[0]] == texts
+
+
+def test_truths_dates_and_empty_ends_of_workbooks(tmp_path):
+    rows = [("id", "a", "b", None), ("1", True, False, None), ("2", False, True, None), (None,) * 4]
+    counts = read(write_workbook(tmp_path / "scores.xlsx", rows, []))
+    assert counts.field("score").tolist() == [[1, 0], [0, 1]]
+
+
+def test_several_sheets_with_data_are_an_error(tmp_path):
+    path = write_workbook(tmp_path / "scores.xlsx", ROWS, LABELS)
+    with pytest.raises(RefusedFileError, match=r"2 sheets hold data \(Sheet, Sheet1\), expected one"):
+        read(path)
+
+
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
+    path = write_workbook(tmp_path / "scores.xlsx", ROWS)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(RefusedFileError, match=r"pip install 'sigdask\[xlsx\]'"):
+        read(path)
+
+
+def test_damaged_files_are_errors(tmp_path):
+    path = write_arrow(tmp_path / "scores.arrow")
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(RefusedFileError, match="cannot be read as an Arrow file"):
+        read(path)
+    path = write_workbook(tmp_path / "scores.xlsx", ROWS)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(RefusedFileError, match="a zip archive"):
+        read(path)
+
+
+def test_a_folder_of_datasets_is_the_table_of_all_its_files(tmp_path):
+    gold = write_csv(tmp_path / "gold.csv", LABELS)
+    folders = [write_dataset(tmp_path / name / "test", LABELS[1:8], LABELS[8:]) for name in "ab"]
+    counts = read(*folders, gold=gold)
+    assert counts.systems == ("a", "b")
+    assert counts.n_items == 20
+    assert counts.field("correct").all()
+    assert detect([parse_source(str(folder)) for folder in folders], folders[0], Options()) == "labels"
+    assert read(folders[0], f"x={gold}", gold=folders[1]).systems == ("test", "x")
+
+
+def test_a_folder_of_splits_names_the_folder_to_give(tmp_path):
+    write_dataset(tmp_path / "data" / "test", LABELS[1:])
+    (tmp_path / "data" / "dataset_dict.json").write_text('{"splits": ["test"]}')
+    with pytest.raises(RefusedFileError, match=r"several splits \(test\); give the folder of one: .*data/test"):
+        read(tmp_path / "data")
+
+
+def test_a_plan_takes_folders_of_datasets(tmp_path):
+    gold = write_csv(tmp_path / "gold.csv", LABELS)
+    for name in "ab":
+        write_dataset(tmp_path / name, LABELS[1:])
+    (tmp_path / "plan.toml").write_text(
+        f'[[test_set]]\nname = "t"\ngold = "{gold.name}"\nmetrics = ["accuracy"]\nsystems = {{ a = "a", b = "b" }}\n'
+    )
+    plan = load_plan(tmp_path / "plan.toml")
+    assert [source.path.name for source in plan.test_sets[0].sources] == ["a", "b"]

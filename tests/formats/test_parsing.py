@@ -1,0 +1,446 @@
+"""Parses in CoNLL-U, CoNLL-X and brackets, held against the official scorers' results where the data are there."""
+
+import gzip
+import json
+import random
+import re
+
+import numpy as np
+import pytest
+from command import call_sigdask
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, parse_source, read
+from sigdask.formats.parsing.treebank import find_cycles
+from sigdask.metrics import find_metric
+from sigdask.metrics.parsing import WORD_METRICS
+
+SCORES = {"f1": "f1", "precision": "precision", "recall": "recall", "aligned": "aligned_accuracy"}
+"""Options of metrics, and what the reference file of the CoNLL 2018 script calls them."""
+
+
+def compute_score(counts, name, system=0):
+    """Return the score of a system over all items."""
+    bound = find_metric(name, counts).bind(counts)
+    fields = [np.broadcast_to(counts.field(field), (counts.n_items, counts.n_systems)) for field in bound.fields]
+    return float(bound.form.score(np.array([field[:, system].sum() for field in fields])))
+
+
+def format_sentence(rows, comments=()):
+    """Return a sentence of CoNLL-U; rows are form, UPOS, head and relation, or whole lines."""
+    lines = [*(f"# {comment}" for comment in comments)]
+    number = 0
+    for row in rows:
+        number += not isinstance(row, str)
+        lines.append(
+            row
+            if isinstance(row, str)
+            else "\t".join((str(number), row[0], row[0].lower(), row[1], "_", "_", str(row[2]), row[3], "_", "_"))
+        )
+    return "\n".join(lines) + "\n\n"
+
+
+DOG = [("The", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("ran", "VERB", 0, "root"), (".", "PUNCT", 3, "punct")]
+CAT = [("A", "DET", 2, "det"), ("cat", "NOUN", 3, "nsubj:pass"), ("was", "AUX", 4, "aux"), ("seen", "VERB", 0, "root")]
+WRONG = [("A", "DET", 3, "det"), ("cat", "NOUN", 4, "obj"), ("was", "AUX", 4, "aux"), ("seen", "VERB", 0, "root")]
+GOLD = format_sentence(DOG, ["newdoc id = d", "sent_id = 1"]) + format_sentence(CAT, ["newdoc", "sent_id = 2"])
+WORSE = format_sentence(DOG) + format_sentence(WRONG)
+
+
+def read_texts(folder, *systems, gold=GOLD, **options):
+    """Read systems a, b, ... and gold."""
+    (folder / "gold").write_text(gold)
+    paths = []
+    for name, text in zip("abcd", systems, strict=False):
+        (folder / name).write_text(text)
+        paths.append(folder / name)
+    return read(*paths, gold=folder / "gold", **options)
+
+
+# CoNLL-U
+
+
+@pytest.mark.parametrize("kind", ["official_tests", "treebanks"])
+def test_scores_are_those_of_the_conll_2018_script(shared_data, kind):
+    folder = shared_data / "parsing_conll18"
+    reference = json.loads((folder / "reference_scores.json").read_text())
+    if kind == "treebanks":
+        cases = [
+            (folder / bank / "gold.conllu", folder / bank / f"{name}.conllu", scores)
+            for bank, content in reference["treebanks"].items()
+            for name, scores in content["systems"].items()
+        ]
+    else:
+        names = [(*key.split("|"), scores) for key, scores in reference["official_tests"].items()]
+        cases = [(folder / kind / gold, folder / kind / system, scores) for gold, system, scores in names]
+    n_scores = 0
+    for gold, system, scores in cases:
+        counts = read(f"a={system}", gold=gold, format="conllu")
+        for metric, (unit, _) in WORD_METRICS.items():
+            official = scores[metric]
+            name = unit if unit in {"tokens", "sentences"} else metric
+            fields = {"correct": f"correct[{name}]", "gold": f"gold[{unit}]", "system": f"system[{unit}]"}
+            assert {key: counts.field(field).sum() for key, field in fields.items()} == {k: official[k] for k in fields}
+            for score, key in SCORES.items():
+                if official[key] is not None:
+                    assert round(100 * compute_score(counts, f"{metric}:score={score}"), 6) == official[key]
+                    n_scores += 1
+    assert n_scores == 49 * len(cases)
+
+
+def test_counts_of_single_sentences_are_those_of_the_script(shared_data):
+    folder = shared_data / "parsing_conll18" / "it_pud_250"
+    systems = ("system_A", "system_B")
+    counts = read(*(folder / f"{name}.conllu" for name in systems), gold=folder / "gold.conllu")
+    header, *rows = [line.split("\t") for line in (folder / "sentence_counts.tsv").read_text().splitlines()]
+    assert len(rows) == 2 * counts.n_items
+    columns = {}
+    for name in header[2:]:
+        metric, kind = name.split("_")
+        unit = "content" if metric in {"CLAS", "MLAS", "BLEX"} else "words"
+        field = counts.field(f"correct[{metric}]" if kind == "correct" else f"{kind}[{unit}]")
+        columns[name] = np.broadcast_to(field, (counts.n_items, 2))
+    places = {name: k for k, name in enumerate(counts.ids)}
+    for system, sentence, *numbers in rows:
+        got = [int(columns[name][places[sentence], systems.index(system)]) for name in header[2:]]
+        assert got == [*map(int, numbers)]
+
+
+def test_files_are_detected_and_documents_are_units(tmp_path):
+    counts = read_texts(tmp_path, WORSE, GOLD)
+    assert counts.suggested == ("LAS", "UAS", "UPOS")
+    assert counts.ids == ("1", "2")
+    assert [*counts.group("document")] == ["d", "2"]
+    assert counts.field("correct[LAS]").tolist() == [[4, 4], [2, 4]]
+    assert (compute_score(counts, "LAS"), compute_score(counts, "LAS", 1)) == (6 / 8, 1)
+    results = compare_all(counts, metrics=["LAS", "MLAS", "LAS[nsubj]"], unit="document")
+    assert {r.n_units for r in results} == {2}
+
+
+def test_scores_of_a_relation_and_of_a_tag(tmp_path):
+    counts = read_texts(tmp_path, WORSE)
+    # gold has two subjects, the system one, which is right; subtypes are cut
+    assert compute_score(counts, "LAS[nsubj]") == pytest.approx(2 / 3)
+    assert compute_score(counts, "LAS[nsubj]:score=recall") == 0.5
+    assert compute_score(counts, "LAS[obj]") == 0
+    assert compute_score(counts, "UPOS[NOUN]") == 1
+    assert compute_score(counts, "LAS[det]") == 0.5
+    with pytest.raises(
+        InputError, match=r"no word of gold or systems has 'iobj'; those of gold: aux, det, nsubj, punct"
+    ):
+        compute_score(counts, "LAS[iobj]")
+    with pytest.raises(InputError, match=r"'nsubj:pass' \(without subtypes: 'nsubj'\)"):
+        compute_score(counts, "LAS[nsubj:pass]")
+    with pytest.raises(InputError, match="no content word of gold or systems has 'det'"):
+        compute_score(counts, "CLAS[det]")
+    with pytest.raises(InputError, match=r"UAS takes no \[label\]"):
+        find_metric("UAS[nsubj]")
+    with pytest.raises(InputError, match="Tokens has none"):
+        find_metric("Tokens:score=aligned")
+
+
+def parse_randomly(generator, text):
+    """Return a random parse of a text: tokens, multiword tokens, sentences, trees, tags."""
+    tokens, place = [], 0
+    while place < len(text):
+        size = generator.choice((1, 2, 2, 3))
+        tokens.append(text[place : place + size])
+        place += size
+    sentences = []
+    while tokens:
+        count = generator.randint(1, 6)
+        sentence, tokens = tokens[:count], tokens[count:]
+        rows, forms = [], []
+        for token in sentence:
+            if generator.random() < 0.3:
+                parts = [*token] if generator.random() < 0.5 else ["a", "b"]
+                rows.append(f"{len(forms) + 1}-{len(forms) + len(parts)}\t{token}" + "\t_" * 8)
+            else:
+                parts = [token]
+            rows += [None] * len(parts)
+            forms += parts
+        order = generator.sample(range(1, len(forms) + 1), len(forms))
+        heads = {word: order[generator.randrange(k)] if k else 0 for k, word in enumerate(order)}
+        words = iter(
+            (form, generator.choice(("NOUN", "VERB")), heads[k], generator.choice(("nsubj", "obj", "det", "case")))
+            for k, form in enumerate(forms, 1)
+        )
+        sentences.append(format_sentence([row or next(words) for row in rows]))
+    return sentences
+
+
+def test_a_system_equal_to_gold_scores_1_and_sums_are_those_of_the_files(tmp_path):
+    generator = random.Random(5)
+    for _ in range(40):
+        text = "".join(generator.choices("abAB", k=30))
+        gold, system = (parse_randomly(generator, text) for _ in range(2))
+        counts = read_texts(tmp_path, "".join(system), "".join(gold), gold="".join(gold), format="conllu")
+        assert {compute_score(counts, name, 1) for name in WORD_METRICS} <= {1.0, 0.0}  # 0/0 without content words
+        assert compute_score(counts, "LAS", 1) == compute_score(counts, "Sentences", 1) == 1
+        lines = [line.split("\t")[0] for line in "".join(system).splitlines() if line]
+        assert counts.field("system[words]")[:, 0].sum() == sum(map(str.isdecimal, lines))
+        assert counts.field("system[sentences]")[:, 0].sum() == len(system)
+        labels = [name for name in counts.fields if name.startswith("system[words][relation=")]
+        assert (sum(counts.field(name) for name in labels) == counts.field("system[words]")).all()
+
+
+def test_the_order_of_sentences_changes_no_score(tmp_path):
+    generator = random.Random(7)
+    texts = ["".join(generator.choices("abAB", k=9)) for _ in range(12)]
+    end = format_sentence([(".", "PUNCT", 0, "root")])  # both sides begin anew after it
+    pairs = [["".join([*parse_randomly(generator, text), end]) for _ in range(2)] for text in texts]
+    scores = []
+    for order in (range(12), generator.sample(range(12), 12)):
+        system, gold = ("".join(pairs[k][side] for k in order) for side in range(2))
+        counts = read_texts(tmp_path, system, gold=gold, format="conllu")
+        scores.append([compute_score(counts, name) for name in WORD_METRICS])
+    assert scores[0] == scores[1]
+    assert 0 < scores[0][0] < 1
+
+
+def test_other_tokens_and_sentences_are_noted(tmp_path):
+    joined = [(*DOG[0][:2], 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("ran.", "VERB", 0, "root")]
+    one = format_sentence([*joined, *((form, tag, head + 3 if head else 3, rel) for form, tag, head, rel in CAT)])
+    counts = read_texts(tmp_path, one)
+    assert "7 words in 1 sentences, gold has 8 words in 2 sentences" in counts.warnings[0]
+    assert counts.field("system[words]").tolist() == [[3], [4]]
+    assert counts.field("correct[LAS]").tolist() == [[1], [3]]
+    assert counts.field("system[sentences]").tolist() == [[1], [0]]
+
+
+def test_line_ends_and_a_missing_empty_line_do_not_matter(tmp_path):
+    plain = read_texts(tmp_path, WORSE).field("correct[LAS]").tolist()
+    (tmp_path / "a").write_bytes(gzip.compress(("\ufeff" + WORSE.rstrip("\n").replace("\n", "\r\n")).encode()))
+    assert read(tmp_path / "a", gold=tmp_path / "gold").field("correct[LAS]").tolist() == plain
+
+
+RANGE = "1-2\tThedog" + "\t_" * 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("dog", "cow", "a, line 2: found 'cowran.Acatwasseen', but 'dogran.Acatwasseen' in .*gold, line 4"),
+        ("seen", "seen!", "a, line 9: found '!', but 'the end of the text' in .*gold, line 13"),
+        ("\t2\tdet", "\t7\tdet", r"a, line 1: head 7 is not in the sentence, whose words are 1 to 4"),
+        ("\t2\tdet", "\tx\tdet", "a, line 1: found head 'x', expected a number"),
+        ("\t3\tnsubj", "\t1\tnsubj", "a, line 1: the heads of this word lead in a circle"),
+        ("\t2\tdet", "\t0\tdet", "a, line 3: 2 words of sentence 1 have the head 0, expected one root"),
+        ("\tdog\tdog", "\tdog", "a, line 2: found 9 columns .*, expected 10"),
+        ("2\tdog", "3\tdog", "a, line 2: found id 3, expected 2"),
+        ("2\tdog", "x\tdog", "a, line 2: found id 'x', expected 1, 2, ..., 1-2 or 1.1"),
+        (".\n\n", ".\n", "a, line 5: found id 1, expected 5.*empty line between sentences missing"),
+        ("3\tran", "# text\n3\tran", "a, line 3: found 1 column .*'# text'.*, expected 10"),
+        ("1\tThe", f"{RANGE.replace('1-2', '2-3')}\n1\tThe", "multiword token '2-3', expected one that begins with"),
+        ("4\t.", "4-9\t." + "\t_" * 8 + "\n4\t.", "ends in a multiword token"),
+        ("The\tthe", " \tthe", "a, line 1: the form is empty"),
+    ],
+)
+def test_wrong_files_are_errors_that_name_the_line(tmp_path, old, new, message):
+    wrong = WORSE.replace(old, new, 1) if old != ".\n\n" else WORSE.replace("punct\t_\t_\n\n", "punct\t_\t_\n", 1)
+    assert wrong != WORSE
+    with pytest.raises(InputError, match=message):
+        read_texts(tmp_path, wrong, format="conllu")
+
+
+def test_parses_without_gold_ask_for_it(tmp_path):
+    (tmp_path / "a").write_text(GOLD)
+    for format_, kind in (("conllu", "parses"), ("conllx", "parses"), ("trees", "trees")):
+        with pytest.raises(InputError, match=f"format {format_}: no gold {kind}; give --gold FILE"):
+            read(tmp_path / "a", format=format_)
+
+
+def test_a_unit_that_is_not_marked_is_an_error(tmp_path):
+    plain = re.sub("# newdoc.*\n", "", GOLD)
+    with pytest.raises(InputError, match="no column 'document' .*# newdoc lines .*; columns at hand: sentence"):
+        read_texts(tmp_path, WORSE, gold=plain, options=Options(groups=("document",)))
+    assert len(read_texts(tmp_path, WORSE, options=Options(groups=("sentence",))).group("sentence")) == 2
+
+
+def test_words_below_multiword_tokens_and_empty_nodes_follow_the_rules(tmp_path):
+    split = format_sentence([RANGE, *DOG, "4.1\tx" + "\t_" * 8]) + format_sentence(CAT)
+    counts = read_texts(tmp_path, split, format="conllu")
+    assert counts.field("correct[Words]").tolist() == [[4], [4]]  # by their forms
+    assert counts.field("correct[tokens]").tolist() == [[2], [4]]
+
+
+def test_circles_are_found():
+    assert find_cycles(np.array([-1, 0, 1, 2, 2])).tolist() == [False] * 5
+    assert find_cycles(np.array([1, 2, 0, 2, -1, 4])).tolist() == [True, True, True, True, False, False]
+
+
+# detection
+
+
+def test_tags_stay_tags(tmp_path):
+    retagged = GOLD.replace("NOUN", "PROPN")
+    (tmp_path / "gold").write_text(GOLD)
+    for text, metrics, expected in (
+        (retagged, (), "conll"),  # heads are those of gold
+        (retagged, ("UPOS",), "conllu"),
+        (WORSE, (), "conllu"),
+        (WORSE, ("accuracy",), "conll"),
+        (WORSE, ("las", "UPOS[NOUN]"), "conllu"),
+        (WORSE.replace("DET", "DT"), (), "conllu"),
+        (re.sub(r"\t\d\t(\w+(:\w+)?)\t", r"\t_\t_\t", WORSE), (), "conll"),
+    ):
+        (tmp_path / "a").write_text(text)
+        sources = [parse_source(str(tmp_path / "a"))]
+        assert detect(sources, tmp_path / "gold", Options(metrics=metrics)) == expected
+
+
+def test_named_entities_in_columns_are_no_parses(tmp_path):
+    text = "EU NNP B-NP B-ORG\nruns VBZ B-VP O\n\nAnn NNP B-NP B-PER\n\n"
+    for name in ("gold", "a"):
+        (tmp_path / name).write_text(text)
+    assert detect([parse_source(str(tmp_path / "a"))], tmp_path / "gold") == "conll"
+
+
+def test_many_sentences_are_detected_by_the_first(tmp_path):
+    assert len(GOLD) * 600 > 1 << 16
+    assert read_texts(tmp_path, WORSE * 600, gold=GOLD * 600).suggested[0] == "LAS"
+
+
+# CoNLL-X
+
+
+CONLLX = """1\tDe\tde\tArt\tArt\t_\t2\tdet\t_\t_
+2\thond\thond\tN\tN\t_\t3\tsu\t_\t_
+3\tblaft\tblaf\tV\tV\t_\t0\tROOT\t_\t_
+4\t$\t$\tN\tN\t_\t0\tROOT\t_\t_
+5\t...\t.\tPunc\tPunc\t_\t3\tpunct\t_\t_
+
+1\tJa\tja\tInt\tInt\t_\t0\tROOT\t_\t_
+
+"""
+
+
+def test_conllx_is_scored_word_by_word_with_and_without_punctuation(tmp_path):
+    system = CONLLX.replace("3\tsu", "4\tsu").replace("3\tpunct", "0\tpunct").replace("2\tdet", "2\tmod")
+    counts = read_texts(tmp_path, system, gold=CONLLX)
+    assert counts.scope == (
+        "5 of 6 words are scored: punctuation is left out, as eval.pl does without -p; conllx:punctuation=yes scores all",
+    )
+    assert (compute_score(counts, "LAS"), compute_score(counts, "UAS")) == (3 / 5, 4 / 5)
+    assert compute_score(counts, "LAS[ROOT]") == 1
+    whole = read_texts(tmp_path, system, gold=CONLLX, format="conllx:punctuation=yes")
+    assert whole.scope == ()
+    assert (compute_score(whole, "LAS"), compute_score(whole, "UAS")) == (3 / 6, 4 / 6)
+    with pytest.raises(InputError, match=r"'MLAS' needs parses in CoNLL-U and --gold FILE \(format conllu\)"):
+        compute_score(counts, "MLAS")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hond\thond", "kat\tkat", "a, line 2: found the word 'kat', but 'hond' in .*gold, line 2"),
+        ("\n1\tJa", "\n1\tJa\tja\tInt\tInt\t_\t0\tROOT\t_\t_\n2\tJa", "a: 7 words, but .*gold has 6"),
+        ("\n\n1\tJa", "\n6\tJa", r"a, line 6: 1 sentences, which are not the 2 of .*gold: .*\(its line 7\)"),
+        ("3\tsu", "9\tsu", "head 9 is not in the sentence"),
+        ("2\thond", "1-2\thond", "found id '1-2', expected 1, 2, ...$"),
+    ],
+)
+def test_conllx_of_other_words_is_an_error(tmp_path, old, new, message):
+    with pytest.raises(InputError, match=message):
+        read_texts(tmp_path, CONLLX.replace(old, new), gold=CONLLX, format="conllx")
+
+
+# bracketed trees
+
+
+@pytest.mark.parametrize("parameters", ["sample.prm", "COLLINS.prm", "new.prm"])
+@pytest.mark.parametrize(("length", "summary"), [("", "All"), (",length=40", "len<=40")])
+def test_scores_are_those_of_evalb(shared_data, parameters, length, summary):
+    folder = shared_data / "parsing_evalb"
+    reference = json.loads((folder / "reference_scores.json").read_text())["parameter_files"][parameters]
+    format_ = f"trees:parameters={parameters}{length}"  # beside the gold file
+    counts = read(folder / "sample.tst", gold=folder / "sample.gld", format=format_)
+    names = {"bracket-recall": "Bracketing Recall", "bracket-precision": "Bracketing Precision",
+             "bracket-f1": "Bracketing FMeasure", "tag-accuracy": "Tagging accuracy"}  # fmt: skip
+    for name, key in names.items():
+        assert f"{100 * compute_score(counts, name):.2f}" == f"{reference['summary'][summary][key]:.2f}"
+    if not length:
+        keys = {"correct[brackets]": "matched", "gold[brackets]": "gold", "system[brackets]": "test",
+                "gold[tags]": "words", "correct[tags]": "correct_tags"}  # fmt: skip
+        for field, key in keys.items():
+            assert counts.field(field)[:, 0].tolist() == [sentence[key] for sentence in reference["sentences"]]
+
+
+def test_sentences_that_evalb_leaves_out_are_told_first(shared_data):
+    folder = shared_data / "parsing_evalb"
+    counts = read(folder / "sample.tst", f"x={folder / 'sample.gld'}", gold=folder / "sample.gld")
+    first, left_out, different = counts.scope
+    assert (
+        first == "Brackets are scored by the rules of evalb with COLLINS.prm; trees:parameters=FILE takes another file"
+    )
+    assert left_out.endswith(
+        "sample.tst: 8 of 24 sentences are left out of its scores, as evalb does: 2 without a parse, 6 with other words "
+        "than gold (first on line 11)"
+    )
+    assert different == "The systems leave out different sentences, so their scores are not of the same ones"
+
+
+TREES = (
+    "(TOP (S (NP (DT the) (NN dog)) (VP (VB ran)) (. .)))\n(TOP (S (NP-SBJ (PRP it)) (ADVP (RB so)) (VP (VBD was))))\n"
+)
+
+
+def test_trees_over_several_lines_are_those_of_one(tmp_path):
+    system = TREES.replace("ADVP", "PRT").replace("(NP (DT the) (NN dog))", "(DT the) (NN dog)")
+    spread = system.replace("(S", "\n    (S").replace(" (VP", "\n      (VP") + "\n"
+    plain, other = (read_texts(tmp_path, text, gold=TREES) for text in (system, spread))
+    for name in plain.fields:
+        assert plain.field(name).tolist() == other.field(name).tolist()
+    # (2 + 4) of (2 + 4) brackets of the system, of 3 + 4 of gold; ADVP is PRT
+    assert compute_score(plain, "bracket-f1") == pytest.approx(12 / 13)
+    assert compute_score(plain, "tag-accuracy") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "format_", "message"),
+    [
+        (TREES.partition("\n")[0], "trees", "a: 1 tree, but .*gold has 2; .* an empty line where there is no parse"),
+        (TREES.replace("(VB ran)", "(VB ran"), "trees", "a, line 1: 1 bracket left open"),
+        (TREES.replace("(RB so)", "(RB so so)"), "trees", "a, line 2: 'so' stands where a bracket is expected"),
+        (TREES.replace("the", "a").replace("it", "he"), "trees", "a, line 1: no tree has the words of the gold tree"),
+        (TREES, "trees:length=x", "length = 'x' must be a number"),
+        (TREES, "trees:length=1", "gold: no sentence has at most 1 words"),
+        (TREES, "trees:parameters=none.prm", "none.prm: no such file"),
+    ],
+)
+def test_wrong_trees_are_errors_that_name_the_line(tmp_path, text, format_, message):
+    with pytest.raises(InputError, match=message):
+        read_texts(tmp_path, text, gold=TREES, format=format_)
+
+
+def test_parameter_files_are_read_and_checked(tmp_path):
+    (tmp_path / "own.prm").write_text("# none\nLABELED 0\nMAX_ERROR 10\nDELETE_LABEL TOP\nEQ_WORD dog hound\n")
+    text = TREES.replace("(NN dog)", "(NN hound)").replace("(VP", "(XP")
+    counts = read_texts(tmp_path, text, gold=TREES, format="trees:parameters=own.prm")
+    assert compute_score(counts, "bracket-f1") == 1
+    (tmp_path / "own.prm").write_text("DELETE_LABEL TOP\nDELETE TOP\n")
+    with pytest.raises(
+        InputError, match="own.prm, line 2: found 'DELETE TOP', expected a key of evalb's parameter files"
+    ):
+        read_texts(tmp_path, text, gold=TREES, format="trees:parameters=own.prm")
+
+
+def test_a_quotation_mark_whose_label_one_side_deletes_counts(tmp_path):
+    (tmp_path / "new.prm").write_text("DELETE_LABEL ''\nQUOTE_LABEL ''\nQUOTE_LABEL POS\n")
+    gold = "(S (NP (NN dogs) ('' ')) (VP (VB run)))\n"
+    system = gold.replace("('' ')", "(POS ')")
+    counts = read_texts(tmp_path, system, gold=gold, format="trees:parameters=new.prm")
+    assert counts.field("gold[tags]").tolist() == [[3]]
+    assert compute_score(counts, "bracket-f1") == 1
+    assert compute_score(counts, "tag-accuracy") == pytest.approx(2 / 3)
+
+
+def test_the_command_line_compares_parsers(tmp_path):
+    for name, text in {"gold.conllu": GOLD * 20, "a.conllu": GOLD * 20, "b.conllu": WORSE * 20}.items():
+        (tmp_path / name).write_text(text.replace("# sent_id = 1\n", "").replace("# sent_id = 2\n", ""))
+    arguments = ("a.conllu", "b.conllu", "--gold", "gold.conllu", "-m", "LAS", "-m", "LAS[nsubj]", "--json", "-", "-q")
+    results = json.loads(call_sigdask("compare", *arguments, cwd=tmp_path).stdout)["results"]
+    assert [(r["metric"], r["score_a"], r["score_b"]) for r in results] == [
+        ("LAS", 1, 0.75), ("LAS[nsubj]", 1, pytest.approx(2 / 3)),
+    ]  # fmt: skip

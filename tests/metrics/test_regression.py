@@ -1,0 +1,286 @@
+"""Metrics of predicted numbers, against scikit-learn and official scores."""
+
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import (
+    average_precision_score,
+    brier_score_loss,
+    log_loss,
+    mean_absolute_error,
+    mean_squared_error,
+    r2_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+
+import sigdask
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.formats import parse_source, read
+from sigdask.formats.reading.options import Options
+from sigdask.metrics import find_metric
+from sigdask.metrics.base import BoundRanks
+from sigdask.metrics.replicates import bind_metric
+from sigdask.randomization.panels.build import build_panels
+from sigdask.randomization.panels.ranks import RankPanel
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.stream import draw_swap_bits
+
+WMT = Path(__file__).parents[3] / "shared" / "data" / "regression_wmtqe22"
+ORACLES = {
+    "MAE": mean_absolute_error,
+    "MSE": mean_squared_error,
+    "RMSE": root_mean_squared_error,
+    "R2": r2_score,
+    "pearson": lambda gold, x: stats.pearsonr(gold, x)[0],
+    "spearman": lambda gold, x: stats.spearmanr(gold, x)[0],
+    "kendall": lambda gold, x: stats.kendalltau(gold, x)[0],
+}
+
+
+def _compute_calibration_error(gold, x, n_bins):
+    """Return the ECE from the bins of scikit-learn's calibration curve."""
+    shares, means = calibration_curve(gold, x, n_bins=n_bins)
+    bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], x)
+    _, sizes = np.unique(bins, return_counts=True)
+    return (sizes * np.abs(shares - means)).sum() / len(x)
+
+
+BINARY_ORACLES = {
+    "AUC": roc_auc_score,
+    "average-precision": average_precision_score,
+    "brier": brier_score_loss,
+    "log-loss": log_loss,
+    "ECE": lambda gold, x: _compute_calibration_error(gold, x, 15),
+    "ECE:bins=4": lambda gold, x: _compute_calibration_error(gold, x, 4),
+}
+RANKS = ("spearman", "kendall", "AUC", "average-precision")
+
+
+def _write(folder, **columns):
+    for name, values in columns.items():
+        (folder / f"{name}.csv").write_text(
+            "id,value\n" + "".join(f"q{k},{float(v)!r}\n" for k, v in enumerate(values))
+        )
+    return [parse_source(str(folder / f"{name}.csv")) for name in columns if name != "gold"], folder / "gold.csv"
+
+
+def _build_panel(counts, metric):
+    """Return the panel of the first two systems."""
+    bound, units = bind_metric(find_metric(metric, counts), counts), SwapUnits.from_counts(counts, 0)
+    if isinstance(bound, BoundRanks):
+        return RankPanel.from_counts(counts, units, bound, (0, 1))
+    [placed] = build_panels(counts, units, [bound], [(0, 1)])
+    return placed.panel
+
+
+def _score(counts, metric):
+    bound = find_metric(metric).bind(counts)
+    if isinstance(bound, BoundRanks):
+        units = SwapUnits.from_counts(counts, 0)
+        panels = [RankPanel.from_counts(counts, units, bound, (s, 0)) for s in range(counts.n_systems)]
+        return np.array([panel.scores[0, 0] for panel in panels])
+    sums = [
+        np.broadcast_to(bound.get_field(f, counts), (counts.n_items, counts.n_systems)).sum(0) for f in bound.fields
+    ]
+    return bound.form.score(np.stack(sums, axis=-1))
+
+
+def test_200_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
+    random = np.random.default_rng(7)
+    for k in range(200):
+        gold, a, b = random.normal(size=(3, random.integers(3, 30))).round(k % 3 if k % 4 else 15)
+        gold[0], a[0], b[0] = gold[1] + 1, a[1] + 1, b[1] + 1  # not constant
+        binary = (gold > np.median(gold)).astype(float)
+        binary[:2] = 1, 0
+        probabilities = (1 / (1 + np.exp(-np.stack([a, b])))).round(1 + k % 3 if k % 4 else 15)
+        for oracles, columns in ((ORACLES, (gold, a, b)), (BINARY_ORACLES, (binary, *probabilities))):
+            counts = Counts.from_numbers(columns[0], {"a": columns[1], "b": columns[2]})
+            for metric, oracle in oracles.items():
+                expected = [oracle(columns[0], column) for column in columns[1:]]
+                np.testing.assert_allclose(_score(counts, metric), expected, rtol=1e-12, atol=1e-13, err_msg=metric)
+    systems, gold_path = _write(tmp_path, gold=gold, a=a, b=b)
+    from_files = read(*systems, gold=gold_path, options=Options(metrics=("kendall",)))
+    np.testing.assert_array_equal(
+        _score(from_files, "kendall"), _score(Counts.from_numbers(gold, {"a": a, "b": b}), "kendall")
+    )
+
+
+def _draw_columns(metric, n, *, digits):
+    """Return gold values, and predictions of two systems with ties within and between them."""
+    random = np.random.default_rng(n)
+    gold, a, b = random.normal(size=(3, n)).round(digits)
+    if metric.partition(":")[0] in BINARY_ORACLES:
+        gold, a, b = (gold > 0).astype(float), *(1 / (1 + np.exp(-np.stack([a, b])))).round(digits)
+    return gold, a, b
+
+
+@pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
+@pytest.mark.parametrize("digits", [1, 15])
+def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partition(metric, digits):
+    gold, a, b = _draw_columns(metric, 80, digits=digits)
+    counts = Counts.from_numbers(gold, {"a": a, "b": b}, groups={"unit": [f"u{k // 2}" for k in range(80)]})
+    oracle = (ORACLES | BINARY_ORACLES)[metric]
+    for unit in ("item", "unit"):
+        panel = _build_panel(counts.with_unit(unit), metric)
+        units = SwapUnits.from_counts(counts.with_unit(unit), 0)
+        swaps = draw_swap_bits(units.key, run=1, first=77, n_trials=60, n_units=units.n_units)[:, units.index]
+        a_swapped, b_swapped = np.where(swaps, b, a), np.where(swaps, a, b)
+        differences = [oracle(gold, x) - oracle(gold, y) for x, y in zip(a_swapped, b_swapped, strict=True)]
+        observed = oracle(gold, a) - oracle(gold, b)
+        expected = [np.greater_equal(differences, observed - 1e-12).sum(), np.less_equal(differences, observed + 1e-12).sum(),
+                    np.greater_equal(np.abs(differences), abs(observed) - 1e-12).sum()]  # fmt: skip
+        whole = panel.tally(run=1, first=77, n_trials=60).counts
+        assert whole.ravel().tolist() == expected
+        parts = [panel.tally(run=1, first=first, n_trials=n).counts for first, n in ((77, 1), (78, 16), (94, 43))]
+        assert (sum(parts) == whole).all()
+
+
+@pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
+def test_p_of_few_items_is_that_of_all_arrangements(metric):
+    gold, a, b = _draw_columns(metric, 9, digits=1)
+    oracle = (ORACLES | BINARY_ORACLES)[metric]
+    differences = [
+        oracle(gold, np.where(swap, b, a)) - oracle(gold, np.where(swap, a, b))
+        for swap in product((False, True), repeat=9)
+    ]
+    result = sigdask.compare(a, b, gold=gold, metric=metric)
+    assert result.method == "exact"
+    assert result.p_value == np.mean(np.abs(differences) >= abs(differences[0]) - 1e-12)
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "kendall"])
+def test_a_correlation_with_constant_predictions_is_undefined_and_counts_as_0(metric):
+    result = sigdask.compare([0.1] * 6, [1, 2, 4, 3, 5, 6], gold=[1, 2, 3, 4, 5, 6.5], metric=metric)
+    assert result.score_a == 0
+    assert result.score_b > 0.8
+    assert any("A: 0/0 scored 0" in warning for warning in result.warnings)
+    assert result.p_value < 1
+
+
+def test_predictions_far_from_the_gold_values_correlate_as_well():
+    random = np.random.default_rng(3)
+    gold = random.normal(size=40)
+    a, b = (1e6 + 1e-3 * (gold + random.normal(size=40)) for _ in range(2))
+    counts = Counts.from_numbers(gold, {"a": a, "b": b})
+    np.testing.assert_allclose(_score(counts, "pearson"), [stats.pearsonr(gold, x)[0] for x in (a, b)], rtol=1e-6)
+    far = Counts.from_numbers(gold, {"a": gold, "b": 1e9 + 1e-3 * gold, "c": -1e9 + 1e-3 * gold})
+    with pytest.raises(InputError, match="predictions of 'a' .mean .* bring them to one scale"):
+        find_metric("pearson").bind(far)
+
+
+@pytest.mark.parametrize(
+    ("metric", "gold", "message"),
+    [
+        ("AUC", [0, 1, 0.5], r"'AUC' needs gold values of 0 and 1 .*item 3 has 0.5"),
+        ("AUC", [1, 1, 1], "AUC is not defined; take brier"),
+        ("average-precision", [0, 0, 0], "average-precision is not defined"),
+        ("spearman", [2, 2, 2], "spearman is not defined; take MAE"),
+        ("brier", [0, 1, 1], r"probabilities of the gold value 1.* item 2 has 1.5 in 'A'"),
+        ("ECE:bins=0", [0, 1, 1], "bins = 0 must be a whole number from 1 to 100"),
+        ("log-loss:bins=3", [0, 1, 1], "log-loss has no option 'bins'"),
+    ],
+)
+def test_what_a_metric_cannot_score_is_an_error_that_says_why(metric, gold, message):
+    with pytest.raises(InputError, match=message):
+        sigdask.compare([0.1, 1.5, 0.2], [0.1, 0.5, 0.3], gold=gold, metric=metric)
+
+
+def test_digests_do_not_depend_on_the_order_of_the_items():
+    gold, a, b = _draw_columns("spearman", 30, digits=1)
+    order, ids = np.random.default_rng(1).permutation(30), [f"q{k}" for k in range(30)]
+    counts = Counts.from_numbers(gold, {"a": a, "b": b}, ids=ids)
+    mixed = Counts.from_numbers(gold[order], {"a": a[order], "b": b[order]}, ids=[ids[k] for k in order])
+    first, second = (_build_panel(data, "spearman") for data in (counts, mixed))
+    assert first.compute_digests() == second.compute_digests()
+    assert (first.hash_contents(0) == second.hash_contents(0)).all()
+    changed = Counts.from_numbers(gold, {"a": a, "b": b + 0.1}, ids=ids)
+    assert _build_panel(changed, "spearman").compute_digests() != first.compute_digests()
+
+
+def test_intervals_subsets_frames_and_columns_of_a_metrics_name():
+    gold, a, b = _draw_columns("kendall", 60, digits=2)
+    frame = pd.DataFrame({"gold": gold, "a": a, "b": b + gold, "part": ["x", "y"] * 30})
+    results = sigdask.compare_all(frame, metrics=["kendall", "pearson"], by="part", interval="bootstrap", trials=500)
+    assert [(r.metric, r.subset["value"]) for r in results] == [(m, p) for p in "xy" for m in ("kendall", "pearson")]
+    assert all(r.interval.low < r.difference < r.interval.high for r in results)
+    (mean,) = sigdask.compare_all({"auc": gold, "b": b}, trials=200)
+    assert mean.metric == "mean"
+
+
+def test_p_equals_enumeration_in_fractions_where_errors_tie(tmp_path):
+    columns = {
+        "gold": ["1000.1", "0.1", "0.3", "7", "2.5", "0.7", "1.1"],
+        "a": ["1000.0", "0.3", "0.1", "8", "2.5", "0.6", "1.3"],
+        "b": ["1000.2", "0.2", "0.2", "6", "2.4", "0.9", "1.0"],
+    }
+    systems, gold_path = _write(tmp_path, **columns)
+    counts = read(*systems, gold=gold_path, format="numbers")
+    gold, a, b = ([Fraction(cell) for cell in columns[name]] for name in ("gold", "a", "b"))
+    for metric, power in (("MAE", 1), ("MSE", 2), ("RMSE", 2), ("R2", 2)):
+        # the errors of both systems add up to the same in each arrangement, so that all scores order them alike
+        moved = [abs(x - g) ** power - abs(y - g) ** power for g, x, y in zip(gold, a, b, strict=True)]
+        sizes = [abs(sum(s * m for s, m in zip(signs, moved, strict=True))) for signs in product((1, -1), repeat=7)]
+        (result,) = sigdask.compare_all(counts, metrics=[metric])
+        assert result.p_value == sum(size >= sizes[0] for size in sizes) / 2**7, metric
+
+
+@pytest.mark.parametrize(("cell", "message"), [("nan", "line 3.*nan"), ("x", "line 3.*'x'"), ("", "line 3.*no number")])
+def test_gold_that_is_no_number_names_file_and_line(tmp_path, cell, message):
+    systems, gold_path = _write(tmp_path, gold=[1, 2, 3], a=[1, 2, 4], b=[2, 2, 5])
+    gold_path.write_text(gold_path.read_text().replace("q1,2.0", f"q1,{cell}"))
+    with pytest.raises(InputError, match=f"gold.csv, {message}"):
+        read(*systems, gold=gold_path, format="numbers")
+
+
+def test_bookkeeping_in_a_table_is_no_system_unless_it_is_named(tmp_path):
+    rows = "".join(f"q{k},{k / 7},{10 + k * k % 13},{k / 5},{k / 9}\n" for k in range(30))
+    (path := tmp_path / "t.csv").write_text(f"id,gold,latency_ms,a,b\n{rows}")
+    counts = read(path, format="numbers")
+    assert counts.systems == ("a", "b")
+    (note,) = counts.scope
+    assert "latency_ms" in note
+    assert "numbers:systems=A+B" in note
+    assert read(path, format="numbers:systems=a+latency_ms").systems == ("a", "latency_ms")
+
+
+def test_r2_of_constant_gold_is_an_error(tmp_path):
+    systems, gold_path = _write(tmp_path, gold=[2, 2, 2], a=[1, 2, 4], b=[2, 2, 5])
+    with pytest.raises(InputError, match="R2 is not defined"):
+        find_metric("R2").bind(read(*systems, gold=gold_path, format="numbers"))
+
+
+@pytest.mark.skipif(not WMT.exists(), reason="needs ../shared/data")
+def test_official_scores_of_wmt22_quality_estimation():
+    reference = json.loads((WMT / "reference_scores.json").read_text())["systems"]
+    systems = [parse_source(str(WMT / f"en-mr/systems/{name}.txt")) for name in reference]
+    metrics = {"MAE": "mae", "RMSE": "rmse", "pearson": "pearson", "spearman": "spearman", "kendall": "kendall_tau_b"}
+    counts = read(*systems, gold=WMT / "en-mr/gold.da_score", options=Options(metrics=tuple(metrics)))
+    for metric, key in metrics.items():
+        scores = _score(counts, metric)
+        np.testing.assert_allclose(scores, [expected[key] for expected in reference.values()], rtol=1e-10)
+        if metric != "kendall":
+            printed = [expected["leaderboard"][key] for expected in reference.values()]
+            assert scores.round(4).tolist() == pytest.approx(printed, abs=1e-9)
+
+
+def test_submissions_are_read_by_their_indices(tmp_path):
+    (tmp_path / "gold").write_text("0.5\n1.5\n2.5\n")
+    rows = ["en-mr\tMy method\t2\t3.5", "en-mr\tMy method\t0\t-1.5", "en-mr\tMy method\t1\t0.25"]
+    (path := tmp_path / "a.txt").write_text("\n".join(["12345", "99", "1", *rows]))
+    (tmp_path / "b.txt").write_text("1\n2\n3\n")
+    counts = read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")
+    assert counts.outputs.systems[0].tolist() == [-1.5, 0.25, 3.5]
+    for row, message in (("en-mr\tm\t2\t1", r"a.txt, line 6: index 2 again \(line 4\)"),
+                         ("en-mr\tm\t7\t1", "line 6: index 7 of 3 rows"), ("1", "line 6: found '1', expected pair")):  # fmt: skip
+        path.write_text("\n".join(["12345", "99", "1", *rows[:2], row]))
+        with pytest.raises(InputError, match=message):
+            read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")

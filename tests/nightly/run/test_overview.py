@@ -1,0 +1,70 @@
+"""What a night of many test sets prints, held against the rows of its JSON."""
+
+import json
+from collections import defaultdict
+
+import pytest
+from command import call_sigdask
+from nights import write_plan, write_scores
+
+N_SETS = 30
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory):
+    """Two runs of a plan of 30 test sets; one file changed in between."""
+    folder = tmp_path_factory.mktemp("night")
+    plan = write_plan(folder, sets=N_SETS, systems=3, trials=200, settings='adjust = "holm"')
+    first = call_sigdask("run", plan, cwd=folder)
+    write_scores(folder / "set7.csv", 3, seed=77)
+    second = call_sigdask("run", plan, "--all", cwd=folder)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    return folder, first.stdout, second.stdout
+
+
+def list_rows(text):
+    """Return the cells of the table's rows, by test set."""
+    lines = [line for line in text.splitlines() if line.startswith("set") and line[3].isdigit()]
+    return {line.split()[0]: line for line in lines}
+
+
+def test_a_long_night_prints_few_lines_and_names_what_it_left_out(night):
+    _, first, _ = night
+    assert len(first.splitlines()) <= 60
+    assert len(list_rows(first)) == 20
+    assert "20 of 30 rows" in first
+    assert "30 test sets, 90 comparisons" in first
+
+
+def test_rows_agree_with_the_results(night):
+    folder, _, second = night
+    document = json.loads(call_sigdask("report", folder / "night.toml", "--json", "-", cwd=folder).stdout)
+    by_set = defaultdict(list)
+    for row in document["results"]:
+        by_set[row["test_set"]].append(row)
+    rows = list_rows(second)
+    assert len(rows) == N_SETS
+    for name, results in by_set.items():
+        scores = {r[side]: r[f"score_{side}"] for r in results for side in "ab"}
+        best = max(scores, key=scores.get)
+        beaten = [r for r in results if best in {r["a"], r["b"]} and r["p_adjusted"] <= 0.05]
+        assert rows[name].split()[1] == best
+        assert ("better than all others" in rows[name]) == (len(beaten) == 2), rows[name]
+    assert f"{sum(r['p_adjusted'] <= 0.05 for r in document['results'])} significant at 0.05" in second
+
+
+def test_the_changed_test_set_is_marked(night):
+    folder, _, second = night
+    assert [name for name, line in list_rows(second).items() if line.endswith("yes")] == ["set7"]
+    folded = call_sigdask("report", folder / "night.toml", cwd=folder).stdout
+    assert "set7" in list_rows(folded)  # changed rows come first where rows are left out
+
+
+def test_one_test_set_is_opened_by_name(night):
+    folder, _, _ = night
+    opened = call_sigdask("report", folder / "night.toml", "--set", "set7", cwd=folder).stdout
+    assert "== set7 ==" in opened
+    assert "== set8 ==" not in opened
+    unknown = call_sigdask("report", folder / "night.toml", "--set", "set99", cwd=folder)
+    assert unknown.returncode == 2
+    assert "--set set99: run 2 has no results of such a test set" in unknown.stderr

@@ -1,0 +1,132 @@
+"""Test sets whose files have not changed are not read again, and each change is noticed."""
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+from command import call_sigdask
+from nights import write_plan
+
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.plan.model import TestSet
+from sigdask.nightly.run import run_plan, work
+from sigdask.nightly.store.repair import repair_store
+from sigdask.nightly.store.status import build_report, read_status
+
+
+@pytest.fixture
+def read_names(monkeypatch):
+    """Names of the test sets that are read; files count as settled at once."""
+    names, read = [], TestSet.read
+    monkeypatch.setattr(work, "SETTLED_NS", 0)
+    monkeypatch.setattr(TestSet, "read", lambda test_set: [names.append(test_set.name), read(test_set)][1])
+    return names
+
+
+def run_again(path, names, **options):
+    """Run a plan and return its outcome, with the names of the test sets that it read."""
+    names.clear()
+    outcome = run_plan(load_plan(path), cluster="none", **options)
+    assert (outcome.stopped, outcome.problems) == ("", ())
+    return outcome, [*names]
+
+
+def list_progress(store):
+    return [
+        (p.test_set, p.comparisons, p.finished, p.kept + p.counted, p.wanted) for p in read_status(store).run.progress
+    ]
+
+
+def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_reads_all(tmp_path, read_names):
+    path = write_plan(tmp_path / "night")
+    store = str(path.with_suffix(".sqlite"))
+    first, names = run_again(path, read_names)
+    assert len(names) == len(first.results) > 1
+    progress = list_progress(store)
+    second, read_again = run_again(path, read_names)
+    assert (read_again, second.n_counted, second.n_changed) == ([], 0, 0)
+    assert list_progress(store) == progress
+    third, all_names = run_again(path, read_names, reread=True)
+    assert (all_names, third.n_changed) == (names, 0)
+    assert dict(first.results) == dict(second.results) == dict(third.results)
+    documents = [
+        json.loads(call_sigdask("report", store, "--run", n, "--json", "-", cwd=tmp_path).stdout) for n in "123"
+    ]
+    for document in documents:
+        del document["run"]["number"], document["run"]["started"], document["run"]["ended"]
+    assert documents[0] == documents[1] == documents[2]
+
+
+@pytest.mark.parametrize("family", ["test-set", "plan"])
+def test_one_changed_file_is_read_and_its_results_stand_in_their_place(tmp_path, read_names, family):
+    path = write_plan(tmp_path / "night", sets=3, settings=f'family = "{family}"')
+    first, names = run_again(path, read_names)
+    changed = load_plan(path).test_sets[-2]
+    [source] = changed.sources
+    times, text = source.path.stat(), source.path.read_text()
+    with source.path.open("r+") as file:  # the same size and time of modification
+        file.write(swap_first_scores(text))
+    os.utime(source.path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert (source.path.stat().st_size, source.path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
+    second, read_again = run_again(path, read_names)
+    assert read_again == ([changed.name] if family == "test-set" else names)
+    assert second.n_changed > 0
+    third, _ = run_again(path, read_names, reread=True)
+    assert third.n_changed == 0
+    assert dict(second.results) == dict(third.results)
+    store = str(path.with_suffix(".sqlite"))
+    assert list(build_report(store, number=2).results) == list(first.results) == names
+    assert (
+        build_report(store, number=2).table.test_set.to_list() == build_report(store, number=3).table.test_set.to_list()
+    )
+
+
+def swap_first_scores(text):
+    """Return a table whose first two different lines of scores have each other's scores."""
+    header, *lines = text.splitlines(keepends=True)
+    cells = [line.split(",", 1) for line in lines]
+    other = next(k for k in range(1, len(cells)) if cells[k][1] != cells[0][1] and len(cells[k][1]) == len(cells[0][1]))
+    cells[0][1], cells[other][1] = cells[other][1], cells[0][1]
+    return "".join([header, *(",".join(pair) for pair in cells)])
+
+
+def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path, read_names, monkeypatch):
+    path = write_plan(tmp_path / "night")
+    text = path.read_text()
+    _, names = run_again(path, read_names)
+    for changed in (text.replace("seed = 3", "seed = 4"), f'{text}[report]\nhtml = "page.html"\n', GATED + text):
+        path.write_text(text)
+        run_again(path, read_names)
+        assert run_again(path, read_names)[1] == []
+        path.write_text(changed)
+        assert run_again(path, read_names)[1] == names
+    path.write_text(text)
+    run_again(path, read_names)
+    monkeypatch.setattr(work, "SETTLED_NS", 10**15)
+    assert run_again(path, read_names)[1] == names
+    monkeypatch.setattr(work, "SETTLED_NS", 0)
+    assert run_again(path, read_names)[1] == names  # the run before knew nothing of their states
+    assert run_again(path, read_names)[1] == []
+
+
+GATED = 'gate = { rules = [{ rule = "not-worse", baseline = "s0" }] }\n'
+
+
+def test_a_repaired_store_reads_all(tmp_path, read_names):
+    path = write_plan(tmp_path / "night")
+    store = path.with_suffix(".sqlite")
+    first, names = run_again(path, read_names)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE tallies SET greater = greater + 1")
+    repair_store(str(store))
+    second, read_again = run_again(path, read_names)
+    assert read_again == names
+    assert second.n_counted > 0
+    assert dict(first.results) == dict(second.results)
+
+
+def test_the_command_line_reads_all_when_asked(tmp_path):
+    path = write_plan(tmp_path / "night")
+    assert call_sigdask("run", path, "--reread", "--quiet", cwd=tmp_path).returncode == 0
