@@ -1,0 +1,76 @@
+"""Annotate a job of GitHub Actions with the verdict of a plan's gate, and comment on its pull request.
+
+python publish.py RESULTS.json, with COMMENT_ON (number of the pull request or empty), TOKEN and GitHub's own variables.
+Each further run of the same plan rewrites its comment.
+"""
+
+import json
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+MOST_FINDINGS = 20
+"""In a comment, and as annotations: GitHub shows ten of each kind a step."""
+
+
+def main(path):
+    if not Path(path or ".").is_file():
+        print("::error title=sigdask::the plan did not run to its end, so there is no verdict")
+        return
+    document = json.loads(Path(path).read_text())
+    rules = (document.get("gate") or {}).get("rules", ())
+    failed = [finding["text"] for rule in rules for finding in rule["findings"] if not finding["passed"]]
+    for text in failed[:MOST_FINDINGS]:
+        print(f"::error title=sigdask gate failed::{escape(text)}")
+    if os.environ.get("COMMENT_ON"):
+        try:
+            write_comment(build_comment(document, rules, failed), f"<!-- sigdask {document['plan']} -->")
+        except (OSError, ValueError) as error:  # the verdict of the job does not depend on a comment
+            reason = " (permissions: pull-requests: write?)" if isinstance(error, urllib.error.HTTPError) else ""
+            print(f"::warning title=sigdask::no comment on the pull request: {escape(str(error))}{reason}")
+
+
+def escape(text):
+    """Return a text as the message of a workflow command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def build_comment(document, rules, failed):
+    """Return the verdict as Markdown, without what GitHub would take for a mention or for HTML."""
+    outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
+    n_comparisons = len(document["results"])
+    lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
+    lines += [f"- {text}" for text in failed[:MOST_FINDINGS]]
+    lines += [f"- and {len(failed) - MOST_FINDINGS} more"] * (len(failed) > MOST_FINDINGS)
+    server, repository, run = (os.environ[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    text = "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")
+    return f"{text}\n\n[Report of this run]({server}/{repository}/actions/runs/{run})"
+
+
+def write_comment(text, marker):
+    """Rewrite the comment that begins with a marker, or write a new one."""
+    issues = f"{os.environ['GITHUB_API_URL']}/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
+    comments = f"{issues}/{int(os.environ['COMMENT_ON'])}/comments"
+    body, page = {"body": f"{marker}\n{text}"}, 1
+    while found := send("GET", f"{comments}?per_page=100&page={page}"):
+        own = [comment["id"] for comment in found if (comment["body"] or "").startswith(marker)]
+        if own:
+            send("PATCH", f"{issues}/comments/{own[0]}", body)
+            return
+        page += 1
+    send("POST", comments, body)
+
+
+def send(method, url, body=None):
+    """Send a request to GitHub's interface, and return its answer."""
+    headers = {"Authorization": f"Bearer {os.environ['TOKEN']}", "Accept": "application/vnd.github+json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers, method=method)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
