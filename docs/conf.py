@@ -27,7 +27,7 @@ html_title = f"sigdask {release}"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 root_doc = "docs/index"
-WITH_CONTENTS = {root_doc, "deploy/README"}
+WITH_CONTENTS = {root_doc, "docs/formats", "docs/statistics", "docs/error-rates", "deploy/README"}
 include_patterns = [
     "docs/**.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/*.md", "deploy/**.md",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from sigdask.results.comparisons import get_version
 from sigdask.results.fields import read_schema as results_schema
 from sigdask.results.record import Result
 
-PLACE = re.compile(r"<!-- from code: ([a-z-]+) -->")
+PLACE = re.compile(r"^<!-- from code: ([a-z-]+) -->$", re.MULTILINE)
 
 
 def fill_places(text: str) -> str:
@@ -70,7 +70,7 @@ def iter_commands() -> Iterator[tuple[str, click.Command, click.Context]]:
     waiting: list[tuple[str, click.Command, click.Context | None]] = [("sigdask", all_commands, None)]
     while waiting:
         name, command, parent = waiting.pop(0)
-        context = command.context_class(command, parent, name.split()[-1])
+        context = command.context_class(command, parent, name.split()[-1], **command.context_settings)
         context.terminal_width = 100
         yield name, command, context
         subcommands = command.commands if isinstance(command, click.Group) else {}
@@ -196,7 +196,8 @@ def render_metrics() -> str:
 def render_formats() -> str:
     """Render the table of formats."""
     return format_table(
-        ("format", "what it holds"), [(format_code(name), escape_markup(text)) for name, (_, text) in FORMATS.items()]
+        ("format", "what it holds"),
+        [(format_code(name), escape_markup(declared.help)) for name, declared in FORMATS.items()],
     )
 
 

@@ -1,8 +1,8 @@
 """Compute exact p-values of all pairs of real evaluations, and compare sampled counts with them.
 
-    python docs/make_exact.py     # writes the table of docs/statistics.md, in some minutes; data: ../../shared/data
+    python docs/make_exact.py     # writes the table of docs/statistics/exact.md, in some minutes
 
-Seconds are of one core, of finding the exact values alone.
+The data are in ../../shared/data. Seconds are of one core, of finding the exact values alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
 from sigdask.results.table import DISAGREES
 
-PAGE = Path(__file__).parent / "statistics.md"
+PAGE = Path(__file__).parent / "statistics" / "exact.md"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 BEGIN, END = "<!-- made by docs/make_exact.py: begin -->", "<!-- made by docs/make_exact.py: end -->"
 TRIALS = 2**18

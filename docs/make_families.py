@@ -1,4 +1,4 @@
-"""Write the tables of docs/statistics.md on families, simulated and of real matrices.
+"""Write the tables of docs/statistics/families-measured.md on families, simulated and of real matrices.
 
     python docs/make_families.py            # all of them
     python docs/make_families.py matrices   # or errors, power, skewness, resamples
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE / "statistics.md"
+PAGE = HERE / "statistics" / "families-measured.md"
 DATA = HERE.parent.parent / "shared" / "data"
 TRIALS, TRIALS_OF_HOLM = 2**17, 2**20
 N_SETS = 2000

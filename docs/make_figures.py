@@ -1,6 +1,6 @@
 """Draw the distributions of recall, precision and F for normal counts, after Van Asch.
 
-    python docs/make_figures.py     # writes docs/figures/normality.svg and its table in docs/statistics.md
+    python docs/make_figures.py     # writes docs/figures/normality.svg and its table in docs/statistics/independence.md
 
 30,000 runs of 1,000 instances, 500 of them of class A. True positives are normal, 400 with a standard deviation of 80,
 and false positives 60 with one of 15. Recall, which divides by what does not vary, is normal then; precision and F are
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sigdask.report.plots.distributions import Histogram
+from sigdask.report.plots.curves import Histogram
 
 HERE = Path(__file__).parent
-FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics.md"
+FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics" / "independence.md"
 BEGIN, END = "<!-- made by docs/make_figures.py: begin -->", "<!-- made by docs/make_figures.py: end -->"
 
 RUNS, N_CLASS_A = 30_000, 500

@@ -1,6 +1,6 @@
 """Run `sigdask compare` on every set of real data and compare its scores with the official ones.
 
-    python docs/make_formats.py            # writes the table of docs/formats.md
+    python docs/make_formats.py            # writes the table of docs/formats/official-scores.md
     python docs/make_formats.py NAME...    # makes the rows of these sets alone again
 
 The sets lie in ../shared/data; each row of ROWS says which command is run in which of them and where
@@ -20,7 +20,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
-PAGE = HERE / "formats.md"
+PAGE = HERE / "formats" / "official-scores.md"
 BEGIN, END = "<!-- made by docs/make_formats.py: begin -->", "<!-- made by docs/make_formats.py: end -->"
 QUICK_OPTIONS = ("--trials", "64", "--no-second-run")
 MAX_DIGITS = 9

@@ -1,6 +1,6 @@
 """Measure how often non-inferiority tests pass a system that is worse by exactly the margin.
 
-    python docs/make_noninferiority.py     # writes the tables of docs/statistics.md, in about a minute
+    python docs/make_noninferiority.py     # writes the tables of docs/statistics/margins.md, in about a minute
 
 0/1 scores by item are enumerated; clusters and graded scores are simulated, with fixed seeds.
 """
@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 from benchmarks.calibration.margins import CLUSTERS, ITEMS, SHAPES, compute_item_sizes, simulate_graded, simulate_pass  # noqa: E402
 from sigdask.statistics.matched_proportions import EXACT_UP_TO  # noqa: E402
 
-PAGE = HERE / "statistics.md"
+PAGE = HERE / "statistics" / "margins.md"
 BEGIN, END = "<!-- made by docs/make_noninferiority.py: begin -->", "<!-- made by docs/make_noninferiority.py: end -->"
 N_SETS = 4000
 
