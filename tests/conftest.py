@@ -19,6 +19,7 @@ N_LEFT_OUT = pytest.StashKey[int]()
 
 
 os.environ["SIGDASK_CACHE"] = "off"  # of the tests and what they start; those of the cache name a folder of their own
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the many programs that tests start compiles the package
 
 
 def pytest_addoption(parser):
