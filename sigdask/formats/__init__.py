@@ -20,7 +20,7 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_percent
+from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_number, is_percent
 from sigdask.formats.reading.converted import find_dataset
 from sigdask.formats.reading.files import (
     HEAD,
@@ -596,10 +596,23 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
         cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
         raise InputError(f"{table.path}{column_text}: found {cell!r}, {PERCENT_PROBLEM}")
     columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
+    if columns_text == "one of text" and _is_table_of_blanks(table):
+        raise InputError(
+            f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
+            "as TSV or CSV, with a header and one row an item"
+        )
     raise InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}); give --format "
         f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
     )
+
+
+def _is_table_of_blanks(table: FileTable) -> bool:
+    """Return whether each line has as many words as the others, some of them numbers."""
+    rows = [cell.split() for cell in next(iter(table.columns.values()))]
+    widths = {len(row) for row in rows[1:] or rows}
+    has_numbers = bool(rows) and all(any(map(is_number, row)) for row in rows[1:] or rows)
+    return len(widths) == 1 and min(widths) > 1 and has_numbers
 
 
 def _are_id_lists(gold: FileTable, system: FileTable) -> bool:

@@ -318,3 +318,75 @@ def test_a_system_column_that_is_not_there_lists_those_that_are(tmp_path, header
     (tmp_path / "t.csv").write_text(f"{header}\n{rows}")
     with pytest.raises(InputError, match=f"columns: {', '.join(header.split(','))}"):
         read(tmp_path / "t.csv", options=Options(system_column="mt"))
+
+
+DIRECT_SEGMENTS = """SYS SID RAW.SCR Z.SCR N 
+alpha.0 7 80 0.5 2 
+alpha.0 8 60 -0.25 3 
+beta.1 8 50 -0.75 1 
+beta.1 9 90 1.25 1 
+alpha.0 9 70 0.25 1 
+"""  # noqa: W291  # as R writes them
+DIRECT_RATINGS = "HITId WorkerId Input.src Input.trg hit sys_id rid type sid score time\n" + "".join(
+    f"h\t{worker}\txx\ten\t1\t{system}\t1\t{kind}\t{segment}\t{score}\t9.0\n"
+    for worker, system, kind, segment, score in (
+        ("w1", "alpha.0", "SYSTEM", 7, 0.25),
+        ("w1", "alpha.0", "REPEAT", 7, 0.75),
+        ("w2", "alpha.0", "BAD_REF", 7, -9),
+        ("w2", "alpha.0", "SYSTEM", 8, -0.25),
+        ("w2", "beta.1", "SYSTEM", 8, -0.75),
+        ("w2", "beta.1", "REF", 8, 9),
+        ("w1", "beta.1", "SYSTEM", 9, 1.25),
+        ("w1", "alpha.0", "SYSTEM", 9, 0.25),
+    )
+)
+
+
+@pytest.mark.parametrize("text", [DIRECT_SEGMENTS, DIRECT_RATINGS])
+def test_direct_assessment_of_wmt_is_read_at_first_try(tmp_path, text):
+    path = write_text(tmp_path / "da.csv", text)
+    assert detect([parse_source(str(path))]) == "ratings"
+    counts = read(path)
+    assert counts.ids == ("7", "8", "9")
+    assert (counts.field("score") / counts.field("items"))[:, 0].tolist() == [0.5, -0.25, 0.25]
+    assert any("alpha.0 0.1667" in note and "beta.1 0.2500" in note for note in counts.warnings)
+    (result,) = compare_all(counts, trials=100)
+    assert (result.score_a, result.score_b) == (0, 0.25)  # of segments 8 and 9, which both have
+
+
+def test_raw_scores_of_direct_assessment_can_be_chosen(tmp_path):
+    path = write_text(tmp_path / "da.csv", DIRECT_SEGMENTS)
+    counts = read(path, options=Options(score_column="RAW.SCR"))
+    assert counts.field("score")[:, 0].tolist() == [80, 60, 70]
+    with pytest.raises(InputError, match="system 'beta.1' has no score for item '7'"):
+        read(path, options=Options(missing="error"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("RAW.SCR Z.SCR N SYS N.ALL \n64.5 -0.25 4 a.0 8 \n60.5 -0.5 4 b.1 8 \n", "a row for each SYS"),
+        (" a.0 b.1\na.0 0.12 0.25\nb.1 0.12 0.12\n", "it is no table of ratings"),
+    ],
+)
+def test_averages_and_matrices_of_direct_assessment_are_refused(tmp_path, text, message):
+    write_text(tmp_path / "da.csv", text)
+    result = call_sigdask("compare", "da.csv", cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_direct_assessment_of_wmt22_has_its_reference_scores(shared_data):
+    folder = shared_data / "ratings_wmt22_da"
+    systems = json.loads((folder / "reference_scores.json").read_text())["systems"]
+    for name, column, key in (
+        ("ad-lven-good-stnd-redup.csv", None, "official_z_mean"),
+        ("ad-seg-scores-lv-en.csv", None, "official_z_mean"),
+        ("ad-seg-scores-lv-en.csv", "RAW.SCR", "official_raw_mean"),
+    ):
+        counts = read(folder / name, options=Options(score_column=column))
+        means = counts.field("score") / counts.field("items")
+        for k, system in enumerate(counts.systems):
+            rated = means[counts.present[:, k], k]
+            assert len(rated) == systems[system]["n_segments"]
+            assert rated.mean() == pytest.approx(systems[system][key], abs=1e-9)

@@ -38,8 +38,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
-from sigdask.errors import InputError
-from sigdask.formats.reading.averages_only import is_metric_name
+from sigdask.errors import InputError, RefusedFileError
+from sigdask.formats.reading.averages_only import build_leaderboard_error, is_metric_name
 from sigdask.formats.reading.columns import MISSING, is_number
 from sigdask.formats.reading.files import (
     Row,
@@ -63,6 +63,12 @@ from sigdask.text import format_count
 
 APPRAISE_TYPES = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
 """Appraise's types of items."""
+
+DIRECT_ASSESSMENT_TYPES = ("REPEAT", "SYSTEM")
+"""Types of WMT's direct assessment that count: outputs, and outputs that were rated again."""
+
+STANDARDISED = "z.scr"
+"""WMT's column of scores that are standardised by worker, next to raw ones."""
 
 CAMPAIGN_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
 """What Appraise's export of a campaign begins with, without saying so; the times of start and end are its last."""
@@ -241,7 +247,11 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
             notes.append(
                 f"{table.path}: {format_count(n_failed, 'grade')} of -1 (the judge gave none) taken as missing"
             )
-    for role, noun, kept_cells in (("type", "row", {"TGT"}), ("whole", "rating", {"false", "0"})):
+    for role, noun, kept_cells in (
+        ("type", "row", {"TGT"}),
+        ("type", "row", {*DIRECT_ASSESSMENT_TYPES}),
+        ("whole", "rating", {"false", "0"}),
+    ):
         if role not in roles:
             continue
         name = roles[role]
@@ -251,7 +261,7 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
             continue
         is_kept = np.array([cell in kept_cells for cell in cells])
         reason = (
-            f"of quality controls ({name} is {', '.join(other_cells)}, not TGT)"
+            f"of quality controls ({name} is {', '.join(other_cells)}, not {' or '.join(sorted(kept_cells))})"
             if role == "type"
             else f"of whole documents ({name})"
         )
@@ -262,18 +272,18 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
 
 
 COLUMN_NAMES = {
-    "system": (*SYSTEM_NAMES, "mt_system"),
+    "system": (*SYSTEM_NAMES, "mt_system", "sys_id"),
     "item": ("globalsegid", "global_seg_id", "seg_id", "segid", "segment_id", "segmentid", "seg", "sid", "docsegid",
              "itemid", *ID_NAMES, "question_id"),
-    "score": SCORE_NAMES,
+    "score": (*SCORE_NAMES, STANDARDISED),
     "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "judgeid", "user",
               "user_id", "userid", "username", "worker", "workerid", "worker_id", "evaluator", "login"),
     "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
     "category": ("category",),
     "severity": ("severity",),
     "lp": ("lp", "langpair", "language_pair"),
-    "src": ("src", "src_lang", "source_lang", "source_language", "sourcelanguage"),
-    "tgt": ("tgt", "tgt_lang", "target_lang", "target_language", "targetlanguage"),
+    "src": ("src", "input.src", "src_lang", "source_lang", "source_language", "sourcelanguage"),
+    "tgt": ("tgt", "input.trg", "tgt_lang", "target_lang", "target_language", "targetlanguage"),
     "testset": ("testset", "test_set"),
     "turn": ("turn",),
     "type": ("type", "item_type", "itemtype"),
@@ -298,6 +308,9 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     """Read ratings (scores or MQM errors) by people, and return counts of the mean rating of each item."""
     weights = _read_weights(options)
     tables = [_read_table(source, options, len(sources)) for source in sources]
+    is_direct = options.missing is None and all(table.is_direct_assessment for table in tables)
+    if is_direct:
+        options = replace(options, missing="pairwise", min_items=options.min_items or 0)
     ratings = Ratings(options, _find_id_parts(tables))
     scores = {table.names.get("score", "") for table in tables}
     if len(scores) == 1 and is_lower_better(name := next(iter(scores))):
@@ -316,7 +329,8 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
             ratings.add_scores(table)
         else:  # rows are MQM errors
             ratings.add_errors(table, weights)
-    return ratings.build_counts([note for table in tables for note in table.notes])
+    notes = [note for table in tables for note in table.notes]
+    return ratings.build_counts([*notes, *ratings.describe_own_means(is_direct)])
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
@@ -324,6 +338,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     try:
         header = read_start(sources[0].path, 0)[0]
         roles = _find_roles(header, options)
+        if "system" in roles and STANDARDISED in map(str.lower, header) and "item" not in roles:
+            raise build_leaderboard_error(sources[0].path, roles["system"], "; WMT has the segments in *-seg-scores-*")
         if "system" not in roles or "item" not in roles:
             return False
         if "score" not in roles and any(map(is_metric_name, header)):
@@ -331,6 +347,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
             roles = _find_roles(header, options, rows)
             if "score" not in roles and "rater" in roles and _find_metrics(header, rows, roles):
                 return True  # whose reader asks for the score
+    except RefusedFileError:
+        raise
     except InputError:
         return False
     is_loose = detect_kind(sources[0].path) == "loose"
@@ -351,6 +369,7 @@ class RatingTable:
     names: Mapping[str, str]
     system: str | None = None
     notes: Sequence[str] = ()
+    is_direct_assessment: bool = False
 
     def get_cells(self, role: str, default: str = "") -> Sequence[str]:
         """Return a column by its role, or the default in every row if there is no such column."""
@@ -450,6 +469,19 @@ class Ratings:
             columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes
         )
 
+    def describe_own_means(self, is_direct: bool) -> list[str]:
+        """Return a note with each system's mean over all of its own segments, where systems have different ones."""
+        if not is_direct or len({frozenset(values) for values in self.cells.values()}) == 1:
+            return []
+        means = {
+            system: float(np.mean([np.mean(ratings) for ratings in values.values()]))
+            for system, values in self.cells.items()
+            if values
+        }
+        listed = ", ".join(f"{system} {means[system]:.4f}" for system in sorted(means, key=means.__getitem__)[::-1])
+        scope = "systems have different segments: each pair is compared on the segments of both (--missing pairwise)"
+        return [f"{scope}. Means over all segments of each system: {listed}"]
+
     def _read_groups(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
         """Return the cells of each row's grouping columns: the document, if there is one, and the requested columns."""
         document_column = [table.names["doc"]] if "doc" in table.names else []
@@ -525,14 +557,17 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
             raise missing_column_error(path, header, role, option, [])
     needed = list(dict.fromkeys((*roles.values(), *options.groups)))
     table, notes = select_ratings(read_columns(path, needed), header, roles)
+    is_direct = STANDARDISED in map(str.lower, header) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())
     if "score" in roles:
         table = convert_scores(table, options, [roles["score"]])
-        if options.score_column is None and roles["score"] in _find_metrics(header, rows, roles):
+        name = roles["score"]
+        is_one_of_several = name.lower() == STANDARDISED or name in _find_metrics(header, rows, roles)
+        if options.score_column is None and is_one_of_several:
             notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared (--score-column chooses another column)"))
     if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
         del roles["system"]
         system = source.name
-    return RatingTable(path, table, roles, system, [*notes, *table.notes])
+    return RatingTable(path, table, roles, system, [*notes, *table.notes], is_direct)
 
 
 def _find_roles(header: Sequence[str], options: Options, rows: Sequence[Sequence[str]] = ()) -> dict[str, str]:
