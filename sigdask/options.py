@@ -438,10 +438,19 @@ class TableLayoutOptions(TypedDict, total=False):
     digits: Annotated[
         int | None,
         Option(
-            "Decimals of scores in tables for papers.", otherwise="4; 2 with percent", least=0, most=15, metavar="N"
+            "Decimals of scores in tables for papers.",
+            otherwise="1 of BLEU, chrF and TER, 2 of per cent, 4 of others",
+            least=0,
+            most=15,
+            metavar="N",
         ),
     ]
-    percent: Annotated[bool, Option("Write accuracy, F1 and other shares in per cent in tables for papers.", False)]
+    percent: Annotated[
+        bool,
+        Option(
+            "Write accuracy, F1 and other shares in per cent in tables for papers.", True, flag="--percent/--no-percent"
+        ),
+    ]
 
 
 class CsvOptions(TypedDict, total=False):
@@ -706,7 +715,7 @@ def fill_options(declaration: type[Declaration], values: Mapping[str, Any]) -> D
     Examples
     --------
     >>> fill_options(TableLayoutOptions, {"digits": 3})
-    {'layout': None, 'digits': 3, 'percent': False}
+    {'layout': None, 'digits': 3, 'percent': True}
     """
     check_options(declaration, values)
     defaults = {name: option.default for name, option in list_options(cast("Any", declaration)).items()}

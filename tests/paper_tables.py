@@ -41,7 +41,7 @@ def parse_tables(text):
 
 
 PAPER = r"""
-\documentclass{article}
+\documentclass%s
 \usepackage{booktabs}
 \begin{document}
 %s
@@ -51,14 +51,16 @@ PAPER = r"""
 """
 
 
-def compile_paper(folder, tables):
+def compile_paper(folder, tables, document_class="{article}"):
     """Compile a paper of these tables with pdflatex and BibTeX; return the last output."""
     if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
         pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
     (folder / "sources.bib").write_text(format_bibtex(SOURCES))
     for k, text in enumerate(tables):
         (folder / f"t{k}.tex").write_text(text)
-    (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
+    (folder / "paper.tex").write_text(
+        PAPER % (document_class, "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
+    )
     tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
     return [run_program(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
 

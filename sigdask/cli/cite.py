@@ -23,11 +23,12 @@ from sigdask.text import make_printable, value_from_json
 
 
 def cite(what: str | None, only: str | None, *, in_latex: bool) -> None:
-    """Print the methods paragraph and the BibTeX entries of some results."""
+    """Print the methods paragraph, the BibTeX entries, or both, of some results."""
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
     paragraph = methods_text.latex if in_latex else methods_text.text
     parts = {"text": paragraph, "bibtex": methods_text.bibtex}
-    for k, name in enumerate([only] if only else parts):
+    names = [only] if only else ["text"] if in_latex else [*parts]
+    for k, name in enumerate(names):
         print_text("\n" * (k > 0) + make_printable(parts[name], keep="\n"), hang=0)
 
 

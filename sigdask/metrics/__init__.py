@@ -135,6 +135,9 @@ SHARES = frozenset({
 })  # fmt: skip
 """Metrics that are shares of 1: differences are told in points of 100. In small letters, without options."""
 
+ONE_DECIMAL = frozenset({"bleu", "chrf", "chrf++", "chrf2", "chrf2++", "ter", "hter"})
+"""Metrics in points of 100 of which papers print one decimal. In small letters, without options."""
+
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
                              "error", "errors", "mse", "rmse", "mae", "brier", "edit", "edits", "distance", "cost",
                              "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",

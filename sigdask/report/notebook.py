@@ -33,7 +33,7 @@ def build_summary_table(results: ComparisonResults) -> PaperTable:
     shown_results = results
     if layout == "pairs" and len(results) > MAX_ROWS:
         shown_results = replace(results, table=results.table.take(slice(MAX_ROWS)))
-    table = shorten_table(build_tables(shown_results, layout)[0])
+    table = shorten_table(build_tables(shown_results, layout, percent=False)[0])
     more_notes = (
         [f"{len(results) - len(shown_results):,} more comparisons are not shown."]
         if shown_results is not results

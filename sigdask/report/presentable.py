@@ -154,12 +154,12 @@ class Results(ComparisonResults):
         return result_figures.achieved_significance(self.table)
 
     def paper_tables(
-        self, *, layout: str | None = None, digits: int | None = None, percent: bool = False
+        self, *, layout: str | None = None, digits: int | None = None, percent: bool = True
     ) -> list[PaperTable]:
         """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
-    def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = False) -> str:
+    def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
         """Return a table for a paper or a page as Markdown, with what is said around it.
 
         Parameters
@@ -168,7 +168,8 @@ class Results(ComparisonResults):
             Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
             three or more were compared (with letters), or all with one baseline (with daggers).
         digits : int, optional
-            Decimals of scores; by default four, two of per cent, and six digits of large ones.
+            Decimals of scores; by default one of BLEU, chrF and TER, two of per cent, four of others, and six digits
+            of large ones.
         percent : bool
             Write accuracy, F1 and other shares of 1 in per cent.
         """
@@ -179,7 +180,7 @@ class Results(ComparisonResults):
         *,
         layout: str | None = None,
         digits: int | None = None,
-        percent: bool = False,
+        percent: bool = True,
         caption: str | None = None,
         label: str = "tab:sigdask",
     ) -> str:

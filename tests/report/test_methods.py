@@ -108,6 +108,10 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     assert "Tango's score method (Tango 1998)" in text
     citation = call_sigdask("cite", "r.json", cwd=tmp_path).stdout
     entries = call_sigdask("cite", "r.json", "--bibtex", cwd=tmp_path).stdout
+    latex = call_sigdask("cite", "--latex", "r.json", cwd=tmp_path).stdout
+    assert "\\citep{" in latex
+    assert "@" not in latex
+    assert call_sigdask("cite", "r.json", "--latex", "--bibtex", cwd=tmp_path).stdout == entries
     assert citation == f"{text}\n{entries}"
     assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
     signature = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]

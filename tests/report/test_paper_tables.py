@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -227,8 +228,10 @@ def test_what_latex_prints_is_what_the_json_has(tmp_path):
         assert re.search(rf"{system.system}\s+{system.score:.4f}\s*{''.join(system.letters)}", printed)
 
 
-def test_shares_are_in_per_cent_where_asked_for_and_say_so(tmp_path):
-    plain = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", "--digits", "6", cwd=tmp_path).stdout
+def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
+    plain = call_sigdask(
+        "compare", YEH, "-m", "f1", "--markdown", "-", "--no-percent", "--digits", "6", cwd=tmp_path
+    ).stdout
     percent = call_sigdask(
         "compare", YEH, "-m", "f1", "--markdown", "-", "--percent", "--digits", "4", cwd=tmp_path
     ).stdout
@@ -239,7 +242,7 @@ def test_shares_are_in_per_cent_where_asked_for_and_say_so(tmp_path):
     assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
     assert (row[6], [bold for _, bold in row]) == (scaled[6], [bold for _, bold in scaled])
     assert "by f1 (%)" in percent
-    two = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", "--percent", cwd=tmp_path).stdout
+    two = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", cwd=tmp_path).stdout
     assert parse_tables(two)[0][1][2][0] == "47.47"
 
 
@@ -247,3 +250,58 @@ def test_what_is_no_share_stays_as_it_is():
     rng = np.random.default_rng(1)
     results = compare_all(Counts.from_scores({n: rng.random(30) * 40 for n in "abc"}), metrics=["mean"], trials=19)
     assert results.to_markdown(percent=True, digits=3) == results.to_markdown(digits=3)
+
+
+LONG_NAMES = (
+    "transformer-big_backtranslation_ensemble-of-4_seed-1234",
+    "nllb-200-distilled-600M",
+    "GPT",
+    "WWWWWWWWMMMM",
+    "x",
+)
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|resampling:none|references:newstest2020-ende|version:2.6.0"
+
+
+@pytest.mark.parametrize("document_class", ["[twocolumn]{article}", "{IEEEtran}", "{article}"])
+def test_no_box_of_a_paper_is_overfull_in_one_column_or_two(tmp_path, document_class):
+    if document_class == "{IEEEtran}" and not run_kpsewhich("IEEEtran.cls"):
+        pytest.skip("IEEEtran (texlive-publishers) is not installed")
+    tables = []
+    for names in ("abc", LONG_NAMES, [f"system-{k}" for k in range(30)]):
+        for options in ({}, {"baseline": names[0]}):
+            results = compare_random(names, adjust="holm", interval="bootstrap", resamples=20, step=0.01, **options)
+            metrics = [replace(score, name="BLEU", signature=SIGNATURE) for score in results.table.metric.values]
+            signed = replace(results.table, metric=CodedColumn(results.table.metric.codes, tuple(metrics)))
+            signed_results = replace(results, table=signed)
+            tables += [signed_results.to_latex(layout=x, label=f"t{len(tables)}{x}") for x in ("systems", "pairs")]
+    compile_paper(tmp_path, tables, document_class)
+    log = (tmp_path / "paper.log").read_text(errors="replace")
+    assert [line for line in log.splitlines() if "Overfull \\hbox" in line or "too large" in line] == []
+    assert "tok:\\allowbreak{}13a" in tables[0]
+
+
+def run_kpsewhich(name):
+    return shutil.which("kpsewhich") and subprocess.run(("kpsewhich", name), capture_output=True, check=False).stdout
+
+
+def test_decimals_are_those_that_the_field_prints():
+    rng = np.random.default_rng(1)
+    scores = {name: rng.random(30) for name in "abc"}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19)
+    cells = {}
+    for name, scale in (("BLEU", 50.0), ("BLEU", 1.0), ("chrF++", 50.0), ("nDCG@10", 1.0), ("accuracy", 1.0)):
+        table = results.table
+        scaled = {column: scale * getattr(table, column) for column in ("score_a", "score_b", "difference")}
+        metric = CodedColumn.from_constant(ScoredMetric(name, True), len(table))
+        [[header, row, *_]] = parse_tables(
+            replace(results, table=replace(table, metric=metric, **scaled)).to_markdown()
+        )
+        cells[name, scale] = header[1][0], len(row[1][0].split()[0].partition(".")[2])
+    assert cells == {
+        ("BLEU", 50.0): ("BLEU", 1), ("BLEU", 1.0): ("BLEU", 4), ("chrF++", 50.0): ("chrF++", 1),
+        ("nDCG@10", 1.0): ("nDCG@10", 4), ("accuracy", 1.0): ("accuracy (%)", 2),
+    }  # fmt: skip
+
+
+def test_the_baseline_is_named():
+    assert "**Scores of 4 systems with the baseline y.**" in compare_random("wxyz", baseline="y").to_markdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
@@ -31,12 +33,15 @@ NO_SCORE = "–"
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
 
+PERCENT_MARK = " (%)"
+"""After shares that are written in per cent."""
+
 LOWER_MARK = " ↓"
 """After metrics of which less is better."""
 
 
 def build_tables(
-    results: ComparisonResults, layout: str | None = None, digits: int | None = None, *, percent: bool = False
+    results: ComparisonResults, layout: str | None = None, digits: int | None = None, *, percent: bool = True
 ) -> list[PaperTable]:
     """Return a table of the comparisons, and one of verdicts over several sets if there are any.
 
@@ -48,7 +53,7 @@ def build_tables(
         Systems by metrics, or a row a comparison; by default systems where all pairs of three or more were compared,
         or two or more with one baseline.
     digits : int, optional
-        Decimals of scores; by default four, two of per cent, and six digits of large ones.
+        Decimals of scores; by default as `count_decimals` has it.
     percent : bool
         Write accuracy, F1 and other shares of 1 in per cent.
 
@@ -60,13 +65,14 @@ def build_tables(
     PRINT_OPTIONS["layout"].check("layout", layout)
     PRINT_OPTIONS["digits"].check("digits", digits)
     if percent:
-        results, digits = convert_to_percent(results), 2 if digits is None else digits
+        results = convert_to_percent(results)
     table = results.table
     grouped = _ComparisonGroups.from_table(table)
     layout = layout or grouped.layout
     by_system = layout == "systems" and len(table)
-    main_table = _build_system_table(results, grouped, digits) if by_system else _build_pair_table(results, digits)
-    return [main_table, *([_build_joint_table(results, digits)] if results.together else [])]
+    decimals = _list_decimals(table, digits)
+    main_table = _build_system_table(results, grouped, decimals) if by_system else _build_pair_table(results, decimals)
+    return [main_table, *([_build_joint_table(results, decimals)] if results.together else [])]
 
 
 def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
@@ -76,7 +82,7 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
     if not shares:
         return results
     scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
-    new_names = {name: f"{name} (%)" for name in shares}
+    new_names = {name: f"{name}{PERCENT_MARK}" for name in shares}
     metrics = tuple(replace(score, name=new_names.get(score.name, score.name)) for score in table.metric.values)
     intervals, adjusted = table.intervals, table.adjusted
     scaled = replace(
@@ -95,6 +101,27 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         for v in results.together
     )
     return replace(results, table=scaled, together=together)
+
+
+def _list_decimals(table: Table, digits: int | None) -> dict[str, int | None]:
+    """Return the decimals of each metric: those asked for, or as the metric's field prints its scores."""
+    points = np.fmax(np.abs(table.score_a), np.abs(table.score_b)) > 1
+    large = {table.metric.values[code].name for code in np.unique(table.metric.codes[points]).tolist()}
+    names = [score.name for score in table.metric.values]
+    return {name: count_decimals(name, is_large=name in large) if digits is None else digits for name in names}
+
+
+def count_decimals(metric: str, *, is_large: bool) -> int | None:
+    """Return the decimals that papers print of a metric; None for four, or six digits of large numbers.
+
+    Examples
+    --------
+    >>> count_decimals("BLEU", is_large=True), count_decimals("f1 (%)", is_large=True)
+    (1, 2)
+    """
+    if metric.endswith(PERCENT_MARK):
+        return 2
+    return 1 if is_large and re.split(r"[\[:]", metric, maxsplit=1)[0].casefold() in ONE_DECIMAL else None
 
 
 def get_default_layout(table: Table) -> Layout:
@@ -142,13 +169,15 @@ def _has_baseline(system_scores: SystemScores) -> bool:
     )
 
 
-def _build_system_table(results: ComparisonResults, grouped: _ComparisonGroups, digits: int | None) -> PaperTable:
+def _build_system_table(
+    results: ComparisonResults, grouped: _ComparisonGroups, decimals: dict[str, int | None]
+) -> PaperTable:
     """Return a table of systems by metrics, a section for each test set and subset."""
     headers = {_format_header(table.metric[0]): None for table in grouped.tables}
     systems = _order_systems(grouped)
     sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
     for table, scores in zip(grouped.tables, grouped.scores, strict=True):
-        column = _build_score_column(table, scores, grouped.design, systems, digits)
+        column = _build_score_column(table, scores, grouped.design, systems, decimals)
         sections.setdefault((table.test_set[0], table.subset[0]), {})[column.header] = column
     has_several_sets = len({name for name, _ in sections}) > 1
     table_sections = []
@@ -158,7 +187,8 @@ def _build_system_table(results: ComparisonResults, grouped: _ComparisonGroups, 
         rows = [k for k, texts in enumerate(zip(*(column.texts for column in filled), strict=True)) if any(texts)]
         names = TableColumn("system", systems, is_name=True)
         table_sections.append(TableSection(", ".join(parts), tuple(c.select_rows(rows) for c in (names, *filled))))
-    title = f"Scores of {len(systems):,} systems{_describe_test_set(results.table)}."
+    baseline = f" with the baseline {systems[0]}" if grouped.design == "baseline" else ""
+    title = f"Scores of {len(systems):,} systems{baseline}{_describe_test_set(results.table)}."
     legend = (
         "Best scores in bold.",
         *_describe_system_marks(results, grouped),
@@ -184,13 +214,13 @@ def _order_systems(grouped: _ComparisonGroups) -> list[str]:
 
 
 def _build_score_column(
-    table: Table, system_scores: SystemScores, design: str, systems: list[str], digits: int | None
+    table: Table, system_scores: SystemScores, design: str, systems: list[str], decimals: dict[str, int | None]
 ) -> TableColumn:
     """Return the column of systems' scores by one metric, in the order of `systems`."""
     metric = table.metric[0]
     is_best = find_best(system_scores.scores, higher_is_better=metric.higher_is_better)
     marks = dict(zip(system_scores.systems, _list_system_marks(table, system_scores, design), strict=True))
-    texts = dict(zip(system_scores.systems, format_numbers(system_scores.scores, digits), strict=True))
+    texts = dict(zip(system_scores.systems, format_numbers(system_scores.scores, decimals[metric.name]), strict=True))
     bold = dict(zip(system_scores.systems, is_best.tolist(), strict=True))
     return TableColumn(
         _format_header(metric),
@@ -241,12 +271,13 @@ def _describe_skewed(table: Table) -> list[str]:
     return [f"In {share_text} few units decide or the differences of units are skewed."] if n else []
 
 
-def _build_pair_table(results: ComparisonResults, digits: int | None) -> PaperTable:
+def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None]) -> PaperTable:
     """Return a table with a row per comparison."""
     table = results.table
     higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
     lead_signs = np.sign(table.difference) * np.where(higher, 1, -1)
     metrics = [_format_header(metric) for metric in table.metric.values]
+    digits = [decimals[score.name] for score in table.metric.to_list()]
     headers = {metrics[code] for code in np.unique(table.metric.codes).tolist()}
     shared = [
         TableColumn("test set", table.test_set.to_list(), is_name=True),
@@ -278,7 +309,7 @@ def _describe_test_set(table: Table) -> str:
     return f" on {names[0]}" if len(names) == 1 and names[0] else ""
 
 
-def _build_interval_columns(table: Table, digits: int | None) -> list[TableColumn]:
+def _build_interval_columns(table: Table, digits: Sequence[int | None]) -> list[TableColumn]:
     intervals, kind = select_intervals(table)
     if intervals is None or bool(np.isnan(intervals.low).all()):
         return []
@@ -322,7 +353,7 @@ def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
         yield f"{SKEWED}: few units decide, or the differences of units are skewed."
 
 
-def _build_joint_table(results: ComparisonResults, digits: int | None) -> PaperTable:
+def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | None]) -> PaperTable:
     """Return a table with a row per verdict over all sets."""
     verdicts = results.together
     p, adjusted = collect_numbers(verdicts, "p_value"), collect_numbers(verdicts, "p_adjusted")
@@ -330,7 +361,10 @@ def _build_joint_table(results: ComparisonResults, digits: int | None) -> PaperT
     columns = [
         *build_name_columns(verdicts, A="a", B="b", metric="metric"),
         TableColumn("sets", [f"{verdict.n_sets}" for verdict in verdicts]),
-        TableColumn("mean A - B", format_numbers(collect_numbers(verdicts, "difference"), digits, sign=True)),
+        TableColumn(
+            "mean A - B",
+            format_numbers(collect_numbers(verdicts, "difference"), [decimals[v.metric] for v in verdicts], sign=True),
+        ),
         *build_p_columns(p, adjusted, results.alpha, marks),
         TableColumn("A above B in", [f"{verdict.greater_in}" for verdict in verdicts]),
         TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
@@ -351,13 +385,20 @@ def _add_description(
     return replace(table, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
 
 
-def format_numbers(values: NDArray[np.float64], digits: int | None = None, *, sign: bool = False) -> list[str]:
-    """Return scores as texts, with a fixed number of decimals or the default rounding."""
+def format_numbers(
+    values: NDArray[np.float64], digits: int | Sequence[int | None] | None = None, *, sign: bool = False
+) -> list[str]:
+    """Return scores as texts, with a fixed number of decimals (one for all, or of each) or the default rounding."""
+    decimals = digits if isinstance(digits, Sequence) else [digits] * len(values)
+    return [_format_number(v, n, sign=sign) for v, n in zip(values.tolist(), decimals, strict=True)]
+
+
+def _format_number(value: float, digits: int | None, *, sign: bool) -> str:
+    if math.isnan(value):
+        return NO_SCORE
     if digits is None:
-        write = format_signed if sign else format_score
-        return [write(value) if value == value else NO_SCORE for value in values.tolist()]  # noqa: PLR0124
-    plus = "+" if sign else ""
-    return [NO_SCORE if math.isnan(v) else format(v, f"{plus}.{digits}{_choose_notation(v)}") for v in values.tolist()]
+        return format_signed(value) if sign else format_score(value)
+    return format(value, f"{'+' if sign else ''}.{digits}{_choose_notation(value)}")
 
 
 def _choose_notation(value: float) -> str:

@@ -1,14 +1,15 @@
 r"""Tables as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
 
 Nothing is left out: a table of more rows than a page takes goes on in another, and so do columns of more metrics than a
-line takes. A character that pdflatex has no glyph for is printed as its number there, and as itself by the others.
+line takes. A table wider than a column of a two-column page is a `table*`. A character that pdflatex has no glyph for
+is printed as its number there, and as itself by the others.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.results.comparisons import get_version
@@ -20,12 +21,18 @@ MOST_ROWS = 40
 MOST_COLUMNS = 8
 """Of numbers in a line."""
 
-LINE_POINTS = 345
-"""Points that a line of LaTeX's article has."""
+COLUMN_POINTS, LINE_POINTS = 225, 342
+"""Points of a column of LaTeX's two-column article, and of a line of its one-column article, less a reserve."""
+
+LONG_HEADER = 10
+"""Characters from which headers are written in two lines, if the texts of their columns are shorter."""
+
+LEAST_NAME_POINTS = 50
+"""Points that a column of long names has at least."""
 
 SIZES = (
     (r"\small", 4.6, 6), (r"\footnotesize", 4.3, 6), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3),
-    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 3.9, 3),
+    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3), (r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 4.1, 1.5),
 )  # fmt: skip
 """Of type: the points of a digit, and those on either side of a column."""
 
@@ -51,6 +58,12 @@ CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex the numb
 
 LIGATURES = re.compile(r"([-,'])(?=\1)")
 NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<\[\]–]")
+LONG_WORD = 16
+"""Characters from which words may be broken."""
+
+SIGNATURE_PIECES, NAME_PIECES = re.compile(r"[^-|:/._]+[-|:/._]*|[-|:/._]+"), re.compile(r"[^\W_]{1,6}[\W_]*|[\W_]+")
+"""Parts of long words that stand on one line: up to punctuation, and of at most six letters."""
+
 MATHEMATICAL = {"p": "$p$", "adjusted p": "adjusted $p$", "A - B": "$A - B$", "mean A - B": "mean $A - B$"}
 SIGNS = {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}
 
@@ -70,7 +83,7 @@ def iter_document_parts(
         Of the first table; others are numbered.
     """
     yield (
-        f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
+        f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone\n"
         "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
     )
     for number, table in enumerate(tables, 1):
@@ -90,6 +103,17 @@ def escape(text: str) -> str:
     """
     plain = unicodedata.normalize("NFC", make_printable(text))
     return "".join(map(_escape_character, LIGATURES.sub("\\1\N{ZERO WIDTH NON-JOINER}", plain)))
+
+
+def escape_breakable(text: str, pieces: re.Pattern[str]) -> str:
+    r"""Return text with LaTeX's special characters escaped, which may be broken after each of its pieces.
+
+    Examples
+    --------
+    >>> print(escape_breakable("tok:13a|smooth:exp", SIGNATURE_PIECES))
+    tok:\allowbreak{}13a\textbar{}\allowbreak{}smooth:\allowbreak{}exp
+    """
+    return r"\allowbreak{}".join(map(escape, pieces.findall(text)))
 
 
 def _escape_character(c: str) -> str:
@@ -125,36 +149,50 @@ def _iter_float_lines(table: PaperTable, caption: str | None, label: str) -> Ite
     """Yield the lines of a table, split into parts that fit on a page each."""
     title = escape(table.title) if caption is None else caption
     full_caption = " ".join([title, *map(escape, table.legend)])
-    forms = [(_format_tabular(sections[0].columns), sections) for sections in _split_columns(table.sections)]
-    parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections)]
+    forms = [(_format_tabular(sections), sections) for sections in _split_columns(table.sections)]
+    parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections, form[-1])]
     yield from (f"% note: {make_printable(note)}" for note in table.warnings)
-    for k, (size, opening, header, rows) in enumerate(parts):
+    for k, (environment, size, opening, header, _, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
-        yield from (r"\begin{table}", rf"\centering{size}")
+        yield from (rf"\begin{{{environment}}}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
         else:
             yield from (rf"\caption{{{full_caption}}}", rf"\label{{{label}}}")
         yield from (opening, r"\toprule", header, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
         if k == len(parts) - 1 and table.method:
-            yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {_format_method(table)}}}")
-        yield from (r"\end{table}", "")
+            yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize\sloppy {_format_method(table)}}}")
+        yield from (rf"\end{{{environment}}}", "")
 
 
-def _format_tabular(columns: Sequence[TableColumn]) -> tuple[str, str, str]:
-    """Return the font size, the opening of the tabular, and its header."""
+def _format_tabular(sections: Sequence[TableSection]) -> tuple[str, str, str, str, float | None]:
+    """Return the environment, font size, opening and header of a table, and the points of names that are broken."""
+    columns = sections[0].columns
+    widths = [max(_measure(section.columns[k]) for section in sections) for k in range(len(columns))]
+    environment, size, name_points = _choose_form(columns, widths)
     opening = rf"\begin{{tabular}}{{{''.join(map(_format_alignment, columns))}}}"
-    return _choose_size(columns), opening, _format_row(map(_format_header, columns))
+    return environment, size, opening, _format_row(map(_format_header, columns)), name_points
 
 
-def _choose_size(columns: Sequence[TableColumn]) -> str:
-    """Return the largest LaTeX font size in which the columns are likely to fit on a line."""
-    n_characters = sum(max(len(column.header), *map(len, column.texts), 0) for column in columns)
-    n_characters += sum(max(map(len, column.marks)) for column in columns if column.marks)
-    for size, points, gap in SIZES:
-        if n_characters * points + 2 * gap * len(columns) <= LINE_POINTS:
-            return size
-    return SIZES[-1][0]
+def _measure(column: TableColumn) -> float:
+    """Return the width of a column in characters. Raised marks are smaller."""
+    header = max(map(len, _split_header(column)))
+    return max(header, *map(len, column.texts), 0) + 0.75 * max(map(len, column.marks or [""]), default=0)
+
+
+def _choose_form(columns: Sequence[TableColumn], widths: Sequence[float]) -> tuple[str, str, float | None]:
+    """Return the environment and the largest font size in which columns are likely to fit, and the points of names.
+
+    Names are broken, so their points are given, where the smallest type is too wide.
+    """
+    for environment, line, sizes in (("table", COLUMN_POINTS, SIZES[:3]), ("table*", LINE_POINTS, SIZES)):
+        for size, points, gap in sizes:
+            if sum(widths) * points + 2 * gap * len(columns) <= line:
+                return environment, size, None
+    names = [width for column, width in zip(columns, widths, strict=True) if column.is_name]
+    rest = LINE_POINTS - (sum(widths) - sum(names)) * points - 2 * gap * len(columns)
+    least = min(LEAST_NAME_POINTS, max(names, default=0) * points)
+    return environment, size, max(rest / max(len(names), 1), least)
 
 
 def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
@@ -167,12 +205,12 @@ def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSecti
         yield [TableSection(section.heading, tuple(section.columns[k] for k in selected)) for section in sections]
 
 
-def _split_pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
+def _split_pages(sections: Sequence[TableSection], name_points: float | None) -> Iterator[list[str]]:
     """Yield the table rows of each page; a section's heading is repeated where the section continues."""
     page: list[str] = []
     for section in sections:
         heading = rf"\multicolumn{{{_count_columns(section.columns)}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
-        for k, row in enumerate(_format_rows(section)):
+        for k, row in enumerate(_format_rows(section, name_points)):
             if len(page) >= MOST_ROWS:
                 yield page
                 page = []
@@ -182,17 +220,21 @@ def _split_pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
     yield page
 
 
-def _format_rows(section: TableSection) -> Iterator[str]:
-    return map(_format_row, zip(*map(_format_cells, section.columns), strict=True))
+def _format_rows(section: TableSection, name_points: float | None) -> Iterator[str]:
+    return map(_format_row, zip(*(_format_cells(column, name_points) for column in section.columns), strict=True))
 
 
 def _format_row(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
 
 
-def _format_cells(column: TableColumn) -> Iterator[str]:
+def _format_cells(column: TableColumn, name_points: float | None) -> Iterator[str]:
     """Return the cells of a column with raised marks; each distinct text is formatted once."""
-    texts = column.render(escape, format_number, r"\textbf{{{}}}")
+    format_name: Callable[[str], str] = escape
+    if name_points is not None:
+        box = rf"\parbox[t]{{{name_points:.0f}pt}}{{\sloppy\raggedright\strut "
+        format_name = lambda text: rf"{box}{escape_breakable(text, NAME_PIECES)}\strut}}"  # noqa: E731
+    texts = column.render(format_name, format_number, r"\textbf{{{}}}")
     if column.marks is None:
         return iter(texts)
     raised = {mark: mark and rf"\textsuperscript{{{escape(mark)}}}" for mark in dict.fromkeys(column.marks)}
@@ -212,12 +254,32 @@ def _count_columns(columns: Sequence[TableColumn]) -> int:
     return len(columns) + sum(map(_is_double, columns))
 
 
+def _split_header(column: TableColumn) -> list[str]:
+    """Return a long header in two lines, if the texts of its column are shorter."""
+    header = column.header
+    if len(header) < LONG_HEADER or len(header) <= max(map(len, column.texts), default=0) or " " not in header:
+        return [header]
+    first, _, last = min(
+        ((header[: m.start()], " ", header[m.end() :]) for m in re.finditer(r" (?![%(↓])", header)),
+        key=lambda parts: max(map(len, parts)),
+        default=(header, "", ""),
+    )
+    return [first, last] if last else [header]
+
+
 def _format_header(column: TableColumn) -> str:
-    text = MATHEMATICAL.get(column.header) or escape(column.header)
+    lines = [MATHEMATICAL.get(line) or escape(line) for line in _split_header(column)]
+    text = lines[0] if len(lines) == 1 else rf"\shortstack{{{lines[0]} \\ {lines[1]}}}"
     return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
 
 
 def _format_method(table: PaperTable) -> str:
-    first, *others = map(escape, table.method)
+    first, *others = (_escape_sentence(sentence) for sentence in table.method)
     cited = f"{first.removesuffix('.')}~\\cite{{{','.join(table.sources)}}}." if table.sources else first
     return " ".join([cited, *others])
+
+
+def _escape_sentence(sentence: str) -> str:
+    """Return a sentence with LaTeX's special characters escaped, whose long words, such as signatures, are broken."""
+    words = re.split(r"(\s+)", sentence)
+    return "".join(escape(w) if len(w) < LONG_WORD else escape_breakable(w, SIGNATURE_PIECES) for w in words)
