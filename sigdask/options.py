@@ -227,6 +227,10 @@ DecimalOption = Annotated[
     Option("Decimal separator of scores.", otherwise="recognised where it is unambiguous", metavar=".|,"),
 ]
 Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="COLUMN", repeats=True)]
+Sheet = Annotated[
+    str | None,
+    Option("Sheet of an Excel workbook.", otherwise="the only one that holds data", metavar="NAME"),
+]
 MostUnpacked = Annotated[
     int | None,
     Option(
@@ -567,11 +571,13 @@ class ReadingOptions(TypedDict, total=False):
             more="Swap whole groups by --unit COLUMN, or --unit group if the column has no name.",
         ),
     ]
+    sheet: Sheet
     most_unpacked: MostUnpacked
 
 
 LABEL_READING = (
-    "id_column", "gold_column", "prediction_column", "label_map", "ignore", "align", "group_file", "most_unpacked",
+    "id_column", "gold_column", "prediction_column", "label_map", "ignore", "align", "group_file", "sheet",
+    "most_unpacked",
 )  # fmt: skip
 """Those options for reading files that files of labels have, in tests of independence."""
 
@@ -686,6 +692,7 @@ class CandidateFileOptions(TypedDict, total=False):
     ignore: Ignore
     partial: Annotated[bool, Option("Gold is empty except for a random sample of the candidates.", False)]
     decimal: DecimalOption
+    sheet: Sheet
     most_unpacked: MostUnpacked
 
 

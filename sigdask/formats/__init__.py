@@ -21,7 +21,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_number, is_percent
-from sigdask.formats.reading.converted import find_dataset
+from sigdask.formats.reading.converted import choose_sheet, find_dataset
 from sigdask.formats.reading.files import (
     HEAD,
     cache_small_files,
@@ -364,7 +364,7 @@ def _find_datasets(sources: Sequence[Source]) -> list[Source]:
 @contextmanager
 def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
     """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
-    with limit_unpacking(options.most_unpacked):
+    with limit_unpacking(options.most_unpacked), choose_sheet(options.sheet):
         try:
             yield
         except RecursionError:

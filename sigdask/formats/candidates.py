@@ -29,6 +29,7 @@ from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
+from sigdask.formats.reading.converted import choose_sheet
 from sigdask.formats.reading.files import Row, build_width_error, open_bytes, open_text
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
@@ -88,6 +89,8 @@ class CandidateColumns:
         It is one sample of many, of which all candidates may be true, or false.
     decimal : {".", ","}, or None
         What parts decimals.
+    sheet : str or None
+        Sheet of a workbook; None is the only one with data.
     most_unpacked : int or None
         Bytes that a packed file may become.
     """
@@ -101,6 +104,7 @@ class CandidateColumns:
     partial: bool = False
     one_of_many: bool = False
     decimal: str | None = None
+    sheet: str | None = None
     most_unpacked: int | None = None
 
 
@@ -429,7 +433,7 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         It names the file and, where there is one, the line.
     """
     file, choices = as_path(path), columns or CandidateColumns()
-    with limit_unpacking(choices.most_unpacked):
+    with limit_unpacking(choices.most_unpacked), choose_sheet(choices.sheet):
         head = read_head(file)
         if XML_START.match(head):
             table, conventions = read_mwetoolkit(file)

@@ -111,7 +111,8 @@ META_GROUPS = {
             "repeated.  [default: all]"),
         click.option("--lower", multiple=True, metavar="COLUMN", help="Column of which less is better; none: no "
             "column. May be repeated.  [default: by their names, as TER]"),
-        *declare_options(options.ReadingOptions, "id_column", "system_column", "ignore", "decimal", "most_unpacked"),
+        *declare_options(options.ReadingOptions, "id_column", "system_column", "ignore", "decimal", "sheet",
+                         "most_unpacked"),
     ),
     "Agreement": declare_options(options.AgreementOptions),
     "What to compare": (

@@ -10,7 +10,9 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, datetime, time
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 
 from sigdask.errors import RefusedFileError
 from sigdask.io import MissingError
-from sigdask.io.compression import check_unpacked_size
+from sigdask.io.compression import check_unpacked_size, set_variable
 
 ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
 """First bytes of an Arrow or Feather file, of a Feather file of version 1, and of an Arrow stream."""
@@ -33,6 +35,21 @@ WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, 
 
 MOST_CONVERTED = 8
 """Files whose conversion is remembered, because detection opens a file many times."""
+
+
+_sheet: ContextVar[str | None] = ContextVar("sheet", default=None)
+
+
+@contextmanager
+def choose_sheet(name: str | None) -> Iterator[None]:
+    """Read this sheet of workbooks within the body, if a name is given."""
+    with set_variable(_sheet, name or _sheet.get()):
+        yield
+
+
+def get_sheet() -> str | None:
+    """Return the sheet of workbooks that is read; None is the only one with data."""
+    return _sheet.get()
 
 
 def convert_file(path: Path, start: bytes) -> bytes | None:
@@ -54,7 +71,7 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
         return None
     status = path.stat()
     if start.startswith(ZIP):
-        return _convert_workbook(path, status.st_mtime_ns, status.st_size)
+        return _convert_workbook(path, status.st_mtime_ns, status.st_size, get_sheet())
     return _convert_arrow(path, status.st_mtime_ns, status.st_size)
 
 
@@ -121,7 +138,7 @@ def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
 
 
 @lru_cache(MOST_CONVERTED)
-def _convert_workbook(path: Path, _modified: int, size: int) -> bytes | None:
+def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | None) -> bytes | None:
     try:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()
@@ -143,15 +160,20 @@ def _convert_workbook(path: Path, _modified: int, size: int) -> bytes | None:
             sheet.title: rows
             for sheet in workbook.worksheets
             if sheet.sheet_state == "visible"
+            and sheet_name in {None, sheet.title}
             and (rows := _strip_rows([list(map(_format_cell, row)) for row in sheet.iter_rows(values_only=True)]))
         }
     except (*WORKBOOK_ERRORS, openpyxl.utils.exceptions.InvalidFileException) as error:
         raise RefusedFileError(f"{path}: damaged Excel workbook ({error}); save the sheet as CSV (UTF-8)") from None
     if len(sheets) != 1:
-        found = f"{len(sheets)} sheets hold data ({', '.join(sheets)})" if sheets else "no sheet holds data"
-        raise RefusedFileError(
-            f"{path}: {found}, expected one; save the sheet to compare as a workbook or CSV of its own"
-        )
+        titles = ", ".join(sheet.title for sheet in workbook.worksheets if sheet.sheet_state == "visible")
+        if sheet_name is not None:
+            problem = f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with --sheet NAME"
+        elif sheets:
+            problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); choose one with --sheet NAME"
+        else:
+            problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row an item"
+        raise RefusedFileError(f"{path}: {problem}")
     (rows,) = sheets.values()
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()

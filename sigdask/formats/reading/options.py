@@ -90,6 +90,8 @@ class Options:
         The test set's name.
     metrics : tuple of str
         Metrics that will be asked for: one that a single format has tells the format.
+    sheet : str or None
+        Sheet of a workbook; None is the only one with data.
     most_unpacked : int or None
         Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
     own : mapping of str to str
@@ -115,6 +117,7 @@ class Options:
     group_file: Path | None = None
     name: str = ""
     metrics: tuple[str, ...] = ()
+    sheet: str | None = None
     most_unpacked: int | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     is_detected: bool = False

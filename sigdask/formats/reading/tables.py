@@ -28,6 +28,7 @@ from sigdask.formats.reading.columns import (
     read_plain_columns,
     to_numbers,
 )
+from sigdask.formats.reading.converted import get_sheet
 from sigdask.formats.reading.files import (
     Row,
     build_repeated_id_error,
@@ -349,7 +350,7 @@ def _are_consecutive(cells: Texts, start: int) -> bool:
     return bool((values == np.arange(start, start + len(cells))).all() and (cells.sizes == digits).all())
 
 
-_table_cache: ContextVar[dict[tuple[Path, frozenset[str], str | None], FileTable] | None] = ContextVar(
+_table_cache: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None], FileTable] | None] = ContextVar(
     "tables at hand", default=None
 )
 
@@ -368,13 +369,13 @@ def provide_table(table: FileTable) -> Iterator[None]:
     with cache_tables():
         tables = _table_cache.get()
         assert tables is not None
-        tables[table.path, frozenset(), None] = table
+        tables[table.path, frozenset(), None, get_sheet()] = table
         yield
 
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Return the table in a file of delimited text, JSON or Parquet, from the cache inside `cache_tables`."""
-    cache, key = _table_cache.get(), (path, frozenset(ignore), decimal)
+    cache, key = _table_cache.get(), (path, frozenset(ignore), decimal, get_sheet())
     if cache is None:
         return read_table_file(path, ignore, decimal)
     if key not in cache:
