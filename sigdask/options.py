@@ -766,7 +766,7 @@ Interface = Literal["python", "plan"]
 def list_flag_names() -> Mapping[str, str]:
     """Return the names of options that the command line calls otherwise, by their flags without dashes."""
     flags = ((re.split("[,/]", option.flag)[0].removeprefix("--"), name) for name, option in list_all_options().items())
-    return {flag: name for flag, name in flags if flag}
+    return {"ref": "gold", "qrels": "gold", **{flag: name for flag, name in flags if flag}}
 
 
 PLAN_NAMES = {"id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}

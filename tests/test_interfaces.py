@@ -63,6 +63,7 @@ def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere()
         ("--format conll:scheme=IOB2,column=3", "format='conll:scheme=IOB2,column=3'", "format ="),
         ("Say --decimal , or --decimal .", "Say decimal=',' or decimal='.'", 'decimal = ","'),
         ("Then --min-items 3 compares", "Then min_items=3 compares", "min_items = 3 compares"),
+        ("give --ref FILE (the", "give gold=FILE (the", "give gold = FILE (the"),
         ("give --gold FILE", "give gold=FILE", "give gold = FILE"),
         ("--groups a/b.tsv: no", "group_file='a/b.tsv': no", 'groups = "a/b.tsv": no'),
         ("with iconv --from-code latin1", "with iconv --from-code latin1", "--from-code latin1"),

@@ -105,7 +105,8 @@ class FileFormat:
         if gold is not None and self.no_gold:
             raise InputError(f"--gold {gold}: format {name} holds {self.no_gold} and takes no gold file; leave it out")
         if gold is None and self.needs_gold:
-            raise InputError(f"format {name}: no {self.needs_gold}; give --gold FILE")
+            option, content = REFERENCES.get(name, ("--gold", f"the {self.needs_gold}"))
+            raise InputError(f"format {name}: no {self.needs_gold}; give {option} FILE ({content})")
 
     def load(self, function: str = "") -> Any:
         """Import and return the reader, or another function: one beside the reader, or one with an address."""
@@ -301,6 +302,13 @@ LINE_FORMATS = frozenset({"segments", "speech"})
 """Formats of text a line: not what is JSON, Parquet or in columns."""
 
 JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
+
+REFERENCES = {
+    "segments": ("--ref", "the reference translations"),
+    "speech": ("--ref", "the reference transcripts"),
+    "trec": ("--qrels", "the relevance judgements"),
+}
+"""Option and words for what outputs of a format are compared with, where it is not the gold standard."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
@@ -595,15 +603,27 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
         column_text = f", column {percent!r}" if percent else ""
         cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
         raise InputError(f"{table.path}{column_text}: found {cell!r}, {PERCENT_PROBLEM}")
-    columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
-    if columns_text == "one of text" and _is_table_of_blanks(table):
-        raise InputError(
+    raise _build_unknown_error(table, options)
+
+
+def _build_unknown_error(table: FileTable, options: Options) -> InputError:
+    """Return the error for a file whose format is not known: what is missing, or what to choose."""
+    for metric in options.metrics:
+        if (needed := _find_metric_format(metric)) is not None:
+            option, content = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
+            return InputError(
+                f"{table.path}: metric {metric} compares outputs with a reference; give {option} FILE ({content})"
+            )
+    columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "lines of text"
+    if columns_text == "lines of text" and _is_table_of_blanks(table):
+        return InputError(
             f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
             "as TSV or CSV, with a header and one row an item"
         )
-    raise InputError(
-        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}); give --format "
-        f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
+    return InputError(
+        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "
+        "these outputs of a system? Then give --ref FILE (the reference translations or transcripts) or --gold FILE "
+        f"(the gold standard). Else choose --format NAME: {', '.join(FORMATS)}"
     )
 
 

@@ -3,7 +3,8 @@
 import pytest
 from command import call_sigdask
 
-from sigdask.formats import Options, detect, find_format, parse_source
+from sigdask.errors import InputError
+from sigdask.formats import Options, detect, find_format, parse_source, read
 from sigdask.nightly.plan import load_plan
 
 # single words, each once: a list of ids by its looks (responses)
@@ -89,3 +90,22 @@ def test_a_table_with_a_header_is_not_read_line_by_line(tmp_path):
     for name in ("gold", "x"):
         (tmp_path / name).write_text("id,text\na,hello world\nb,one two\n")
     assert find_format(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "remedy"),
+    [
+        ("BLEU", r"give --ref FILE \(the reference translations\)"),
+        ("chrF++", r"give --ref FILE \(the reference translations\)"),
+        ("TER:normalized=yes", r"give --ref FILE \(the reference translations\)"),
+        ("WER", r"give --ref FILE \(the reference transcripts\)"),
+        ("AP", r"give --qrels FILE \(the relevance judgements\)"),
+        ("MAE", r"give --gold FILE \(the gold standard\)"),
+        ("ROUGE-L", r"lines of text\)\. Are these outputs .* give --ref FILE \(the reference translations"),
+    ],
+)
+def test_outputs_without_a_reference_are_an_error_with_the_remedy(tmp_path, metric, remedy):
+    path = tmp_path / "a.txt"
+    path.write_text("the cat sat on the mat\nhow are you now\nfine\n")
+    with pytest.raises(InputError, match=remedy):
+        read(path, options=Options(metrics=(metric,)))

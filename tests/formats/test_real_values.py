@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import call_sigdask
 
+from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import read
+from sigdask.formats import Options, detect, parse_source, read
 
 REGRESSION = Path(__file__).parents[3] / "shared" / "data" / "regression_wmtqe22" / "en-mr"
 N_ITEMS = 30
@@ -117,3 +119,26 @@ def test_quality_estimation_of_wmt22_is_refused_as_real_numbers(tmp_path: Path) 
         columns.append(path)
     with pytest.raises(InputError, match="real numbers"):
         read(*columns, gold=REGRESSION / "gold.da_score")
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted"),
+    [("0.5 0.25 0.75", "0.4 0.3 0.7"), ("0.5 1.0 2.25 3", "0.4 0.5 2.7 2"), ("0.5 0.5 1 3", "0.4 0.4 1 2"),
+     ("1 2 3", "0.5 2 3"), ("0.5 0.25", "0.5 0.75")],
+)  # fmt: skip
+def test_a_few_lines_of_real_numbers_are_no_sets_of_labels(tmp_path, gold, predicted):
+    for name, values in (("gold.txt", gold), ("a.txt", predicted)):
+        (tmp_path / name).write_text("\n".join(values.split()) + "\n")
+    with pytest.raises(InputError, match="real numbers .* Name a metric of numbers with --metric"):
+        read(tmp_path / "a.txt", gold=tmp_path / "gold.txt")
+    expected = np.mean([abs(float(x) - float(y)) for x, y in zip(gold.split(), predicted.split(), strict=True)])
+    (tmp_path / "b.txt").write_text((tmp_path / "a.txt").read_text())
+    both = read(tmp_path / "a.txt", tmp_path / "b.txt", gold=tmp_path / "gold.txt", options=Options(metrics=("MAE",)))
+    (result,) = compare_all(both, metrics=["MAE"], trials=100)
+    assert result.score_a == pytest.approx(expected)
+
+
+def test_whole_numbers_without_repeats_are_still_lists_of_ids(tmp_path):
+    (tmp_path / "gold.txt").write_text("1\n5\n3\n")
+    (tmp_path / "a.txt").write_text("5\n3\n8\n")
+    assert detect([parse_source(str(tmp_path / "a.txt"))], tmp_path / "gold.txt") == "responses"

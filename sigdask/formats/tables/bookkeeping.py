@@ -235,23 +235,20 @@ def check_gold_labels(table: FileTable, options: Options) -> None:
 
 
 def is_real_valued(column: Factor) -> bool:
-    """Return whether cells are real numbers rather than labels: fractions with many values or without repeats.
+    """Return whether cells are real numbers rather than labels: fractions with many values or few repeats.
 
     Examples
     --------
-    >>> columns = ["0.25", "0.5", "1.75"], ["0.5", "1.0", "0.5"], ["1", "2"]
+    >>> columns = ["0.25", "0.5", "1"], ["0.5", "0.5", "1.0", "0.75"], ["0.5", "1.0", "0.5", "1.0"], ["1", "2"]
     >>> [is_real_valued(Factor.from_values(cells)) for cells in columns]
-    [True, False, False]
+    [True, True, False, False]
     >>> is_real_valued(Factor.from_values([f"{k}.0" for k in range(100)]))
     False
     """
     levels = [level for level in column.levels.tolist() if level not in MISSING]
-    if len(levels) <= 2 or (len(levels) <= MOST_LABELS and len(column.levels) < len(column)):
+    if len(levels) <= MOST_LABELS and 2 * len(levels) <= len(column):
         return False
-    if not all(map(is_number, levels)):
-        return False
-    are_whole = [float(level).is_integer() for level in levels]
-    return not all(are_whole) if len(levels) > MOST_LABELS else not any(are_whole)
+    return all(map(is_number, levels)) and not all(float(level).is_integer() for level in levels)
 
 
 def _describe_real_values(path: object, column: str, values: Factor) -> str:

@@ -130,13 +130,13 @@ def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     with_targets = [log for log in logs.values() if log.targets]
     if not with_targets:
         path = next(iter(logs.values())).path
-        raise InputError(f"{path}: no targets (T-0, ...) to compare with; give --gold FILE")
+        raise InputError(f"{path}: no targets (T-0, ...) to compare with; give --ref FILE (the reference translations)")
     first = with_targets[0]
     for log in with_targets[1:]:
         for k, target in sorted(log.targets.items()):
             if first.targets.get(k, target) != target:
                 raise InputError(
-                    f"{log.path}: target {k} is another than in {first.path}; give --gold FILE, or --reference"
+                    f"{log.path}: target {k} is another than in {first.path}; give --ref FILE, or --reference"
                 )
     return {k: target for log in reversed(with_targets) for k, target in log.targets.items()}
 

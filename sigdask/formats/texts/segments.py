@@ -35,7 +35,7 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     """
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
-        raise InputError("format segments: no reference; give --gold FILE")
+        raise InputError("format segments: no reference; give --ref FILE (the reference translations)")
     names = list_system_names(sources)
     document_paths = () if options.documents is None else (options.documents,)
     files = [*paths, *(source.path for source in sources), *document_paths]

@@ -374,7 +374,7 @@ def _select_translators(
                 raise InputError(f"{path}: no reference of translator {name!r}; there are: {available}")
         return names
     if not sizes:
-        raise InputError(f"{path}: no reference (<ref>) in any document; give --gold FILE")
+        raise InputError(f"{path}: no reference (<ref>) in any document; give --ref FILE (the reference translations)")
     if every:
         return list(sizes)
     largest = max(sizes, key=lambda name: sizes[name])
