@@ -393,7 +393,7 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
     """
     all_options = fill_options(PowerOptions, options)
     if all_options["difference"] is not None and all_options["units"] is not None:
-        raise InputError("difference and units: give one of them; the other is what is found")
+        raise InputError("difference and units: give one of them; sigdask computes the other")
     question = build_question(all_options)
     selection = fill_options(
         SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}

@@ -106,8 +106,8 @@ class DamagedError(SigdaskError):
         n_more = len(self.faults) - self.SHOWN
         details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
         super().__init__(
-            f"store {where}: damaged: {details}. `sigdask store check {where}` says all that is, `sigdask store repair "
-            f"{where}` takes it out: the next run counts that again, no more"
+            f"store {where}: damaged: {details}. `sigdask store check {where}` lists all damage; `sigdask store "
+            f"repair {where}` removes the damaged rows. The next run counts only those again"
         )
         self.where = where
 

@@ -383,7 +383,7 @@ class AgreementOptions(TypedDict, total=False):
     ]
     undefined: Annotated[
         Literal["omit", "zero"],
-        Option("Whether groups whose correlation is undefined leave the average, or count as 0.", "omit"),
+        Option("Whether groups with an undefined correlation are left out of the average, or count as 0.", "omit"),
     ]
     permute: Annotated[
         Permute,
@@ -395,7 +395,11 @@ class AgreementOptions(TypedDict, total=False):
     ]
     threshold: Annotated[
         float | None,
-        Option("Differences of metrics up to it are ties, for accuracy with --permute pairs.", otherwise="0", least=0),
+        Option(
+            "Differences of metrics up to this size are ties, for accuracy with --permute pairs.",
+            otherwise="0",
+            least=0,
+        ),
     ]
     signs: Annotated[int, Option("Random signs of each p-value of spa.", 1000, least=1, most=10**6, metavar="N")]
 
@@ -734,7 +738,7 @@ def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
     options = list_options(declaration)
     for name, value in values.items():
         if name not in options:
-            raise TypeError(f"no option {name!r}; there are: {', '.join(options)}")
+            raise TypeError(f"no option {name!r}; options: {', '.join(options)}")
         options[name].check(name, value)
 
 

@@ -419,7 +419,7 @@ class PowerSearch:
         self.strength = observed.find_strength(self.target.side * difference)
         if self.strength is None:
             reach = f"{max(low, 0.0):.4g} to {high:.4g}"
-            self.note = f"a difference of {difference:g} is impossible with units like these: they allow {reach}"
+            self.note = f"a difference of {difference:g} is impossible with units like these: possible are {reach}"
             return
         weights = observed.compute_weights(self.strength)
         sides, level = self.rule.n_sides, self.rule.level

@@ -141,7 +141,9 @@ class Context(click.Context):
     context_settings={**HELP_NAMES, "max_content_width": 110},
 )
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
-@click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")
+@click.option(
+    "--log-json", is_flag=True, help="Write log lines as JSON, one object per line. SIGDASK_LOG=json does the same."
+)
 @click.pass_context
 def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""

@@ -59,11 +59,16 @@ def name_metric(options: dict[str, Any]) -> str:
     """Return the name of the metric of agreement that the options describe."""
     statistic, permute = options["statistic"], options["permute"]
     if options["threshold"] and (statistic, permute) != ("accuracy", "pairs"):
-        raise InputError("--threshold: is for --statistic accuracy --permute pairs; acc-eq calibrates its threshold")
+        raise InputError(
+            "--threshold: applies only to --statistic accuracy --permute pairs; acc-eq calibrates its threshold"
+        )
     if permute == "pairs" and statistic not in {"accuracy", "acc-eq"}:
-        raise InputError(f"--permute pairs: swaps decisions on pairs, of which {statistic} is no share; use accuracy")
+        raise InputError(
+            f"--permute pairs: swaps decisions on pairs, but {statistic} is not a share of pairs; use "
+            f"--statistic accuracy"
+        )
     if statistic == "spa" and (options["level"] == "segment" or options["group"] != "none"):
-        raise InputError("--statistic spa: is of systems; leave out --level segment and --group")
+        raise InputError("--statistic spa: applies to systems; leave out --level segment and --group")
     parts = {
         "level": options["level"] if options["level"] == "system" and statistic != "spa" else None,
         "group": options["group"] if options["group"] != "none" else None,

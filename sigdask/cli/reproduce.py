@@ -123,7 +123,7 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
         yield from (f"not compared ({reason}): {', '.join(names)}" for reason, names in outcome.not_compared.items())
     else:
         n_results = len(differing) + len(outcome.changed)
-        beside = f", and {format_count(len(outcome.differences), 'value')} beside them" if outcome.differences else ""
+        beside = f", and {format_count(len(outcome.differences), 'value')} besides" if outcome.differences else ""
         yield f"not reproduced: {n_results:,} of {_count_results(n)}{beside}"
     yield from (f"note: {text}" for text in outcome.notes)
 

@@ -49,7 +49,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 
 
 def report(where: str, store: str | None, name: str | None, number: int | None, **options: Any) -> None:
-    """Print and write the results of a plan and what changed since the run before."""
+    """Print and write the results of a plan and what changed since the previous run."""
     files = collect_files(options, "json", "markdown", "latex", "html")
     layout = select_layout(options)
     check_figures(options["figures"], options["figure_format"])

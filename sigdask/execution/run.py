@@ -512,8 +512,8 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))
         raise TaskError(
-            f"counting {labels} failed on every worker that tried it ({error}); all else was counted, and "
-            "`sigdask run` stores it",
+            f"counting {labels} failed on every worker that tried it ({error}); all other comparisons were counted, "
+            f"and `sigdask run` stores them",
             tuple(flight.given_up),
         )
 

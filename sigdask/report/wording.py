@@ -58,14 +58,14 @@ ADJUSTMENTS = {
     ),
     "max-t": AdjustmentWording(
         "step-down max-T on shared swaps",
-        "the step-down max-T procedure on the same exchanges, studentised [[westfall1993,romano2005]]",
+        "the step-down max-T procedure on the same swaps, studentised [[westfall1993,romano2005]]",
     ),
     "max-t:raw": AdjustmentWording(
         "step-down max-T, not studentised, on shared swaps",
-        "the step-down max-T procedure on the same exchanges [[westfall1993,romano2005]]",
+        "the step-down max-T procedure on the same swaps [[westfall1993,romano2005]]",
     ),
     "single-step-max-t": AdjustmentWording(
-        "single-step max-T on shared swaps", "the single-step max-T procedure on the same exchanges [[westfall1993]]"
+        "single-step max-T on shared swaps", "the single-step max-T procedure on the same swaps [[westfall1993]]"
     ),
     "bootstrap-t": AdjustmentWording(
         "the step-down studentised bootstrap",

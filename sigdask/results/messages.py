@@ -55,7 +55,7 @@ SKEWNESS_LIMIT = 0.1
 SHORTFALLS = {
     "few-units": "units are few",
     "few-discordant": "few units differ",
-    "skewed": "what units contribute is skewed",
+    "skewed": "the contributions of units are skewed",
 }
 """Conditions under which measured coverage is below the nominal level (docs/error-rates.md), by name."""
 
@@ -105,7 +105,7 @@ def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
 
 def _explain_difference(alternative: str, method: str) -> str:
     if alternative != "two-sided":
-        return "p is one-sided, the interval leaves out as much on either side"
+        return "p is one-sided, but the interval is two-sided"
     return {
         INVERSION: (
             "both are of the same test, computed from different trials or arrangements; more trials would bring "

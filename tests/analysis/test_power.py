@@ -138,7 +138,7 @@ def test_workers_of_a_cluster_find_the_same_power():
     [
         (["--difference", "0"], "difference = 0: must be above 0"),
         (["--difference", "-0.1", "--alternative", "greater"], "must be positive"),
-        (["--difference", "0.9", "--pair", "old", "new"], "impossible with units like these: they allow"),
+        (["--difference", "0.9", "--pair", "old", "new"], "impossible with units like these: possible are"),
         (["--difference", "0.1", "--pair", "old", "same"], "the systems are equal on every unit"),
         (["--units", "1"], "units = 1: must be at least 2"),
         (["--units", "100", "--power", "0.04"], "power = 0.04: must lie between alpha (0.05) and 1"),

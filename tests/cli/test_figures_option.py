@@ -180,7 +180,7 @@ def test_of_several_metrics_one_is_to_be_named(counts):
 
 def test_pairs_with_a_baseline_have_no_matrix(counts):
     baseline_results = compare_all(counts, metrics=["mean"], baseline="s0", trials=99, second_run=False)
-    with pytest.raises(InputError, match="every two were compared"):
+    with pytest.raises(InputError, match="needs all pairs of three or more systems"):
         baseline_results.plot_matrix()
 
 

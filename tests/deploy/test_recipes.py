@@ -360,7 +360,7 @@ def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkey
     shutil.copy(CHAT / "slack.json.j2", tmp_path / "body.j2")
     (tmp_path / "plan.toml").write_text(PLAN.format(url="$CHAT_WEBHOOK"))
     monkeypatch.delenv("CHAT_WEBHOOK", raising=False)
-    with pytest.raises(InputError, match=r'found "\$CHAT_WEBHOOK", and no such environment variable is set'):
+    with pytest.raises(InputError, match=r'found "\$CHAT_WEBHOOK", but this environment variable is not set'):
         load_plan(tmp_path / "plan.toml")
     for value, expected in (("", None), ("https://chat.example/x", "https://chat.example/x")):
         monkeypatch.setenv("CHAT_WEBHOOK", value)

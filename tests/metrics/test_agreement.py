@@ -404,9 +404,9 @@ def test_several_human_scores_must_be_chosen(tmp_path):
     ("options", "message"),
     [
         (["--statistic", "pearson", "--permute", "pairs"], "--permute pairs: swaps decisions on pairs"),
-        (["--statistic", "spa", "--group", "item"], "--statistic spa: is of systems"),
+        (["--statistic", "spa", "--group", "item"], "--statistic spa: applies to systems"),
         (["--level", "system", "--group", "item"], "a system has one score, so there is no group=item"),
-        (["--threshold", "1"], "--threshold: is for --statistic accuracy --permute pairs"),
+        (["--threshold", "1"], "--threshold: applies only to --statistic accuracy --permute pairs"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message, tmp_path):

@@ -136,7 +136,7 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     assert [detail.row for detail in opened] == headline.build_verdict(results).close.tolist()
     assert 0 < len(opened) < 28
     text = render_page({"": results}, title="t", parts=build_part(results.table, opened, reason="the close ones"))
-    assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text
+    assert f"{len(opened)} of 28 comparisons can be opened here or from the table: the close ones." in text
 
 
 def test_an_exact_p_far_below_the_trials_does_not_press_their_picture_flat(tmp_path, opened):

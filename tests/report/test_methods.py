@@ -59,10 +59,10 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
     [
         ({"adjust": "holm"}, "The p-values of all 3 comparisons were adjusted by Holm's step-down procedure (Holm 1979).",
          {"holm1979", "phipson2010"}),
-        ({}, "by the step-down max-T procedure on the same exchanges, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
+        ({}, "by the step-down max-T procedure on the same swaps, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
          {"westfall1993", "romano2005"}),
         ({"alternative": "greater", "second_run": False}, ("The p-values are one-sided (the first system scores higher), and had "
-         "from n = 500 random exchanges as (k + 1) / (n + 1) (Phipson & Smyth 2010)"), {"phipson2010"}),
+         "from n = 500 random swaps as (k + 1) / (n + 1) (Phipson & Smyth 2010)"), {"phipson2010"}),
         ({"method": "exact", "adjust": "none", "trials": None}, None, None),
         ({"stop": "besag-clifford:h=7"}, "Counting ended at the exceedance number 7, or with the last trial", {"besag1991"}),
         ({"stop": "confidence:epsilon=0.01"}, "with a resampling risk of 0.01; this gives decisions", {"gandy2009", "ding2020"}),
@@ -79,7 +79,7 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
 def test_a_paragraph_tells_what_was_run(how, sentence, keys):
     if sentence is None:
         citation = compare_all(SCORES.round(2), **how, interval="none").cite()
-        sentence, keys = "The p-values are exact, over all possible exchanges", set()
+        sentence, keys = "The p-values are exact, over all possible swaps", set()
     else:
         citation = cite_comparison(**how)
     assert sentence in citation.text
@@ -104,7 +104,7 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     assert result.returncode == 0
     text = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
     assert text.startswith("2 systems were compared by recall, precision and f1 in 3 comparisons. ")
-    assert "The p-values are exact, over all possible exchanges, and two-sided." in text
+    assert "The p-values are exact, over all possible swaps, and two-sided." in text
     assert "Tango's score method (Tango 1998)" in text
     citation = call_sigdask("cite", "r.json", cwd=tmp_path).stdout
     entries = call_sigdask("cite", "r.json", "--bibtex", cwd=tmp_path).stdout

@@ -1,4 +1,4 @@
-"""Tests of the page of a plan's run: the gate, changes since the run before, scores and p over the nights."""
+"""Tests of the page of a plan's run: the gate, changes since the previous run, scores and p over the nights."""
 
 import json
 import re
@@ -122,7 +122,7 @@ def test_a_gate_that_passed_says_so(folder):
 
 def test_the_first_night_has_no_history(folder):
     card = read_section(folder / "night-1.html", "verdict")
-    assert "The first run: there is none before it." in card
+    assert "This is the first run." in card
     text = (folder / "night-1.html").read_text()
     assert 'id="changes"' not in text
     assert 'id="nights"' not in text
@@ -313,9 +313,9 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
         )
 
     failed_rule = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
-    none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("speaks of no comparison",))
+    none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("applies to no comparison",))
     record = build_record(GateVerdict((failed_rule, none)))
     rule = record["rules"][0]
     assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MOST_KEPT, 250, 250)
     assert not any(f["passed"] for f in rule["findings"])
-    assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "speaks of no comparison"}
+    assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "applies to no comparison"}

@@ -284,7 +284,7 @@ class _UnenumeratedGroup:
         raise InputError(
             f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by {metric} would take "
             f"{_format_duration(float(total[-1]))} of one core together (the longest, {longest}, "
-            f"{_format_duration(panel.chosen.seconds)}), and the limit is {format_duration(limit)}; {RAISE_REMEDY}; "
+            f"{_format_duration(panel.chosen.seconds)}), but the limit is {format_duration(limit)}; {RAISE_REMEDY}; "
             f"{REMEDY}"
         )
 
@@ -350,7 +350,7 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
     fits = cheapest.n_bytes <= limits.n_bytes
     return (
         f"an exact p ({cheapest.method}) would take {_format_duration(cheapest.seconds)} of one core and "
-        f"{_format_gigabytes(cheapest.n_bytes)} of memory, and the limit is "
+        f"{_format_gigabytes(cheapest.n_bytes)} of memory, but the limit is "
         + (
             f"{format_duration(limits.seconds)}; {RAISE_REMEDY}; "
             if fits

@@ -123,7 +123,7 @@ def history(**options: Any) -> None:
 @add_options(*FIGURE_OPTIONS)
 @run_by("sigdask.cli.status:report")
 def report(**options: Any) -> None:
-    """Show the results of a plan, and what changed since the run before."""
+    """Show the results of a plan, and what changed since the previous run."""
 
 
 @click.command()

@@ -75,7 +75,10 @@ def _open_client(description: ClusterDescription, address: str) -> Iterator[Any]
             client = Client(address, timeout=CONNECT_SECONDS, security=security)
         except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
             hint = "; dask's settings name it (scheduler-address)" if address == get_configured_address() else ""
-            raise InputError(f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}") from None
+            raise InputError(
+                f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}; check that it runs, and that "
+                "address and certificates are right"
+            ) from None
         yield stack.enter_context(client)
 
 

@@ -59,7 +59,7 @@ def judge_rules(
 def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     covered = list(iter_covered(rule, basis.table, basis.evidence.baselines))
     if not covered:
-        notes: tuple[str, ...] = ("speaks of no comparison: nothing was shown",)
+        notes: tuple[str, ...] = ("applies to no comparison, so nothing was shown",)
         return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, notes)
     verdict = (
         judge_not_worse(rule, covered, basis)
@@ -69,14 +69,14 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     baselines = basis.evidence.baselines
     absent = [key for key in basis.evidence.absent if covers_comparison(rule, key, baselines.get(key[0]))]
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
-        note = f"judged in the run before, and not in this one: {_describe_keys(dropped)}"
+        note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
     return _add_absent(verdict, absent) if absent else verdict
 
 
 def _add_absent(verdict: RuleVerdict, absent: Sequence[ComparisonKey]) -> RuleVerdict:
     """Return the verdict with a note on comparisons that could not be made; they fail all rules but `NotWorse`."""
-    note = f"not compared, no item in common: {_describe_keys(absent)}"
+    note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
     passed = verdict.passed and isinstance(verdict.rule, NotWorse)
     return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))
 

@@ -76,7 +76,9 @@ def _build_finding(
     is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
     passed = margin_result.p_value <= rule.alpha and not is_whole
     range_text = (
-        "; every system is within a margin of the whole range: write it on the metric's own scale" if is_whole else ""
+        "; every system is within a margin as wide as the range of scores: give the margin on the metric's own scale"
+        if is_whole
+        else ""
     )
     equal_margin = compute_equal_margin(rule, margin_result, c.result.n_units, sd)
     kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
@@ -106,7 +108,7 @@ def _build_finding(
 def _describe_smallest(rule: WithinMargin, smallest: float | None) -> str:
     if smallest is None or math.isinf(smallest):
         return ""
-    return f"; smallest margin that is shown: {format_upper_limit(smallest, level=rule.margin)}"
+    return f"; smallest margin for which this is shown: {format_upper_limit(smallest, level=rule.margin)}"
 
 
 def _describe_equal(equal_margin: float | None) -> str:
@@ -119,9 +121,9 @@ def _describe_equal(equal_margin: float | None) -> str:
 
 def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
     if n_known:
-        yield f"systems equal to the baseline would all be shown with probability of about {power:.3g}"
+        yield f"systems equal to the baseline would all pass with a probability of about {power:.3g}"
     if n_known < n:
-        yield f"of {n - n_known} comparisons nothing tells how likely that is: no swap changes their scores"
+        yield f"of {n - n_known} comparisons this probability is unknown, because no swap changes their scores"
 
 
 def compute_equal_margin(

@@ -158,7 +158,7 @@ def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
     if _get_family_size(c.result, basis) > 1:
-        raise InputError('gate: adjust = "plan", and the results are not adjusted; choose "holm" or "none"')
+        raise InputError('gate: adjust = "plan", but the results are not adjusted; choose "holm" or "none"')
     return c.result.p_value
 
 
@@ -214,7 +214,7 @@ def _build_finding(
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}; "
         f"{_describe_detectable(smallest)}"
         f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
-        f"{'' if since is None else f'; the outputs are those of run {since}: no new alarm'}",
+        f"{'' if since is None else f'; the outputs are the same as in run {since}: no new alarm'}",
         level=level,
         since=since,
     )
@@ -232,7 +232,7 @@ def _describe_plan_verdict(c: CoveredComparison, alpha: float | None, *, failed:
     p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
     if failed or alpha is None or not c.is_worse or p > alpha:
         return ""
-    return f"; significant at the plan's alpha {alpha:g} ({format_p_equals(p, alpha)}), which is no alarm"
+    return f"; significant at the plan's alpha {alpha:g} ({format_p_equals(p, alpha)}), but no alarm of the gate"
 
 
 def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: GateContext) -> int:
@@ -264,7 +264,7 @@ def compute_detectable_loss(
 
 def _describe_detectable(smallest: float | None) -> str:
     if smallest is None:
-        return "nothing tells which loss would be detected"
+        return "the smallest loss that would be detected is unknown"
     if math.isinf(smallest):
         return "no difference at all could be detected with so few units or trials"
     return f"a loss of {format_upper_limit(smallest)} would be detected with power {POWER:g}"
@@ -279,11 +279,12 @@ def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
     if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
-        yield f"the outputs are those of run {repeated}: one observation, which counts once"
+        yield f"the outputs are the same as in run {repeated}: both runs count as one observation"
     if basis.fdr != "none":
         n_past = len(basis.evidence.history.get(format_rule_name(rule), ()))
         yield (
-            f"{basis.fdr}: after {n_past} earlier runs this one is held against {format_lower_limit(level)}, so that "
+            f"{basis.fdr}: after {n_past} earlier runs this one is judged at level {format_lower_limit(level)}, so "
+            f"that "
             "of all "
             f"alarms at most {rule.alpha:g} are false{'' if basis.fdr == 'lond' else ', of nights with fresh items'}"
         )
@@ -291,7 +292,7 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
         if level < steady / LOST_POWER_FACTOR:
             yield (
                 f"{basis.fdr} has lost its power: {_describe_missed_losses(findings)}; false_alarms_per_year = "
-                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {format_lower_limit(steady)}"
+                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr judges every night at level {format_lower_limit(steady)}"
             )
     elif rule.false_alarms_per_year is not None:
         budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
@@ -305,8 +306,8 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
         )
         if basis.evidence.n_runs > basis.runs_per_year:
             yield (
-                f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, and runs_per_year says "
-                f"{basis.runs_per_year:g}: there are more false alarms than false_alarms_per_year; set runs_per_year"
+                f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, but runs_per_year is "
+                f"{basis.runs_per_year:g}: expect more false alarms than false_alarms_per_year; correct runs_per_year"
             )
     if n_blind:
         yield f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for this level"
@@ -326,7 +327,7 @@ def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
     """Return text on how large a loss may be and still pass the gate at this night's level."""
     losses = [f.detectable for f in findings if f.detectable is not None]
     if not losses:
-        return "this level sees no usual loss"
+        return "losses of a usual size are not detected at this level"
     if math.isinf(max(losses)):
         return "no loss at all can be detected in some comparisons"
     return f"a loss of less than {format_upper_limit(max(losses))} passes in more than one night in five"

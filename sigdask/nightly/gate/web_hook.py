@@ -81,7 +81,7 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
         raise InputError(f"the template takes {', '.join(answer['unknown'])}; there are {', '.join(verdicts[0])}")
     if answer["error"] is None:
         raise InputError(
-            f"the template takes more than {MOST_SECONDS} s or {MOST_BYTES >> 30} GiB of memory; make its loops shorter"
+            f"the template takes more than {MOST_SECONDS} s or {MOST_BYTES >> 30} GiB of memory; shorten its loops"
         )
     line = f", line {answer['line']}," if answer["line"] else ""
     raise InputError(f"the template{line} is wrong: {answer['error']}")
@@ -117,5 +117,6 @@ def _check_json(text: str) -> bytes:
         return as_json(json.loads(text), lines=False).encode()
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"the template makes no JSON ({error}) but {text.strip()[:80]!r}; write texts as {{{{ text | tojson }}}}"
+            f"the output of the template is not JSON ({error}) but {text.strip()[:80]!r}; write texts as {{{{ text | "
+            f"tojson }}}}"
         ) from None

@@ -87,7 +87,7 @@ def check_plan(plan: Plan, complain: Complain) -> None:
         if first_number != number:
             complain(
                 ("test_set", number, "name"),
-                f"{format_value(test_set.name)} is the name of test_set[{first_number}] as well",
+                f"{format_value(test_set.name)} is already the name of test_set[{first_number}]; choose another",
             )
     _check_adjustment(plan, complain)
     _check_outputs(plan, complain)
@@ -132,7 +132,7 @@ def _check_outputs(plan: Plan, complain: Complain) -> None:
         uses.update(dict.fromkeys(test_set.list_files(), f"an input of test set {format_value(test_set.name)}"))
     for key, path in _iter_outputs(plan):
         if path in uses:
-            complain(key, f"{path} is {uses[path]}; expected a file of its own")
+            complain(key, f"{path} is {uses[path]}; expected another file")
         uses[path] = f"what {'.'.join(map(str, key))} writes"
 
 
@@ -157,14 +157,14 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
         if all(t.metrics for t in covered) and name.casefold() not in map(str.casefold, counted_metrics):
             complain(
                 (*key, "metrics"),
-                f"metric {format_value(name)} is not counted there; "
+                f"metric {format_value(name)} is not computed there; "
                 f"{suggest_nearest(name, counted_metrics, 'metrics')}",
             )
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)
     if isinstance(rule, NotWorse):
         if rule.adjust == "plan" and plan.comparison["adjust"] == "none":
-            complain((*key, "adjust"), 'found "plan", and the plan has adjust = "none"; expected "holm" or "none"')
+            complain((*key, "adjust"), 'found "plan", but the plan has adjust = "none"; expected "holm" or "none"')
         if isinstance(plan.stopping, ConfidenceSequence):
             complain(key, 'needs p-values, and [stopping] rule = "confidence-sequence" gives none')
 

@@ -148,7 +148,7 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     """
     files = [path for item in targets for path in (_list_files(item) if item.is_dir() else [item])]
     if not files:
-        raise InputError(f"{format_list([str(path) for path in targets])}: no files of results there")
+        raise InputError(f"{format_list([str(path) for path in targets])}: no result files found")
     roles = _group_by_role(files, hints, is_explicit=not any(path.is_dir() for path in targets))
     test_sets: list[DiscoveredTestSet] = []
     failed: list[tuple[list[Path], InputError]] = []
@@ -306,9 +306,8 @@ def _check_two_ways(group: Sequence[Path]) -> None:
         return
     if format_name == "metrics":
         raise InputError(
-            f"{format_list([path.name for path in group])}: each may be a table of systems, a column each, or one "
-            "system's "
-            "scores by several metrics; say --format wide or --format metrics"
+            f"{format_list([path.name for path in group])}: each may be a table with one column per system, or one "
+            f"system's scores by several metrics; give --format wide or --format metrics"
         )
 
 
@@ -332,7 +331,7 @@ def _read_together(
             lacks_gold = gold is None and golds and test_set.format in {"labels", "conll", "segments", "speech"}
             if test_set.counts.n_systems > 1 and not lacks_gold:
                 return test_set
-    raise first_error or InputError("one system alone has nothing to be compared with")
+    raise first_error or InputError("there is only one system, so there is nothing to compare")
 
 
 def _iter_golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
@@ -349,7 +348,7 @@ def _read_test_set(
     format_name = formats.detect(sources, gold, options) if format_ == "auto" else format_
     for given, what in ((options.references, "several references"), (options.documents, "documents")):
         if given and format_name != "segments":
-            raise InputError(f"{what} are of texts alone")
+            raise InputError(f"{what} apply only to texts")
     family, extra = formats.parse_format(format_name)
     reading = replace(options, is_detected=format_ == "auto").with_format_options(extra)
     counts = formats.read(*sources, gold=gold, format=family, options=reading)
@@ -421,7 +420,8 @@ def _build_unknown_error(
     names = format_list([_format_relative(path, home) for path in files], 6)
     reasons = [f"  {_describe_failure(group, error)}" for group, error in failed[:MOST_FAILURES]]
     return SeveralError(
-        f"cannot tell what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
+        f"cannot recognise what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
         *reasons,
-        "say --gold FILE for what is right, --format NAME (sigdask formats), or name the files of the systems alone",
+        "give --gold FILE for the gold standard, --format NAME (see `sigdask formats`), or only the files of the "
+        "systems",
     )

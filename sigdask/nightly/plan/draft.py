@@ -91,10 +91,10 @@ def describe_survey(survey: FolderSurvey) -> Iterator[str]:
             yield f"  gold        {survey.format_path(test_set.gold)}"
         yield from (f"  reference   {survey.format_path(path)}" for path in test_set.options.references)
         if test_set.options.documents is not None:
-            yield f"  documents   {survey.format_path(test_set.options.documents)}, exchanged whole"
+            yield f"  documents   {survey.format_path(test_set.options.documents)}, swapped as a whole"
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
         if isinstance(test_set.systems, dict):
-            yield "  note        a system each; are some of them runs of one system, write NAME = [FILE, FILE]"
+            yield "  note        each file is a system; if some are runs of one system, write NAME = [FILE, FILE]"
     yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])
     if survey.unused:
         yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MOST_PATHS)}"

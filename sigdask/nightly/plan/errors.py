@@ -292,7 +292,7 @@ def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
         tag, tags = context["tag"], context["expected_tags"]
         return f"rule = {format_value(tag)}: expected one of {tags}{_format_hint(tag, tags)}"
     elif kind == "union_tag_not_found" and isinstance(error["input"], Mapping):
-        return "rule is missing; it says which rule this is"
+        return "rule is missing; it names the kind of rule"
     elif kind == "union_tag_not_found":
         expected = _describe_expected(key)
     else:

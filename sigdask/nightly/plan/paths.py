@@ -51,14 +51,14 @@ def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
     if not is_url(text) and not os.access(path, os.R_OK):
-        raise _build_error(text, f": may not be read ({escape_text(path)})")
+        raise _build_error(text, f": cannot be read by this user ({escape_text(path)})")
     return path
 
 
 def resolve_local(text: str, folder: Path) -> Path:
     """Return the path of an existing file on this machine."""
     if is_url(text):
-        raise _build_error(text, ", expected a file of this machine")
+        raise _build_error(text, ", expected a local file")
     return resolve_existing(text, folder)
 
 
@@ -76,7 +76,7 @@ def resolve_folder(text: str, folder: Path) -> Path:
     if path.exists() and not path.is_dir():
         raise _build_error(text, f", which is a file ({escape_text(path)}), expected a folder")
     if path.is_dir() and not os.access(path, os.W_OK):
-        raise _build_error(text, f": may not be written ({escape_text(path)})")
+        raise _build_error(text, f": cannot be written by this user ({escape_text(path)})")
     return path
 
 
@@ -86,7 +86,7 @@ def _resolve_dated(text: str, folder: Path) -> Path:
         if placeholder not in PLACEHOLDERS:
             raise _build_error(text, f": {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
     if is_url(text):
-        raise _build_error(text, ", expected a file of this machine: nothing is written to URLs")
+        raise _build_error(text, ", expected a local file: sigdask cannot write to URLs")
     return resolve_path(text, folder)
 
 
@@ -102,7 +102,7 @@ def resolve_writable(text: str, folder: Path) -> Path:
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
     if not os.access(target, os.W_OK):
-        raise _build_error(text, f": may not be written ({escape_text(target)})")
+        raise _build_error(text, f": cannot be written by this user ({escape_text(target)})")
     return path
 
 

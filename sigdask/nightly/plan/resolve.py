@@ -343,7 +343,7 @@ def _build_gate(gate_keys: tables.GateKeys, shared: GivenOptions, location: _Pla
     if gate_keys.fdr != "none" and gate_keys.false_alarms_per_year is not None:
         text = (
             f'found {gate_keys.false_alarms_per_year:g} and fdr = "{gate_keys.fdr}", expected one of the two; '
-            "each gives the level"
+            "each sets the level"
         )
         location.complain(("gate", "false_alarms_per_year"), text)
     return Gate(
@@ -397,7 +397,9 @@ def _resolve_webhook(url: str | None, location: _PlanLocation) -> str | None:
         name = url[1:]
         if name not in os.environ:
             location.complain(
-                key, f"found {format_value(url)}, and no such environment variable is set; empty is no web hook"
+                key,
+                f"found {format_value(url)}, but this environment variable is not set; set it to an empty text "
+                f"for no web hook",
             )
             return None
         url = os.environ[name]

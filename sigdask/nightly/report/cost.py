@@ -83,7 +83,7 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
             )
             yield (
                 f"warning: {gate.fdr} loses its power in quiet nights; false_alarms_per_year = "
-                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {format_lower_limit(steady)}"
+                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr judges every night at level {format_lower_limit(steady)}"
             )
         for c in costs:
             smallest = max(2.0 ** (1 - min(c.n_units, 1000)), 1 / (c.n_trials + 1) if c.n_trials else 0.0)
@@ -107,13 +107,13 @@ def _summarize(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops
     seconds = sum(c.seconds for c in costs)
     machine = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
-        machine = "one core of this machine; the plan's cluster is elsewhere"
+        machine = "one core of this machine; the plan's cluster was not measured"
     total = sum(c.total for c in costs)
     time_text = format_duration(seconds / (n_threads or 1))
     time = f"at most {time_text.removeprefix('< ')}" if stops else f"about {time_text}"
     counted = f"{format_count(n, 'comparison')}, {format_count(total, 'trial')}"
     yield f"{name}: {_count_sets(costs)}, {counted}, {time} on {machine}"
-    yield "(trials are summed over comparisons; what the store has already is not counted again)"
+    yield "(trials are summed over comparisons; trials that the store already has are not counted again)"
 
 
 def _count_sets(costs: Sequence[Cost]) -> str:

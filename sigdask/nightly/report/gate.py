@@ -38,12 +38,12 @@ def _describe_limits(verdict: GateVerdict) -> str:
     n_gone = sum(rule.n_gone for rule in verdict.rules)
     clauses = (
         (sum(rule.n_blind for rule in verdict.rules), "{} could not fail"),
-        (n_gone, f"{{}} of the run before {'is' if n_gone == 1 else 'are'} gone"),
+        (n_gone, f"{{}} of the previous run {'is' if n_gone == 1 else 'are'} gone"),
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )
     doubts = [text.format(format_count(n, "comparison")) for n, text in clauses if n]
     repeats = {rule.repeats for rule in verdict.rules} - {None}
-    repeat_text = f", on the outputs of run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
+    repeat_text = f", on the same outputs as run {min(filter(None, repeats))}" if len(repeats) == 1 else ""
     return repeat_text + (f", but {', and '.join(doubts)} (see the notes)" if doubts else "")
 
 
@@ -57,7 +57,7 @@ def _describe_failures(verdict: GateVerdict) -> str:
     failed_names = [_describe_comparison(finding) for rule in failed for finding in rule.failures]
     reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
     names = format_list([*dict.fromkeys([*failed_names, *reasons])], limit=3, separator="; ") or "see below"
-    return names + ("" if verdict.is_new else "; no new alarm: the outputs are those that failed before")
+    return names + ("" if verdict.is_new else "; no new alarm: the same outputs failed before")
 
 
 def _describe_comparison(finding: RuleFinding) -> str:

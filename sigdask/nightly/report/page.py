@@ -73,7 +73,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
 
 
 def _iter_changed(changes: Changes) -> Iterator[tuple[Any, ...]]:
-    """Yield the keys of comparisons whose scores or significance changed since the run before."""
+    """Yield the keys of comparisons whose scores or significance changed since the previous run."""
     names = list_keys(changes.new)
     for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
         if row >= 0 and "new" not in kinds and {"lost", "gained", "scores"} & {*kinds}:

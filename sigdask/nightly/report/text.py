@@ -48,8 +48,8 @@ from sigdask.text import (
     to_plain,
 )
 
-OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
-NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
+OPENED = "those that the gate judges, and borderline results (another seed or two more units could change them)"
+NOT_OPENED = "details of single comparisons are only on the page that `sigdask run` writes, because they need the data"
 
 MOST_OPENED = 4
 """Test sets whose results are shown in full unless one is named; of more, a table shows the verdicts."""
@@ -93,7 +93,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     if run.ended is not None:
         timing += f", ended {format_time(run.ended)} after {format_duration(run.ended - run.started)}"
     else:
-        timing += f", last kept something {format_duration(max(now - run.updated, 0))} ago"
+        timing += f", last stored something {format_duration(max(now - run.updated, 0))} ago"
     if (headline := run.details.get("verdict")) is not None:
         levels = format_levels(headline)
         timing += f"\ngate {_format_gate(run)}{f', level {levels}' if levels else ''}"
@@ -110,7 +110,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     if status.state == "running":
         lines.append(f"{status.rate:,.0f} trials a second; {_describe_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
-        lines.append("run it again: it goes on from what is kept")
+        lines.append("run it again: it continues from the stored counts")
     return "\n".join(lines)
 
 
@@ -164,15 +164,15 @@ def _format_gate(run: PlanRun) -> str:
 
 
 def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
-    """Return the changes since the run before: significances gained and lost first, then scores."""
+    """Return the changes since the previous run: significances gained and lost first, then scores."""
     if not changes:
-        return "Nothing changed since the run before."
+        return "Nothing changed since the previous run."
     kinds = changes.kinds
     order = sorted(range(len(changes)), key=lambda k: (_rank_change(kinds[k]), k))
     selected = [k for k in order if everything or _rank_change(kinds[k]) < 3]
     shown = selected if everything else selected[:MOST_CHANGES]
     lines = [
-        f"Changed since the run before: {count_changes(changes)}.",
+        f"Changed since the previous run: {count_changes(changes)}.",
         *(_format_change(changes[k], kinds[k], alpha) for k in shown),
     ]
     if len(shown) < len(selected):
@@ -224,7 +224,7 @@ def format_report(
     lines += list(_describe_looks(run))
     if report.n_incomplete:
         missing_text = format_count(report.n_incomplete, "result")
-        lines += [f"Some trials of {missing_text} are missing; the bounds are valid as they are.", ""]
+        lines += [f"Some trials of {missing_text} are missing; the bounds are valid without them.", ""]
     if not is_folded:
         lines += changes
     if page_path:
@@ -246,8 +246,8 @@ def _format_opened(
     """Yield the results of some test sets in full; for several, first the verdict on each."""
     if unknown := [name for name in opened or () if name not in report.results]:
         raise InputError(
-            f"--set {unknown[0]}: run {report.run.number} has no results of such a test set; "
-            f"it has: {format_list([*report.results], 10)}"
+            f"--set {unknown[0]}: run {report.run.number} has no test set of this name; test sets: "
+            f"{format_list([*report.results], 10)}"
         )
     shown = {name: results for name, results in report.results.items() if opened is None or name in opened}
     if len(shown) > 1:
@@ -437,8 +437,8 @@ def _format_side(r: Result | None, alpha: float) -> str:
 def _describe_looks(run: PlanRun) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
         yield make_printable(
-            f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before; "
-            "their p is a later look"
+            f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before, so their "
+            f"p was computed twice"
         )
 
 

@@ -103,7 +103,7 @@ class CountRunner:
                 self._count_on_cluster(cluster, workers, jobs, entries_of_jobs, [costs[id(job.panel)] for job in jobs])
             except ClusterLostError as error:
                 if clusters.is_closed(cluster):
-                    raise UnfinishedError(f"{error}; what was counted is kept") from None
+                    raise UnfinishedError(f"{error}; all counts so far are stored") from None
                 lost_since = time.monotonic() if self.n_done > n_before or not lost_since else lost_since
                 self._wait_for_cluster(error, lost_since)
             except TaskError as error:
@@ -196,7 +196,7 @@ class CountRunner:
         """Report, once, a reason why something cannot be counted or scored."""
         if reason not in self.problems:
             self.problems.append(reason)
-            self.note(f"{reason}; going on without it")
+            self.note(f"{reason}; continuing without it")
 
     def _commit(self, queue: CommitQueue) -> None:
         """Save the tallies that continue what the store has without a gap, and report progress."""
@@ -218,8 +218,8 @@ class CountRunner:
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
         max_seconds = RECONNECT_SECONDS if self.n_done else START_SECONDS
         if time.monotonic() - since > max_seconds:
-            raise UnfinishedError(f"{error}; looked for it for {max_seconds:.0f} s; what was counted is kept")
-        self.note(f"{error}; going on from the store as soon as there is a cluster")
+            raise UnfinishedError(f"{error}; tried to reconnect for {max_seconds:.0f} s; all counts so far are stored")
+        self.note(f"{error}; continuing from the store as soon as a cluster is available")
         self.stop.sleep(2.0)
 
 

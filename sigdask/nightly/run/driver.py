@@ -168,7 +168,7 @@ def run_plan(
         The store cannot be reached or written; what it has committed is intact.
     """
     if not isinstance(plan, Plan):
-        raise InputError(f"plan = {plan!r}: expected a plan, which load_plan makes of a file")
+        raise InputError(f"plan = {plan!r}: expected a plan, as load_plan returns")
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)
@@ -240,7 +240,7 @@ class _PlanRunner:
         try:
             counting.count(cluster, workers)
         except StopRequest:
-            note(f"stopping: {self.stop.reason}; what was counted is kept")
+            note(f"stopping: {self.stop.reason}; all counts so far are stored")
         except SigdaskError as error:
             self._record_failure(error, details)
             raise
@@ -275,7 +275,7 @@ class _PlanRunner:
                 self.plan, self.store, outcome.number, table, counts, count=count, interruptible=stop.interruptible
             )
         except StopRequest:
-            reason = f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
+            reason = f"stopped by {stop.reason} before the gate was judged; run it again: all results are stored"
             return replace(outcome, unjudged=UnfinishedError(reason))
         except SigdaskError as error:
             return replace(outcome, unjudged=error)

@@ -120,7 +120,7 @@ def _send_request(url: str, body: bytes, timeout: float, sockets: list[socket.so
     except (OSError, ValueError) as error:  # URLError, timeouts and a closed connection are OSErrors
         trouble = f"no answer ({getattr(error, 'reason', None) or error})"
     except http.client.HTTPException as error:
-        trouble = f"the answer is no HTTP ({type(error).__name__})"
+        trouble = f"the answer is not HTTP ({type(error).__name__})"
     else:
         return None if refusal is None else f"answered with status {refusal.code}{_describe_redirect(refusal)}"
     return redact(trouble, values=secrets)

@@ -179,7 +179,7 @@ def open_to_read(text: str) -> Database:
             version = read_version(connection)
             _check_pages(connection)
         if version == 0:
-            raise InputError(f"store {database.where}: nothing was run yet")
+            raise InputError(f"store {database.where}: no plan has been run yet")
         check_version(version, database.where)
     return database
 
@@ -248,13 +248,13 @@ def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None
 REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("disk is full", "no space left", "could not extend file", "disk quota"), "the disk is full; free some space"),
     (("readonly database", "read-only", "permission denied"), "it is read-only; make the file and its folder writable"),
-    (("unable to open",), "it cannot be opened; is its folder writable?"),
-    (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s"),
-    (("disk i/o error",), "the file system failed; check the disk, then the store by `sigdask store check`,"),
+    (("unable to open",), "it cannot be opened; make its folder writable"),
+    (("database is locked",), f"another program held its lock for {BUSY_SECONDS} s; let it finish"),
+    (("disk i/o error",), "the file system failed; check the disk, and the store with `sigdask store check`"),
     (("authentication failed", "no password supplied", 'role "'),
      "the database refuses this user; give the right name and password in the URL, PGPASSWORD or ~/.pgpass"),
     (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
-     "the database cannot be reached; is the server running?"),
+     "the database cannot be reached; check that the server is running"),
 )  # fmt: skip
 """Words of a database's error, and what it means here; the first that fits."""
 
@@ -285,15 +285,15 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
         return DamagedError([fault], where)
     if "not a database" in words:
         return NoDatabaseError(
-            f"store {where}: the file is no SQLite database; name another with --store (if it was one, `sigdask store "
-            f"repair {where}` looks for rows in it)"
+            f"store {where}: the file is not an SQLite database; give another with --store (if it was a store, "
+            f"`sigdask store repair {where}` recovers its rows)"
         )
     if re.search(r'database ".*" does not exist', words):
-        return InputError(f"store {where}: the server has no such database; make it (createdb), or name another")
+        return InputError(f"store {where}: the server has no such database; create it (createdb), or give another")
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(
-                f"store {where}: {meaning} and run again: what is committed is intact ({words})",
+                f"store {where}: {meaning}, then run again: all committed counts are intact ({words})",
                 lost=bool(error.connection_invalidated) or "server" in meaning,
             )
     is_file = isinstance(error.orig, sqlite3.Error)  # what else a file refuses, one that is whole does not
@@ -303,7 +303,7 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
 def _describe_damage(where: str, words: str) -> str | None:
     """Return a description of the damage that a database error reports, or None if it reports none."""
     if words == "interrupted":
-        return "a statement takes more steps than a file of this size has rows for"
+        return "a statement takes more steps than a file of this size allows"
     if any(sign in words.lower() for sign in DAMAGE_WORDS) and 'role "' not in words and 'database "' not in words:
         return words
     fault = find_file_fault(Path(where))
@@ -406,7 +406,7 @@ def _check_file(path: Path) -> None:
     """Raise if a SQLite file is missing or unreadable. Opening it to see would give up locks of this process."""
     mode = _get_mode(path)
     if mode is None:
-        raise InputError(f"store {path}: no such file; nothing was run yet")
+        raise InputError(f"store {path}: no such file; the plan has not been run yet")
     if not stat.S_ISREG(mode):
         raise InputError(f"store {path}: {NO_FILE}")
     if not os.access(path, os.R_OK):
@@ -427,7 +427,7 @@ def _get_mode(path: Path) -> int | None:
 
 
 def _build_unreadable_error(path: Path, reason: str) -> InputError:
-    return InputError(f"store {path}: cannot be read ({reason}); may this user read the file, and enter its folders?")
+    return InputError(f"store {path}: cannot be read ({reason}); check the permissions of the file and of its folders")
 
 
 def _check_folder(url: URL) -> tuple[str, ...]:
@@ -444,10 +444,11 @@ def _check_folder(url: URL) -> tuple[str, ...]:
         return ()
     if not _can_lock(path.parent):
         raise InputError(
-            f"store {path}: its file system ({kind}) takes no locks, so two drivers could spoil it; name a local file "
+            f"store {path}: its file system ({kind}) does not support locks, so two runs could damage the store; give "
+            f"a local file "
             "or a PostgreSQL database with --store"
         )
-    return (f"the store lies on a shared file system ({kind}): it is safe where locks hold between machines",)
+    return (f"the store is on a shared file system ({kind}): it is safe only if locks work across machines",)
 
 
 def find_file_system(folder: Path, mounts: str = "/proc/self/mounts") -> str:

@@ -54,7 +54,7 @@ class LeaseHolder:
         try:
             return LeaseHolder(**json.loads(stored))
         except (ValueError, TypeError, RecursionError):
-            return LeaseHolder("a host that cannot be told", 0, "", "")
+            return LeaseHolder("an unknown host", 0, "", "")
 
     def is_dead(self) -> bool:
         """Return whether the holder's process is known to have ended; false if this machine cannot tell."""
@@ -92,9 +92,8 @@ class Lease:
         )
         if renewed.rowcount != 1:
             raise StoreError(
-                f"store {self.database.where}: this driver gave no sign of life for {LEASE_SECONDS:.0f} s, another "
-                "took over; "
-                "its counts are the ones that stay"
+                f"store {self.database.where}: this run gave no sign of life for {LEASE_SECONDS:.0f} s, "
+                "so another run took over the store; the counts of the other run are stored"
             )
 
     def count_commits(self) -> int:
@@ -165,7 +164,7 @@ def _build_held_error(description: str, holder: LeaseHolder, since: float, silen
     start = f"{datetime.fromtimestamp(since).astimezone():%Y-%m-%d %H:%M:%S}"
     return HeldError(
         f"{description} is being run by process {holder.pid} on {holder.host} since {start} (last sign of life "
-        f"{silent:.0f} s ago); wait for it, or stop it; if it is dead, run again in "
+        f"{silent:.0f} s ago). Wait for it, or stop it. If it is dead, run again in "
         f"{max(LEASE_SECONDS - silent, 1):.0f} s"
     )
 

@@ -175,7 +175,7 @@ def _check_tallies(connection: Connection, *, has_checksums: bool) -> Iterator[F
             is_known = np.array([row[-1] is not None for row in rows], np.bool_)
             is_intact = is_known & tallies.are_intact(keys, values[:, 1], values[:, 2:])
         for k in np.flatnonzero(~is_intact).tolist():
-            reason = "another checksum" if is_possible[k] else "counts that no trials give"
+            reason = "another checksum" if is_possible[k] else "counts that no trials can give"
             yield Fault("tallies", tuple(rows[k][:3]), f"{_describe_row(*rows[k][:4])}: {reason}")
         if has_checksums:
             yield from _iter_gaps(values, is_intact)
@@ -260,7 +260,7 @@ def _check_parents(connection: Connection, table: str, column: str, parent: str)
     names = ", ".join(SEALED[table].key)
     query = f"SELECT {names} FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})"  # noqa: S608
     for row in connection.execute(text(query)).mappings():
-        yield Fault(table, tuple(row.values()), f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}, which is not there")
+        yield Fault(table, tuple(row.values()), f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}, which is missing")
 
 
 def _check_extracted(connection: Connection) -> Iterator[Fault]:
@@ -284,7 +284,7 @@ KEYS = {
     "leases": ("name",),
 }
 
-DAMAGE_MESSAGE = "its record was damaged, and is told as far as it could be read"
+DAMAGE_MESSAGE = "its record was damaged; only the readable part is shown"
 
 
 def remove_rows(connection: Connection, faults: Iterable[Fault]) -> None:
@@ -553,8 +553,8 @@ def repair_store(location: str) -> StoreCondition:
                 set_aside = salvage_store(path)
             except OSError as error:
                 raise StoreError(
-                    f"store {path}: cannot be repaired where it lies ({error.strerror}); two more of its "
-                    "size must have room beside it"
+                    f"store {path}: cannot be repaired in its folder ({error.strerror}); the folder needs room for "
+                    f"two more files of its size"
                 ) from None
     with (
         closing(open_to_write(location, 0)) as database,

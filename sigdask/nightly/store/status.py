@@ -293,7 +293,7 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
         if "settings" not in run.details:
             reason = "its record was damaged" if run.state == "damaged" else "its record names no settings"
             raise InputError(
-                f"run {run.number} of plan {name!r}: {reason}; what it found cannot be told; run the plan again"
+                f"run {run.number} of plan {name!r}: {reason}; its results cannot be shown; run the plan again"
             )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)

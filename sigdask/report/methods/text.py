@@ -265,8 +265,8 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     yield (
         f"Each difference was tested by approximate randomization, also called stratified shuffling "
         f"[[noreen1989,yeh2000]], with sigdask {' and '.join(facts.versions)} [[sigdask]]: under the null hypothesis "
-        f"the outputs of two systems for the same {' or '.join(facts.units)} are exchangeable, so they were exchanged "
-        f"at random and the metric was computed anew on the whole test set."
+        f"the outputs of two systems for the same {' or '.join(facts.units)} are exchangeable, so they were swapped "
+        f"at random and the metric was recomputed on the whole test set."
     )
     yield from _describe_p_values(facts)
     yield from _describe_stopping(facts)
@@ -288,17 +288,18 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
     if facts.n_skewed:
         subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
-        yield f"In {subject}, few units decide the result or the differences of units are skewed."
+        yield f"In {subject}, few units decide the result, or the differences of units are skewed."
     if facts.has_letters:
         yield "Systems that share a letter are not significantly different [[piepho2004]]."
     if facts.has_sets:
         yield (
-            "Verdicts over several sets are of the mean difference, with in how many sets at least the one system "
-            "scores above the other [[benjamini2008]]."
+            "Verdicts over several sets are about the mean difference. A lower bound of the number of sets in which "
+            "one system scores above the other is given [[benjamini2008]]."
         )
     yield from _describe_intervals(facts)
     if facts.tests:
-        yield f"Beside it stand {_join_names(DESCRIPTIONS[name] for name in facts.tests)}."
+        tests = _join_names(DESCRIPTIONS[name] for name in facts.tests)
+        yield f"For comparison, the results of {tests} are given as well."
     if facts.n_sampled or facts.intervals:
         seeds = _join_names(map(str, facts.seeds))
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."
@@ -328,15 +329,12 @@ def _describe_p_values(facts: Facts) -> Iterator[str]:
         subject = (
             "The p-values" if not facts.n_sampled else f"The p-values of {format_count(facts.n_exact, 'comparison')}"
         )
-        yield f"{subject} are exact, over all possible exchanges{cited}, and {sided}."
+        yield f"{subject} are exact, over all possible swaps{cited}, and {sided}."
     if facts.n_sampled and any(rule != "confidence-sequence" for rule, _ in facts.stops or (("", None),)):
         subject = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
-        yield f"{subject} had from {_describe_trials(facts)}."
+        yield f"{subject} computed from {_describe_trials(facts)}."
     if facts.has_second_run:
-        yield (
-            "Two independent runs of random exchanges were held against each other by Fisher's exact test "
-            "[[fisher1935]]."
-        )
+        yield ("Two independent runs of random swaps were compared by Fisher's exact test [[fisher1935]].")
 
 
 def _describe_trials(facts: Facts) -> str:
@@ -348,9 +346,9 @@ def _describe_trials(facts: Facts) -> str:
         else f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
     )
     if any(rule == "besag-clifford" for rule, _ in facts.stops):
-        return f"up to {trials} random exchanges"
+        return f"up to {trials} random swaps"
     return (
-        f"n = {trials} random exchanges as (k + 1) / (n + 1) [[phipson2010]], k of them with a difference at least as "
+        f"n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], k of them with a difference at least as "
         "large as the observed one"
     )
 
@@ -417,7 +415,7 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
         return
     sided = " and ".join(ALTERNATIVES[value].note for value in list_used(table.alternative))
     yield (
-        f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are exchanged by "
+        f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are swapped by "
         f"{' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
     )
     yield _count_p_values(table)

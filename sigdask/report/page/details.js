@@ -64,8 +64,8 @@
     const { observed, words } = own.null;
     const marks = [{ at: observed, kind: "observed", words: `observed ${sign(observed)}` }];
     if (own.alternative === "two-sided" && observed) marks.push({ at: -observed, kind: "mirror", words: "" });
-    return figure("What shuffling alone gives", words, [...bars(own.null.bars, ["bar", "tail"], marks), text(WIDTH / 2, HEIGHT - 2, `${own.a} − ${own.b}, outputs exchanged at random`, "middle")],
-      [words], table(["from", "to", "shuffles", "as extreme"], barRows(own.null.bars)));
+    return figure("Differences that chance alone gives", words, [...bars(own.null.bars, ["bar", "tail"], marks), text(WIDTH / 2, HEIGHT - 2, `${own.a} − ${own.b}, outputs swapped at random`, "middle")],
+      [words], table(["from", "to", "swaps", "as extreme"], barRows(own.null.bars)));
   };
 
   const runsPicture = (own) => {
@@ -112,8 +112,8 @@
     const words = [
       make("span", { class: "swatch for-a", "aria-hidden": "true" }), `${count(forA)} of ${count(all)} units favour ${better(true)}, `,
       make("span", { class: "swatch for-b", "aria-hidden": "true" }), `${count(forB)} ${better(false)}, ${count(alike)} neither. `,
-      own.shares.add_up ? "What each unit adds to the difference: together they are the difference."
-        : "Half of what the difference loses when this unit alone is exchanged: of a score that is no mean these do not add up to it.",
+      own.shares.add_up ? "What each unit adds to the difference. The sum is the difference."
+        : "Half of the change of the difference when only this unit is swapped. The score is not a mean, so these do not add up to the difference.",
     ];
     const label = `Contributions of units: ${count(forA)} favour ${better(true)}, ${count(forB)} ${better(false)}, ${count(alike)} neither`;
     const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${own.a} − ${own.b}`, "middle")] : [];
@@ -176,21 +176,21 @@
       const drawn = isShort ? unitTable(own, some, every.length > 0) : make("ul", { class: "units" }, ...some.map((unit) => unitEntry(own, unit)));
       return make("div", {}, make("h5", {}, make("span", { class: `swatch ${raises ? "for-a" : "for-b"}`, "aria-hidden": "true" }), `For ${raises === own.higher ? own.a : own.b}`), drawn);
     };
-    const words = `Those with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.`;
+    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.`;
     return make("div", {}, make("h4", {}, "The units that decide"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
   };
 
   const checksOf = (own) => make("div", {}, make("h4", {}, "Checked"), make("ul", { class: "checks" },
     ...own.checks.map(([name, verdict, words]) => make("li", { class: verdict === "disagrees" ? "alarm" : null }, make("strong", {}, `${name}: ${verdict}`), words ? `; ${words}` : "")),
     ...own.notes.map((words) => make("li", { class: "quiet" }, words))),
-    own.again ? make("p", { class: "quiet" }, "This one again: ", make("code", {}, own.again)) : null);
+    own.again ? make("p", { class: "quiet" }, "Repeat this comparison: ", make("code", {}, own.again)) : null);
 
   const draw = (k) => {
     const own = held.opened[k];
     chosen.value = String(k);
     const heading = make("h3", { tabindex: "-1" }, own.title);
     const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), runsPicture(own), own.shares ? sharesPicture(own) : null].filter((made) => made));
-    const none = own.shares ? null : make("p", { class: "quiet" }, "A metric of whole outputs scores no unit, so that none can be named.");
+    const none = own.shares ? null : make("p", { class: "quiet" }, "This metric scores whole outputs, not units, so no unit can be named.");
     panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), pictures, ...[checksOf(own), none, unitsOf(own)].filter((made) => made));
     return heading;
   };

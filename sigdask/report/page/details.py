@@ -176,7 +176,7 @@ def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool)
         + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
         for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
     ]
-    return f"How p comes about as trials are added, with its 99 % interval. {'; '.join(ends).capitalize()}."
+    return f"p after each number of trials, with its 99 % interval. {'; '.join(ends).capitalize()}."
 
 
 def _build_shares(shares: UnitShares) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def null_distribution(
     *,
     alternative: str = "two-sided",
     title: str = "",
-    score: str = "difference of shuffled outputs",
+    score: str = "difference with outputs swapped",
     beside: str = "",
 ) -> Figure:
     """Draw the differences that randomly swapped outputs have, with the observed difference among them.
@@ -297,7 +297,7 @@ def null_distribution(
     with canvas.build_figure(5.2, 3) as figure:
         axes = figure.add_subplot()
         if len(counts):
-            axes.stairs(counts, edges, fill=True, color="#c4ccd4", label="shuffled outputs")
+            axes.stairs(counts, edges, fill=True, color="#c4ccd4", label="swapped outputs")
         reach = 1.05 * float(np.max(np.abs([*edges, observed]))) or 1.0
         axes.set_xlim(-reach, reach)
         two_sided = alternative == "two-sided"

@@ -104,7 +104,7 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
     choices_text = "; ".join(
         f"{name} is one of {format_list([repr(v) for v in values])}" for name, values in ambiguous.items()
     )
-    raise InputError(f"a figure is of one test set, subset and metric: name which ({choices_text})")
+    raise InputError(f"a figure shows one test set, subset and metric; choose which ({choices_text})")
 
 
 def forest(table: Table) -> Figure:
@@ -190,7 +190,7 @@ def plot_null(table: Table, row: int, distribution: NullDistribution) -> Figure:
     return plots.null_distribution(
         edges, bars.counts, distribution.observed, alternative=selected.alternative[0],
         title=f"{selected.a[0]} − {selected.b[0]}: {_format_title(selected)}",
-        score=f"difference of {_describe_score(selected)} with outputs exchanged: {basis}",
+        score=f"difference of {_describe_score(selected)} with outputs swapped: {basis}",
         beside=f"observed: {_format_p_values(selected)[0]}",
     )  # fmt: skip
 
@@ -198,8 +198,7 @@ def plot_null(table: Table, row: int, distribution: NullDistribution) -> Figure:
 def _get_ranking(table: Table) -> SystemRanking:
     if not is_ranked(table):
         raise InputError(
-            "this figure is of three systems or more of which every two were compared, two-sided: leave out pairs and "
-            "baseline"
+            "this figure needs all pairs of three or more systems, compared two-sided: leave out pairs and baseline"
         )
     return build_ranking(table)
 
@@ -358,7 +357,7 @@ def write_figures(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnfinishedError(f"{folder}: cannot be made a folder ({error.strerror})") from None
+        raise UnfinishedError(f"{folder}: the folder cannot be created ({error.strerror})") from None
     written = []
     for name, picture in zip(build_file_names(selected), selected, strict=True):
         figure = picture.draw()

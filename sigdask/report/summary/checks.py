@@ -36,7 +36,7 @@ def describe_checks(table: Table) -> str:
         return f"{join_phrases(good)} {'agree' if len(good) > 1 else 'agrees'}"
     if len(table) and table.exact.all():
         return "every p is exact, of all arrangements: there are no trials to check"
-    return "nothing was checked: no second run was asked for, and no exact p is known"
+    return "nothing was checked: there was no second run, and no exact p is known"
 
 
 def _count_outcomes(verdict: np.ndarray) -> tuple[int, int]:

@@ -60,7 +60,8 @@ def _describe_pairs(groups: VerdictGroups) -> str:
     won, lost = (np.where(c.a == c.a[0], x, y) for x, y in ((won, lost), (lost, won)))
     if lost.sum() > won.sum():
         a, b, won, lost = b, a, lost, won
-    none = f"{a} and {b} are not significantly different" if c.is_two_sided else f"{a} and {b} show no such difference"
+    words = "are not significantly different" if c.is_two_sided else "show no difference in the direction tested"
+    none = f"{a} and {b} {words}"
     cases = [
         (won, f"{a} is better than {b}"),
         (lost, f"{b} is better than {a}"),

@@ -77,7 +77,7 @@ def _build_average_precision_table(evaluation: RankingEvaluation) -> PaperTable:
     )
     trials = format_count(evaluation.n_trials, "trial")
     method = (
-        f"Ranks are exchanged at random, {trials}; p adjusted by step-down max-T over all pairs.",
+        f"Ranks are swapped at random, {trials}; p adjusted by step-down max-T over all pairs.",
         f"sigdask {get_version()}, seed {evaluation.seed}.",
     )
     legend = ("Better in bold.", f"{SIGNIFICANT}: significant at {alpha:g}.")
@@ -109,7 +109,9 @@ def build_independence_table(results: IndependenceResults) -> PaperTable:
     adjust_text = f"p adjusted by {adjustment.name}" if adjustment else "not adjusted"
     legend = (f"{SIGNIFICANT}: significant at {results.alpha:g}, {adjust_text} for the number of tests.",)
     cited = ("fisher1935", "noreen1989", *(find_citations(adjustment.sentence) if adjustment else ()), "sigdask")
-    return PaperTable("Labellings beside what chance gives.", (TableSection("", columns),), legend, method, cited)
+    return PaperTable(
+        "Labellings, with the score expected by chance.", (TableSection("", columns),), legend, method, cited
+    )
 
 
 def build_power_table(results: PowerResults) -> PaperTable:
@@ -126,11 +128,11 @@ def build_power_table(results: PowerResults) -> PaperTable:
     columns.append(TableColumn(name, [_format_estimate(result.detectable, ".3g") for result in results]))
     powers = " and ".join(f"{100 * power:g} %" for power in sorted({result.power for result in results}))
     levels = " and ".join(f"{level:.3g}" for level in sorted({result.level for result in results}))
-    title = "Units that differences need, and differences that units find."
+    title = "Units needed to detect differences, and differences that these units detect."
     notes = _list_distinct(getattr(result, "note", None) or None for result in results)
     legend = (f"{NO_SCORE}: none.", *(f"{note}." for note in notes))
     method = (
-        f"With power {powers} at {levels}; pairs of units are drawn from those observed, tilted by the difference.",
+        f"With power {powers} at {levels}; pairs of units are drawn from those observed, reweighted to the difference.",
         f"sigdask {get_version()}, seed {results.seed}.",
     )
     return PaperTable(title, (TableSection("", tuple(columns)),), legend, method, ("noreen1989", "yeh2000", "sigdask"))

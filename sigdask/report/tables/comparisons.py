@@ -257,7 +257,7 @@ def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroup
     if grouped.design == "letters":
         return [f"Systems that share a letter are not significantly different at {alpha}."]
     if grouped.design == "":
-        return ["Neither all pairs nor all systems with one baseline were compared both ways: no letters."]
+        return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
     scores, table = grouped.scores[0], results.table
     undecided = [f"{UNDECIDED}: undecided."] if bool((table.decision == -1).any()) else []
     baseline = scores.systems[int(scores.b[0])]
@@ -346,7 +346,7 @@ def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
     if bool((table.decision == 1).any()):
         yield f"{SIGNIFICANT}: significant at {results.alpha:g}."
     if bool((table.decision == -1).any()):
-        yield f"{UNDECIDED}: undecided at {results.alpha:g}; more trials would tell."
+        yield f"{UNDECIDED}: undecided at {results.alpha:g}; more trials would decide."
     if bool(table.has_disagreement.any()):
         yield f"{ALARM}: a cross-check disagrees; do not use this p."
     if bool(table.is_skewed.any()):

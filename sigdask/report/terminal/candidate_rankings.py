@@ -77,7 +77,7 @@ def _describe_significance(evaluation: RankingEvaluation) -> str:
     if n == 1:
         words = ("significant" if n_adjusted else "not significant", "significant" if n_single else "not")
         level = f"{evaluation.alpha:g}"
-        return f"the difference of precision is {words[0]} at {level} by exchange ({words[1]} by Fisher's test)"
+        return f"the difference of precision is {words[0]} at {level} by swapping ({words[1]} by Fisher's test)"
     return (
         f"{n_adjusted:,} of {n:,} differences of precision {'is' if n_adjusted == 1 else 'are'} significant at "
         f"{evaluation.alpha:g} over all pairs and n together ({n_single:,} by Fisher's test of each for itself)"
@@ -170,7 +170,7 @@ def _format_differences(evaluation: RankingEvaluation, width: int | None) -> lis
         ]
         for row in evaluation.differences
     ]  # fmt: skip
-    title = "differences of precision; only A, only B: true of those that one list alone has"
+    title = "differences of precision; only A, only B: true ones among the candidates that only this list has"
     return [f"{title}\n{format_table(names, rows, width)}"]
 
 
@@ -199,15 +199,16 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
     """Yield lines on the statistical models that intervals and p-values rest on."""
     yield f"ties: {evaluation.ties}"
     if evaluation.precision:
-        yield "intervals: Clopper-Pearson, T of n binomial; about a mean over ties those of the whole numbers around it"
+        yield "intervals: Clopper-Pearson, T of n binomial; for a mean over ties, of the whole numbers around it"
     if evaluation.sampled:
         yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
     if evaluation.differences:
         yield (
-            f"together: each candidate's two ranks exchanged at all n jointly, sizes of lists vary; max-T, step-down, "
+            f"together: each candidate's two ranks are swapped at all n jointly, sizes of lists vary; max-T, "
+            f"step-down, "
             f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
         )
-        yield "Fisher: on candidates that one list alone has, sizes of lists fixed; another model, of each n for itself"
+        yield "Fisher: on candidates that only one list has; sizes of lists are fixed; each n is tested separately"
     if evaluation.validation:
         yield (
             "validation: sd against that of draws without replacement; p of the number outside, exact binomial, exact "
@@ -243,7 +244,7 @@ def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = Non
     parts = [text for validated in samples.found for text in _describe_samples(validated, samples.confidence, width)]
     model_text = (
         "model: T of N accepted candidates is Bin(N, p), with one p in all samples, that of all together; "
-        "widened: Clopper-Pearson of counts divided by the overdispersion, which was taken from the same samples"
+        "widened: Clopper-Pearson of counts divided by the overdispersion, which is estimated from the same samples"
     )
     return "\n\n".join([*parts, model_text])
 
@@ -254,7 +255,7 @@ def _describe_samples(validated: ValidatedAcceptance, confidence: float, width: 
     varies = (
         f"vary more than the model says, by {d.factor:.2f} in variance"
         if d.p_value < DISPERSION_LEVEL
-        else "vary as it says"
+        else "vary as the model says"
     )
     name = f"{make_printable(sets.measure)}, {setting}"
     lines = [

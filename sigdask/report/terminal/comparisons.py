@@ -306,7 +306,7 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
     if r.r12 is not None:
         cost = compute_inflation(round(r.r12, 3))
         times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
-        yield f"    r12 = {r.r12:.3f}: a test that takes the systems for independent has intervals {times} as wide"
+        yield f"    r12 = {r.r12:.3f}: a test that assumes independent systems has intervals {times} as wide"
     for d in r.dependence:
         yield make_printable(
             f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
@@ -371,7 +371,8 @@ def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
     columns = ["rank", "system", "score", header]
     if ranking.clusters is not None:
-        meaning = f"{meaning}; a cluster begins with the first that one of the cluster before beats (unadjusted p)"
+        start = "a cluster begins with the first system that one of the previous cluster beats (unadjusted p)"
+        meaning = f"{meaning}; {start}"
         columns = ["cluster", *columns[1:]]
         rows = [[str(cluster), *row[1:]] for cluster, row in zip(ranking.clusters, rows, strict=False)]
     lines = [

@@ -46,7 +46,7 @@ def format_overview(
     table : Table
         The comparisons of all test sets.
     changed : collection of (str, str, str)
-        Test set, subset and metric of the groups that changed since the run before.
+        Test set, subset and metric of the groups that changed since the previous run.
     everything : bool
         List all rows, in the order of the plan.
     width : int, optional

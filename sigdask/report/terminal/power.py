@@ -70,7 +70,7 @@ def _describe_detectable(power: Power) -> str:
     if power.detectable is None:
         return "tell no difference"
     if math.isinf(power.detectable.value):
-        return f"detect none up to {(power.reachable or (0, 0))[1]:.3g}, the largest that tilting reaches"
+        return f"detect none up to {(power.reachable or (0, 0))[1]:.3g}, the largest that reweighting reaches"
     return f"detect {format_size(power.detectable)}"
 
 
@@ -176,7 +176,7 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
     if any(power.needs_few or power.detects_by_few for power in powers):
         few_text = f"those that differ by so much weigh as fewer than {FEW_EFFECTIVE:g} equally likely ones would"
         yield (
-            f"* rests on few units: {few_text}; not among what is summed up above"
+            f"* rests on few units: {few_text}; not included in the summary above"
             if len(powers) > 1
             else f"note: rests on few units: {few_text}"
         )

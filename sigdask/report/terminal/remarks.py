@@ -146,6 +146,6 @@ def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:
     k, n, adjusted = table.n_extreme[is_complete], table.n_trials[is_complete], ~np.isnan(table.p_adjusted[is_complete])
     share = compute_saving(float(compute_settled_after(k, n, results.alpha, adjusted=adjusted).sum()), float(n.sum()))
     yield (
-        f"{'at least ' if adjusted.any() else ''}{share:.1%} of the first run's trials decided nothing, as the "
-        f"verdicts at {results.alpha:g} were settled before them; a rule to stop early leaves such trials out"
+        f"{'at least ' if adjusted.any() else ''}{share:.1%} of the first run's trials were not needed, because the "
+        f"verdicts at {results.alpha:g} were settled earlier; a stopping rule saves such trials"
     )

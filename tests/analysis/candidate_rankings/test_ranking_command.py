@@ -48,7 +48,7 @@ def test_a_table_is_evaluated_and_told_in_words(run):
     assert lines[1].startswith("best by average precision: good 0.9167, poor 0.4")
     assert "n = 2" in result.stdout
     assert "sizes of lists vary" in result.stdout
-    assert "sizes of lists fixed" in result.stdout
+    assert "sizes of lists are fixed" in result.stdout
     assert "ties: " in result.stdout
 
 

@@ -449,14 +449,14 @@ def test_a_p_beyond_the_limit_is_refused_before_it_is_computed_with_its_time_mem
     assert re.search(
         r"A and B by mean: an exact p \(meet-in-the-middle\) would take about \d+ min .* of one core", text
     )
-    assert "0.3 GB of memory, and the limit is 1 min 0 s" in text
+    assert "0.3 GB of memory, but the limit is 1 min 0 s" in text
     assert "--exact-limit SECONDS" in text
     assert "--method auto" in text
     assert "trials" not in text
 
 
 def test_a_p_beyond_the_memory_names_the_memory_and_no_limit_to_raise():
-    with pytest.raises(InputError, match=r"more than 1,000 GB of memory, and the limit is 2.0 GB of memory; --method"):
+    with pytest.raises(InputError, match=r"more than 1,000 GB of memory, but the limit is 2.0 GB of memory; --method"):
         compare(*draw_reals(70), method="exact", exact_limit=1e9)
 
 
@@ -529,5 +529,5 @@ def test_a_plan_takes_the_limit_of_its_test_set_or_its_own(tmp_path):
     )
     plan = load_plan(tmp_path / "p.toml")
     assert [t.exact_limit for t in plan.test_sets] == [7.5, 5000]
-    with pytest.raises(InputError, match="would take about .* and the limit is 8 s; raise it"):
+    with pytest.raises(InputError, match="would take about .* but the limit is 8 s; raise it"):
         run_plan(plan)

@@ -236,7 +236,7 @@ def test_what_was_not_checked_is_said():
     table = results_to_table([build_result(**SAMPLED)], 0.05)
     assert (
         build_verdict(*iter_results(table)).checks
-        == "nothing was checked: no second run was asked for, and no exact p is known"
+        == "nothing was checked: there was no second run, and no exact p is known"
     )
     assert "every p is exact" in build_verdict(build_result()).checks
 

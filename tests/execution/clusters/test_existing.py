@@ -236,7 +236,9 @@ def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     own_client = Client(running, set_as_default=False)
     first = plan.test_sets[0]
     long = replace(plan, test_sets=(replace(first, comparison={**first.comparison, "trials": 50_000_000}),))
-    with pytest.raises(UnfinishedError, match="the given Client was closed during the run; what was counted is kept"):
+    with pytest.raises(
+        UnfinishedError, match="the given Client was closed during the run; all counts so far are stored"
+    ):
         sigdask.run_plan(long, cluster=own_client, progress=lambda _n_done, _n_all: own_client.close())
 
 

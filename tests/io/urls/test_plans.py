@@ -90,7 +90,7 @@ def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_line(night):
     assert "s3://***@bucket/x: s3:// URLs take no password" in message_lines[4]
     assert "fsspec knows no nfs:// URLs" in message_lines[5]
     assert "line 5: test_set[0].gold" in message_lines[6]
-    assert 'line 7: report.json: found "s3://b/out.json", expected a file of this machine' in message_lines[7]
+    assert 'line 7: report.json: found "s3://b/out.json", expected a local file' in message_lines[7]
     assert "5ecret" not in str(raised.value)
 
 

@@ -274,14 +274,14 @@ def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjus
 def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
     assert judge_losses(NotWorse(0.05), [0.0]).rules[0].notes == ()
     [note] = judge_losses(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
-    assert note.startswith("lond: after 2 earlier runs this one is held against 0.0")
+    assert note.startswith("lond: after 2 earlier runs this one is judged at level 0.0")
 
 
 def test_a_rule_that_speaks_of_nothing_does_not_pass():
     _, results = compare_losses([0.0])
     verdict = judge([NotWorse(0.05, metrics=("BLEU",))], results, Evidence({"set": "base"}))
     assert not verdict.passed
-    assert "speaks of no comparison" in render(verdict)
+    assert "applies to no comparison" in render(verdict)
     assert verdict.rules[0].p_value == 1.0  # what the history keeps
     assert ET.fromstring(render_junit(verdict, "plan").encode()).get("failures") == "1"
 
@@ -402,9 +402,9 @@ def redirect(status, location):
 OK = b"HTTP/1.1 200 OK\r\n"
 NOT_FOLLOWED = ", which is not followed; name the final URL"
 HOSTILE_ANSWERS = {
-    "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], ["the answer is no HTTP (BadStatusLine)"]),
-    "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), ["the answer is no HTTP (HTTPException)"]),
-    "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), ["the answer is no HTTP (LineTooLong)"]),
+    "garbage": (lambda _: [b"\0\xff<html>\r\n\r\n"], ["the answer is not HTTP (BadStatusLine)"]),
+    "no end of headers": (lambda _: chain([OK], repeat(b"X: y\r\n")), ["the answer is not HTTP (HTTPException)"]),
+    "no end of a header": (lambda _: chain([OK], repeat(b"x" * 999)), ["the answer is not HTTP (LineTooLong)"]),
     "no end of waiting": (lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), ["no answer within 1 s"]),
     "no end of body": (lambda _: chain([OK + b"\r\n"], repeat(b"x" * 999)), []),
     "less body than promised": (lambda _: [OK + b"Content-Length: 9\r\n\r\n"], []),

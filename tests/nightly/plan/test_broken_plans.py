@@ -179,7 +179,7 @@ MESSAGES = [
     (("trials",), "many", 'trials: found "many", expected a whole number'),
     (("alpha",), 5, "alpha: found 5, expected a number below 1"),
     (("alternative",), "grater", "alternative: found \"grater\", expected one of 'two-sided', 'greater' or 'less'; did you mean 'greater'?"),
-    (("test_set", 1, "name"), "one", 'test_set[1].name: "one" is the name of test_set[0] as well'),
+    (("test_set", 1, "name"), "one", 'test_set[1].name: "one" is already the name of test_set[0]'),
     (("test_set", 0, "systems"), "runs/{system}.tsv", "which matches no file"),
     (("test_set", 1, "gold"), "labels", "which is a folder"),
     (("report", "text"), "night-{day}.txt", "{day} is not known, expected {date} or {time}"),

@@ -79,7 +79,7 @@ def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     for name in ("ap", "p10"):
         (tmp_path / f"{name}.csv").write_text("topic,x,y\n" + "".join(f"t{k},0.{k},0.{9 - k}\n" for k in range(1, 9)))
     assert (
-        "say --format wide or --format metrics" in call_sigdask("init", cwd=tmp_path).stderr
+        "give --format wide or --format metrics" in call_sigdask("init", cwd=tmp_path).stderr
     )  # a system each, of x and y?
     _, plan = init_plan(tmp_path, "--format", "wide")
     assert [(test_set["name"], test_set["systems"]) for test_set in plan["test_set"]] == [
@@ -141,12 +141,12 @@ def test_files_by_name_are_the_systems_and_options_say_the_rest(tmp_path):
 @pytest.mark.parametrize(
     ("lay", "said"),
     [
-        (lambda f: None, "no files of results there"),
+        (lambda f: None, "no result files found"),
         (lambda f: write_scores(f, ["only.txt"]), "a comparison needs two systems or more"),
-        (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot tell what these 2 files are: a.txt, b.txt"),
+        (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot recognise what these 2 files are: a.txt, b.txt"),
         (lambda f: (f / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\n"), "--missing"),
         (lambda f: [(f / f"{n}.csv").write_text("id,bleu,f1\n1,0.5,0.2\n2,0.1,0.3\n") for n in "ab"],
-         "say --format wide or --format metrics"),
+         "give --format wide or --format metrics"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_asked_for(tmp_path, lay, said):

@@ -131,7 +131,7 @@ def test_a_reader_and_a_metric_beside_the_plan_are_found(folder):
     [
         ('class = "local"\nworkers = 2', "on 2 threads"),
         ('class = "slurm"\nmaximum = 7\n[cluster.options]\ncores = 1\nmemory = "1GB"', "on 7 threads"),
-        ('class = "ssh"', "the plan's cluster is elsewhere"),
+        ('class = "ssh"', "the plan's cluster was not measured"),
     ],
 )
 def test_a_plan_with_a_described_cluster_is_checked(folder, cluster, where):

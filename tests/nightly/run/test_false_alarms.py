@@ -143,7 +143,7 @@ def test_the_loss_that_lond_misses_is_said_to_be_missed():
     assert verdict.rules[0].level == pytest.approx(0.01 * 10**-1.6 / 2.2857656, rel=1e-6)
     notes = "; ".join(verdict.rules[0].notes)
     assert "lond has lost its power: a loss of less than" in notes
-    assert "false_alarms_per_year = 4 instead of fdr holds every night against 0.0109" in notes
+    assert "false_alarms_per_year = 4 instead of fdr judges every night at level 0.0109" in notes
     assert not any("lost its power" in note for note in judge_night(14, 0, fdr="lond").rules[0].notes)
     assert not judge_night(14, 0, rules=(NotWorse(0.05, baseline="base", false_alarms_per_year=4.0),)).passed
 
@@ -171,7 +171,7 @@ def test_rules_share_the_false_alarms_of_a_year_by_their_comparisons():
 def test_more_runs_than_the_plan_says_are_told():
     rule = NotWorse(0.05, baseline="base", false_alarms_per_year=4.0)
     many_notes, few_notes = (judge_night(0, 0, rules=(rule,), n_runs=n).rules[0].notes for n in (366, 365))
-    assert "366 runs with new inputs in the last 365 days, and runs_per_year says 365" in "".join(many_notes)
+    assert "366 runs with new inputs in the last 365 days, but runs_per_year is 365" in "".join(many_notes)
     assert "runs_per_year says" not in "".join(few_notes)
 
 
@@ -179,7 +179,7 @@ def test_a_loss_that_the_plan_calls_significant_and_the_gate_lets_pass_is_explai
     [finding] = judge_night(8, 1).rules[0].findings  # p = 2 * (1 + 9) / 2^9 = 0.0390625
     assert finding.passed
     assert "above the level 0.01" in finding.text
-    assert "; significant at the plan's alpha 0.05 (p = 0.0391), which is no alarm" in finding.text
+    assert "; significant at the plan's alpha 0.05 (p = 0.0391), but no alarm at the gate's level" in finding.text
 
 
 def test_a_score_that_is_undefined_does_not_pass():
@@ -212,7 +212,7 @@ def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_pat
     assert "the gate failed in 4 of these 5 runs, 2 of them for outputs that had not failed before" in history_text
     (tmp_path / "scores.csv").rename(tmp_path / "same.csv")  # a file of another name with the same outputs
     (tmp_path / "plan.toml").write_text((PLAN + gate).replace("scores.csv", "same.csv"))
-    assert "the outputs are those of run 5: no new alarm" in run_night(tmp_path)[1]
+    assert "the outputs are the same as in run 5: no new alarm" in run_night(tmp_path)[1]
 
 
 def test_nights_with_the_same_outputs_count_once_for_an_online_rule_and_keep_their_level(tmp_path):
@@ -327,9 +327,12 @@ def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     assert "gate: passed\n" in run_night(tmp_path, rules)[1]
     write_scores(tmp_path, 3, 3)
     _, text = run_night(tmp_path)
-    assert "gate: passed, on the outputs of run 1, but 1 comparison of the run before is gone (see the notes)" in text
-    assert "note: judged in the run before, and not in this one: other and base by mean on night" in text
-    assert "gate: passed, on the outputs of run 1\n" in run_night(tmp_path)[1]
+    assert (
+        "gate: passed, on the same outputs as run 1, but 1 comparison of the previous run is gone (see the notes)"
+        in text
+    )
+    assert "note: judged in the previous run, but not in this one: other and base by mean on night" in text
+    assert "gate: passed, on the same outputs as run 1\n" in run_night(tmp_path)[1]
 
 
 def test_a_gate_that_is_not_judged_says_so(tmp_path):
@@ -346,7 +349,7 @@ def test_a_margin_of_the_whole_range_shows_nothing():
     # margin = 5 on a scale of 0 to 1, as one who thinks of points writes it
     [wide] = judge_night(90, 0, rules=(NonInferior(5.0, 0.05, baseline="base"),)).rules
     assert not wide.passed
-    assert "every system is within a margin of the whole range" in wide.findings[0].text
+    assert "every system is within a margin as wide as the range of scores" in wide.findings[0].text
     [half] = judge_night(3, 3, rules=(NonInferior(0.9, 0.05, baseline="base"),)).rules
     assert (
         "the margin 0.9 is at least the score of base, 0.8 by mean on night: a system that scores 0" in half.notes[-1]

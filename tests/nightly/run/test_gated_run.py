@@ -80,7 +80,7 @@ def test_a_gate_passes_fails_and_passes_again(folder):
     suite = ET.parse(folder / "gate.xml").getroot()
     assert int(suite.get("failures") or suite[0].get("failures")) > 0
     status, text = run_night(folder)  # nothing to count, the same verdict
-    assert (status, "Nothing changed since the run before" in text) == (1, True), text
+    assert (status, "Nothing changed since the previous run" in text) == (1, True), text
     write_scores(folder, 0.0)
     assert run_night(folder)[0] == 0
 
@@ -127,7 +127,9 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     assert read_tallies(folder / "plan.sqlite") == before
     second = json.loads((folder / "gate.json").read_text())
     assert [rule.pop("repeats") for rule in first["rules"] + second["rules"]] == [None, None, 1, None]
-    assert second["rules"][0].pop("notes") == ["the outputs are those of run 1: one observation, which counts once"]
+    assert second["rules"][0].pop("notes") == [
+        "the outputs are the same as in run 1: both runs count as one observation"
+    ]
     assert first["rules"][0].pop("notes") == []
     assert second == first
 
@@ -242,7 +244,7 @@ def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
 
 
 def test_a_path_is_no_plan(folder):
-    with pytest.raises(InputError, match=r"plan.toml'.*: expected a plan, which load_plan makes of a file"):
+    with pytest.raises(InputError, match=r"plan.toml'.*: expected a plan, as load_plan returns"):
         run_plan(folder / "plan.toml")
 
 

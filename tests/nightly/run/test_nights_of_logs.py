@@ -229,8 +229,8 @@ def test_a_night_that_was_cut_off_or_lacks_a_task_is_not_compared_silently(tmp_p
     status, document, text = run_night(tmp_path)
     assert (status, {task for task, _ in group_by_task(document)}) == (0, {"arc_easy", "drop"})
     assert (
-        "not compared, no item in common: candidate and production by exact_match,strict-match on harness, gsm8k"
-        in text
+        "not compared, because the systems have no item in common: candidate and production by "
+        "exact_match,strict-match on harness, gsm8k" in text
     )
     (tmp_path / "plan.toml").write_text(plan.replace('rule = "not-worse"', 'rule = "non-inferior", margin = 0.9'))
     assert run_night(tmp_path)[0] == 1

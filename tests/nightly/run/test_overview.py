@@ -67,4 +67,4 @@ def test_one_test_set_is_opened_by_name(night):
     assert "== set8 ==" not in opened
     unknown = call_sigdask("report", folder / "night.toml", "--set", "set99", cwd=folder)
     assert unknown.returncode == 2
-    assert "--set set99: run 2 has no results of such a test set" in unknown.stderr
+    assert "--set set99: run 2 has no test set of this name" in unknown.stderr

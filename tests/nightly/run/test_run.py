@@ -309,7 +309,7 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == expected.results
-    assert sum("gone; going on from the store" in note for note in notes) == 3
+    assert sum("gone; continuing from the store" in note for note in notes) == 3
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
@@ -519,7 +519,7 @@ def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
     run_plan(load_plan(path), cluster="none")
     path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
     assert run_plan(load_plan(path), cluster="none").n_changed == 15
-    assert "Changed since the run before: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
+    assert "Changed since the previous run: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
     output = call_sigdask("report", path, "--all", cwd=folder).stdout
     assert output.count("    details: set0: ") == 15
 

@@ -65,7 +65,7 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
     text, opened = read_details(folder / "night.html")
     assert [entry["title"] for entry in opened[:2]] == ["bad and base by mean on news", "good and base by mean on news"]
     assert all("on talks" in entry["title"] for entry in opened[2:])
-    assert "those that the gate looks at" in text
+    assert "those that the gate judges" in text
     assert f"sigdask run {folder / 'plan.toml'}" in text
     results = json.loads(
         run_command("report", str(folder / "plan.toml"), "--json", "-").output
@@ -89,5 +89,5 @@ def test_a_page_of_the_store_says_where_comparisons_are_opened(folder):
     run_command("run", str(folder / "plan.toml"), "--cluster", "none")
     run_command("report", str(folder / "plan.toml"), "--html", str(folder / "later.html"))
     text = (folder / "later.html").read_text()
-    assert "opened on the page that `sigdask run` itself writes" in text
+    assert "details of single comparisons are only on the page that `sigdask run` writes" in text
     assert "data-details" not in text

@@ -136,7 +136,7 @@ def test_a_tally_that_no_trials_give_is_refused_told_and_alone_counted_again(cop
     for command in ("check", "repair"):
         result = call_sigdask("store", command, copy, cwd=copy.parent)
         assert result.returncode == {"check": 2, "repair": 0}[command]
-        assert "tallies: comparison 3, run 0, trials 0 to 4,095: counts that no trials give" in result.stdout
+        assert "tallies: comparison 3, run 0, trials 0 to 4,095: counts that no trials can give" in result.stdout
     recounted = run_plan_again(copy)
     assert parse_n_counted(recounted) == 4096  # trials 4,096 to 5,999 are kept
     assert recounted.stdout == report.replace("run 3 of", "run 4 of") or "Nothing changed" in recounted.stdout
