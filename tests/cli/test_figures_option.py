@@ -170,7 +170,7 @@ def test_a_null_distribution_holds_every_trial_and_the_observed_difference(count
 def test_of_several_metrics_one_is_to_be_named(counts):
     tags = Counts.from_labels(list("ABAB" * 5), {"x": list("ABBB" * 5), "y": list("AAAB" * 5), "z": list("BBAB" * 5)})
     tag_results = compare_all(tags, metrics=["accuracy", "macro-f1"], trials=99, second_run=False)
-    with pytest.raises(InputError, match="name which .metric is one of 'accuracy', 'macro-f1'"):
+    with pytest.raises(InputError, match="choose which .metric is one of 'accuracy', 'macro-f1'"):
         tag_results.plot_forest()
     with pytest.raises(InputError, match="no comparison with metric = 'BLEU'"):
         tag_results.plot_forest(metric="BLEU")

@@ -61,7 +61,7 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
          {"holm1979", "phipson2010"}),
         ({}, "by the step-down max-T procedure on the same swaps, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
          {"westfall1993", "romano2005"}),
-        ({"alternative": "greater", "second_run": False}, ("The p-values are one-sided (the first system scores higher), and had "
+        ({"alternative": "greater", "second_run": False}, ("The p-values are one-sided (the first system scores higher), and computed "
          "from n = 500 random swaps as (k + 1) / (n + 1) (Phipson & Smyth 2010)"), {"phipson2010"}),
         ({"method": "exact", "adjust": "none", "trials": None}, None, None),
         ({"stop": "besag-clifford:h=7"}, "Counting ended at the exceedance number 7, or with the last trial", {"besag1991"}),

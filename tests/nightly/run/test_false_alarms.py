@@ -179,7 +179,7 @@ def test_a_loss_that_the_plan_calls_significant_and_the_gate_lets_pass_is_explai
     [finding] = judge_night(8, 1).rules[0].findings  # p = 2 * (1 + 9) / 2^9 = 0.0390625
     assert finding.passed
     assert "above the level 0.01" in finding.text
-    assert "; significant at the plan's alpha 0.05 (p = 0.0391), but no alarm at the gate's level" in finding.text
+    assert "; significant at the plan's alpha 0.05 (p = 0.0391), but no alarm of the gate" in finding.text
 
 
 def test_a_score_that_is_undefined_does_not_pass():
