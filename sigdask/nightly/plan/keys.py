@@ -179,8 +179,8 @@ class TestSetKeys:
     systems: Annotated[
         Systems,
         Field(
-            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name; "
-            "several files under one name are replicates, logs of samples that a pattern or folder holds are not."
+            description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name. "
+            "Several files under one name are replicates. Logs of samples in a folder or pattern are not."
         ),
     ]
     gold: Annotated[Text | None, Field(description="Gold-standard file.")] = None
@@ -356,7 +356,7 @@ class GateKeys:
         Literal["always", "failed", "new"],
         Field(
             description="Runs after which command and webhook are called. new: failed runs whose outputs "
-            "differ from those that failed before."
+            "differ from outputs that failed before."
         ),
     ] = "failed"
     timeout: Annotated[

@@ -51,7 +51,7 @@ WITHOUT_GLYPH = "«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ"
 """Up to U+017F, what pdflatex lacks in its default encoding."""
 
 UNKNOWN_CHARACTER = r"\sigdaskchar{"
-CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex the numbers of those that it has no glyph for.
+CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex prints the code of one without a glyph.
 \providecommand{\sigdaskchar}{}
 \DeclareRobustCommand{\sigdaskchar}[2]{\ifdefined\Umathchar#1\else\texttt{U+#2}\fi}
 """

@@ -75,7 +75,7 @@ def format_overview(
     parts = [format_table([names[k] for k in kept], [[row[k] for k in kept] for row in rows], width)]
     if len(rows) < len(keys):
         parts.append(
-            f"{len(rows)} of {len(keys):,} rows: those that changed, fail a check or are borderline come first "
+            f"{len(rows)} of {len(keys):,} rows: rows that changed, fail a check or are borderline come first "
             "(--all lists all)"
         )
     return "\n".join([*parts, "", _describe_totals(table, len(borderline))])

@@ -167,14 +167,16 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
     if SIMULATED in methods:
         n = max(power.n_samples for power in powers)
         yield (
-            f"simulated: {n:,} samples a point (seed {powers.seed}) of the observed pairs of units, exponentially "
-            "tilted to the difference, each judged by the randomization test; ± and intervals are 95 %, of the "
-            "simulation alone"
+            f"simulated: {n:,} samples per point (seed {powers.seed}) of the observed pairs of units, reweighted to "
+            "the difference (exponential tilting) and tested by randomization; ± and intervals are 95 %, and cover "
+            "only the error of the simulation"
         )
     if EXACT in methods:
-        yield "exact: the score is 0 or 1 (or alike), and the test a sign test, of which the power is a sum"
+        yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
     if any(power.needs_few or power.detects_by_few for power in powers):
-        few_text = f"those that differ by so much weigh as fewer than {FEW_EFFECTIVE:g} equally likely ones would"
+        few_text = (
+            f"units with so large a difference have the weight of fewer than {FEW_EFFECTIVE:g} equally likely ones"
+        )
         yield (
             f"* rests on few units: {few_text}; not included in the summary above"
             if len(powers) > 1

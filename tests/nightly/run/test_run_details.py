@@ -65,7 +65,7 @@ def test_what_the_gate_looks_at_is_opened_failures_first(folder):
     text, opened = read_details(folder / "night.html")
     assert [entry["title"] for entry in opened[:2]] == ["bad and base by mean on news", "good and base by mean on news"]
     assert all("on talks" in entry["title"] for entry in opened[2:])
-    assert "those that the gate judges" in text
+    assert "comparisons that the gate judges" in text
     assert f"sigdask run {folder / 'plan.toml'}" in text
     results = json.loads(
         run_command("report", str(folder / "plan.toml"), "--json", "-").output
