@@ -14,6 +14,9 @@ from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
 
+MOST_LETTERS = 8
+"""Letters up to which a ranking is readable."""
+
 
 @dataclass(frozen=True, slots=True)
 class SystemRanking:
@@ -41,6 +44,12 @@ class SystemRanking:
     discriminative_power: float
     systems: tuple[RankedSystem, ...]
     clusters: tuple[int, ...] | None = None
+
+    @property
+    def is_lettered(self) -> bool:
+        """Whether letters are few enough to be read; else ranges of ranks are shown."""
+        letters = {letter for ranked in self.systems for letter in ranked.letters}
+        return len(letters) <= MOST_LETTERS and all(ranked.letters for ranked in self.systems)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON object of the ranking, which has clusters where there are some."""

@@ -30,12 +30,23 @@ class RankedSystem:
         1 for the best; equal scores share a rank.
     letters : tuple of str
         Systems that share a letter are not significantly different; empty where `MOST_GROUPS` were not enough.
+    rank_low, rank_high : int
+        The ranks that the verdicts leave open: 1 and the number of systems that are significantly better, up to the
+        number of systems that are not significantly worse.
+    cluster : int
+        1 for the best; ranges of ranks of different clusters do not overlap, as WMT ranks systems.
+    tied_with_best : bool
+        Whether the system is not significantly different from the first; of the first itself true.
     """
 
     system: str
     score: float
     rank: int
     letters: tuple[str, ...]
+    rank_low: int = 1
+    rank_high: int = 1
+    cluster: int = 1
+    tied_with_best: bool = True
 
 
 def rank_systems(
@@ -60,14 +71,54 @@ def rank_systems(
     for g, group in enumerate(find_letter_groups(len(systems), positions[different_pairs])):
         for k in group:
             letters[k].append(format_letter(g))
+    low, high = find_rank_ranges(len(systems), positions[different_pairs])
+    clusters = number_range_clusters(low, high)
+    behind_first = {int(max(pair)) for pair in positions[different_pairs].reshape(-1, 2) if min(pair) == 0}
     ranked, rank, previous = [], 0, math.nan
     for k, system in enumerate(best_first.tolist()):
         score = float(scores[system])
         if not math.isclose(score, previous, rel_tol=2 * TIE):
             rank = k + 1
-        ranked.append(RankedSystem(systems[system], score, rank, tuple(letters[k])))
+        ranked.append(
+            RankedSystem(
+                systems[system], score, rank, tuple(letters[k]), low[k], high[k], clusters[k], k not in behind_first
+            )
+        )
         previous = score
     return ranked
+
+
+def find_rank_ranges(n_systems: int, different_pairs: Integers) -> tuple[list[int], list[int]]:
+    """Return the lowest and highest rank of each system, best first, as WMT's general tasks print them.
+
+    A system ranks behind those that are significantly better, and before those that are significantly worse.
+
+    Examples
+    --------
+    >>> find_rank_ranges(3, np.array([(0, 2)]))
+    ([1, 1, 2], [2, 3, 3])
+    """
+    pairs = np.unique(np.sort(np.asarray(different_pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
+    losses, wins = (np.bincount(pairs[:, side], minlength=n_systems) for side in (1, 0))
+    low: list[int] = (1 + losses).tolist()
+    high: list[int] = (n_systems - wins).tolist()
+    return low, high
+
+
+def number_range_clusters(low: Sequence[int], high: Sequence[int]) -> list[int]:
+    """Return the number of each system's cluster, best first; ranges of ranks of different clusters do not overlap.
+
+    Examples
+    --------
+    >>> number_range_clusters([1, 1, 3, 4], [2, 2, 4, 4])
+    [1, 1, 2, 2]
+    """
+    numbers: list[int] = []
+    highest = np.maximum.accumulate(np.array(high, np.int64))
+    lowest = np.minimum.accumulate(np.array(low, np.int64)[::-1])[::-1]  # of the system and all after it
+    for k in range(len(highest)):
+        numbers.append(numbers[-1] + int(highest[k - 1] < lowest[k]) if k else 1)
+    return numbers
 
 
 def number_clusters(is_beaten: Bools) -> list[int]:

@@ -43,7 +43,7 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
     assert n_close > MOST_CLOSEST
     find_positions(
         text,
-        "ranking by mean; systems that share a letter are not significantly different\n",
+        "ranking by mean; ranks are those that significant differences leave open; = not significantly different from the best",
         "borderline results (a different seed or two more units could change the verdict)\n",
         f"{n} comparisons: {summary.n_significant} significant at 0.05, {n - summary.n_significant} not significant (p "
         f"adjusted by max-t); {n_close} borderline results, the {MOST_CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
@@ -66,9 +66,9 @@ def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked
     results = compare_random(40, trials=9)
     with_random_p = replace(results, table=replace(results.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
     text = render(with_random_p)
-    assert "= not significantly different from the best (groups are too many for letters)\n" in text
+    assert "= not significantly different from the best; the ranks of different clusters do not overlap\n" in text
     [best] = headline.build_verdict(with_random_p).best
-    marked = re.findall(r"^ +\d+ +(s\d+) .*=$", render(with_random_p, everything=True), re.MULTILINE)
+    marked = re.findall(r"^\d+ +\d+ +(s\d+) .*=$", render(with_random_p, everything=True), re.MULTILINE)
     assert {*marked} == {*best.names}
 
 

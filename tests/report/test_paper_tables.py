@@ -10,6 +10,7 @@ import pytest
 from command import call_sigdask
 from conftest import YEH
 from markdown_it import MarkdownIt
+from matplotlib.text import Text
 from paper_tables import HOSTILE_NAMES, compare_random, compile_paper, parse_tables, run_program
 
 from sigdask.api import compare_all
@@ -17,7 +18,9 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES
-from sigdask.report.tables import comparisons, latex
+from sigdask.report.page import render_page
+from sigdask.report.tables import comparisons, latex, markdown
+from sigdask.report.tables.analyses import build_ranking_table
 from sigdask.results.columns import CodedColumn, ScoredMetric
 
 
@@ -305,3 +308,23 @@ def test_decimals_are_those_that_the_field_prints():
 
 def test_the_baseline_is_named():
     assert "**Scores of 4 systems with the baseline y.**" in compare_random("wxyz", baseline="y").to_markdown()
+
+
+def test_more_than_eight_letters_are_ranges_of_ranks_in_tables_terminal_page_and_figure():
+    results = compare_random([f"s{k:02}" for k in range(24)], step=0.03, adjust="none", trials=99)
+    [ranking] = results.rankings()
+    assert len({letter for system in ranking.systems for letter in system.letters}) > 8
+    expected = {s.system: f"{s.rank_low}–{s.rank_high}{'=' * s.tied_with_best}" for s in ranking.systems}
+    [[_, *rows]] = parse_tables(results.to_markdown())
+    assert {name: cell.split()[1] for (name, _), (cell, _) in rows} == expected
+    [[header, *ranked_rows]] = parse_tables("".join(markdown.iter_document_parts([build_ranking_table(ranking)])))
+    assert [text for text, _ in header] == ["cluster", "rank", "system", "mean"]
+    assert [int(row[0][0]) for row in ranked_rows] == [s.cluster for s in ranking.systems]
+    assert "Systems that share a letter" not in results.to_latex() + results.cite().text
+    assert "Ranks range from" in results.cite().text
+    figure_texts = {text.get_text() for text in results.plot_critical_difference().findobj(Text)}
+    shown = "\n".join(figure_texts)
+    page = render_page({"": results}, title="t")
+    for name, text in expected.items():
+        assert f"{name} {text}" in shown
+        assert f">{text}</td>" in page

@@ -29,6 +29,23 @@ def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(n, data
     assert not any(smaller_group < other_group for smaller_group in groups for other_group in groups)
 
 
+@given(n=st.integers(1, 9), data=st.data())
+def test_ranges_of_ranks_and_clusters_are_those_of_counted_wins_and_losses(n, data):
+    """Ranges are counted pair by pair, and clusters are cut wherever no range passes, as WMT23 describes both."""
+    pairs = list(combinations(range(n), 2))
+    different = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    rows = rank_systems(
+        [f"s{k}" for k in range(n)], -np.arange(n, dtype=float), np.array(different, int).reshape(-1, 2)
+    )
+    assert [r.rank_low for r in rows] == [1 + sum(loser == k for _, loser in different) for k in range(n)]
+    assert [r.rank_high for r in rows] == [n - sum(winner == k for winner, _ in different) for k in range(n)]
+    assert [r.tied_with_best for r in rows] == [(0, k) not in different for k in range(n)]
+    ranges = [(r.rank_low, r.rank_high) for r in rows]
+    for k in range(1, n):
+        is_cut = all(high < low for _, high in ranges[:k] for low, _ in ranges[k:])
+        assert rows[k].cluster - rows[k - 1].cluster == is_cut
+
+
 def insert_and_absorb(n, different):
     """Return letter groups by Piepho's (2004) own algorithm, column by column."""
     groups = [set(range(n))]

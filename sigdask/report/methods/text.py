@@ -31,7 +31,7 @@ from sigdask.report.wording import (
 )
 from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value
 from sigdask.results.comparisons import ComparisonResults, get_version
-from sigdask.results.ranking import iter_ranked
+from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import Table, get_details, select_intervals
 from sigdask.statistics.classical import DESCRIPTIONS
@@ -77,6 +77,8 @@ class Facts:
         Whether an independent run was held against the first.
     has_letters : bool
         Whether letters group systems that are not significantly different.
+    has_ranks : bool
+        Whether there are rankings with ranges of ranks instead.
     has_sets : bool
         Whether there are verdicts over several sets.
     alpha : float or None
@@ -107,6 +109,7 @@ class Facts:
     tests: tuple[str, ...] = ()
     has_second_run: bool = False
     has_letters: bool = False
+    has_ranks: bool = False
     has_sets: bool = False
     alpha: float | None = None
     n_skewed: int = 0
@@ -137,6 +140,7 @@ class Facts:
         table = results.table
         exact = table.exact | (table.n_trials == 0)
         intervals, origins, family = table.intervals, table.origins, results.family
+        is_lettered = [ranking.is_lettered for ranking in build_rankings(table)]
         versions = () if origins is None else tuple(v for v in list_used(origins.version) if v)
         return Facts(
             metrics=tuple((score.name, score.signature or "") for score in list_used(table.metric)),
@@ -160,7 +164,8 @@ class Facts:
             has_simultaneous=bool(get_details(table).has_interval.any()),
             tests=tuple(entry.name for entry in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
-            has_letters=next(iter_ranked(table), None) is not None,
+            has_letters=any(is_lettered),
+            has_ranks=not all(is_lettered),
             has_sets=bool(results.together),
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
@@ -291,6 +296,11 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
     if facts.has_letters:
         yield "Systems that share a letter are not significantly different [[piepho2004]]."
+    if facts.has_ranks:
+        yield (
+            "Ranks range from the number of significantly better systems plus one to the number of systems not "
+            "significantly worse; the ranges of different clusters do not overlap."
+        )
     if facts.has_sets:
         yield (
             "Verdicts over several sets are about the mean difference. A lower bound of the number of sets in which "

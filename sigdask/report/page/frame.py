@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.tables.cells import describe_method, format_interval_cell, format_letters, format_p_cell
+from sigdask.report.tables.cells import describe_method, format_interval_cell, format_p_cell
 from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import as_json_line
 
@@ -133,7 +133,6 @@ def _build_environment() -> Any:
         "score": format_score,
         "signed": format_signed,
         "how": describe_method,
-        "letters": format_letters,
     }
     return environment
 

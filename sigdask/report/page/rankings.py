@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.tables.cells import format_letters, format_p_cell
+from sigdask.report.tables.cells import describe_groups, format_groups, format_p_cell
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, iter_ranked
 from sigdask.results.table import Table, select_intervals
@@ -92,6 +92,11 @@ class RankingSection:
     confidence: str
 
     @property
+    def meaning(self) -> str:
+        """What the letters or ranges of ranks mean."""
+        return describe_groups(self.ranking)
+
+    @property
     def title(self) -> str:
         """Metric of the ranking, with its subset."""
         subset = self.ranking.subset
@@ -129,7 +134,10 @@ def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) ->
     """Return a ranking with each system's difference from the best."""
     compared, confidence = _compare_with_best(table, ranking.systems[0].system)
     scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
-    rows = [_build_row(ranked, compared.get(ranked.system), scale, table.alpha) for ranked in ranking.systems]
+    rows = [
+        _build_row(ranked, groups, compared.get(ranked.system), scale, table.alpha)
+        for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True)
+    ]
     fits = all_listed and len(rows) <= MOST_IN_MATRIX
     return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence)
 
@@ -171,8 +179,10 @@ def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], s
     return np.where(has_both, intervals.low, np.nan), np.where(has_both, intervals.high, np.nan), confidence
 
 
-def _build_row(ranked: RankedSystem, compared: BestComparison | None, scale: _DrawingScale, alpha: float) -> RankedRow:
-    labels = (ranked.rank, ranked.system, format_score(ranked.score), format_letters(ranked.letters))
+def _build_row(
+    ranked: RankedSystem, groups: str, compared: BestComparison | None, scale: _DrawingScale, alpha: float
+) -> RankedRow:
+    labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
     if compared is None:
         return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
     difference, low, high, p, verdict = compared

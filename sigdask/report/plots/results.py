@@ -22,6 +22,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
 from sigdask.report.files import open_atomic
 from sigdask.report.plots.curves import NBestCurve
+from sigdask.report.tables.cells import format_groups
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
 from sigdask.results.table import Table, select_intervals
@@ -155,16 +156,18 @@ def matrix(table: Table) -> Figure:
 def critical_difference(table: Table) -> Figure:
     """Draw the systems of one ranking, and the groups that are not significantly different."""
     ranking = _get_ranking(table)
-    members: dict[str, list[int]] = {}
+    members: dict[str | int, list[int]] = {}
     for index, system in enumerate(ranking.systems):
-        for letter in system.letters:
-            members.setdefault(letter, []).append(index)
+        for group in system.letters if ranking.is_lettered else [system.cluster]:
+            members.setdefault(group, []).append(index)
+    names = [system.system for system in ranking.systems]
+    ranges = [f" {text}" for text in format_groups(ranking)] if not ranking.is_lettered else [""] * len(names)
     return plots.critical_difference(
-        [system.system for system in ranking.systems],
+        [*map("".join, zip(names, ranges, strict=True))],
         np.array([system.score for system in ranking.systems]),
         [*members.values()],
         higher_is_better=table.metric[0].higher_is_better,
-        title=", ".join(get_subject(table)[:-1]),
+        title=", ".join([*get_subject(table)[:-1], *([] if ranking.is_lettered else ["clusters and ranges of ranks"])]),
         score=_describe_score(table),
     )
 

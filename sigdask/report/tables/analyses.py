@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sigdask.report.tables.cells import format_letters
+from sigdask.report.tables.cells import describe_groups, format_groups
 from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_numbers
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.report.wording import ADJUSTMENTS, find_citations
@@ -28,16 +28,17 @@ def build_ranking_table(ranking: SystemRanking) -> PaperTable:
     """Return a table of systems by score, with their letters."""
     systems = ranking.systems
     columns = (
+        *([] if ranking.is_lettered else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
         TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
         *build_name_columns(systems, system="system"),
         TableColumn(
             ranking.metric, format_numbers(collect_numbers(systems, "score")),
-            bold=collect_numbers(systems, "rank") == 1, marks=[format_letters(ranked.letters) for ranked in systems],
+            bold=collect_numbers(systems, "rank") == 1, marks=format_groups(ranking),
         ),
     )  # fmt: skip
     places = [ranking.test_set] if ranking.test_set else []
     places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
-    legend = ("Best scores in bold.", "Systems that share a letter are not significantly different.")
+    legend = ("Best scores in bold.", f"{describe_groups(ranking).capitalize()}.")
     title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
     return PaperTable(title, (TableSection("", columns),), legend)
 

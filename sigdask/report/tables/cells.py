@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from sigdask.report.wording import INTERVAL_METHODS
+from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import Result
 from sigdask.statistics.rounding import format_p, format_signed
 from sigdask.text import format_count
 
-MOST_LETTERS = 20
-
+LETTERS_MEANING = "systems that share a letter are not significantly different"
+RANGES_MEANING = "ranks are those that significant differences leave open; = not significantly different from the best"
 
 NOISE = 1e-12
 """Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
@@ -63,8 +63,13 @@ def format_interval_cell(r: Result) -> str:
     )
 
 
-def format_letters(letters: Sequence[str]) -> str:
-    """Return significance letters as text; after `MOST_LETTERS` of them only the number of others."""
-    shown = letters[:MOST_LETTERS]
-    more_text = f" and {len(letters) - len(shown)} more" if len(letters) > len(shown) else ""
-    return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more_text
+def format_groups(ranking: SystemRanking) -> list[str]:
+    """Return each system's letters, or where these are too many its range of ranks, with "=" if tied with the best."""
+    if ranking.is_lettered:
+        return [("" if all(len(x) == 1 for x in r.letters) else " ").join(r.letters) for r in ranking.systems]
+    return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in ranking.systems]
+
+
+def describe_groups(ranking: SystemRanking) -> str:
+    """Return a clause on what `format_groups` shows."""
+    return LETTERS_MEANING if ranking.is_lettered else RANGES_MEANING

@@ -15,7 +15,7 @@ from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
-from sigdask.report.tables.cells import format_letters
+from sigdask.report.tables.cells import LETTERS_MEANING, RANGES_MEANING, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
@@ -156,6 +156,10 @@ class _ComparisonGroups:
         )
         return _ComparisonGroups(group_tables, scores, design if group_tables else "")
 
+    def list_lettered(self) -> list[bool]:
+        """Return whether each ranking has few letters, so that they are shown; else ranges of ranks."""
+        return [build_ranking(table).is_lettered for table in self.tables]
+
     @property
     def layout(self) -> Layout:
         """The layout that fits the comparisons best."""
@@ -195,7 +199,7 @@ def _build_system_table(
         *_describe_lower_mark(results.table),
         *_describe_skewed(results.table),
     )
-    cited = ("piepho2004",) if grouped.design == "letters" else ()
+    cited = ("piepho2004",) if grouped.design == "letters" and any(grouped.list_lettered()) else ()
     return _add_description(PaperTable(title, tuple(table_sections), legend), results, cited)
 
 
@@ -232,8 +236,9 @@ def _build_score_column(
 
 def _list_system_marks(table: Table, system_scores: SystemScores, design: str) -> list[str]:
     if design == "letters":
-        letters = {ranked.system: format_letters(ranked.letters) for ranked in build_ranking(table).systems}
-        return [letters[name] for name in system_scores.systems]
+        ranking = build_ranking(table)
+        groups = dict(zip([ranked.system for ranked in ranking.systems], format_groups(ranking), strict=True))
+        return [groups[name] for name in system_scores.systems]
     marks = [""] * len(system_scores.systems)
     if design == "baseline":
         better = (table.difference > 0) == table.metric[0].higher_is_better
@@ -255,7 +260,9 @@ def _describe_lower_mark(table: Table) -> list[str]:
 def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroups) -> list[str]:
     alpha = f"{results.alpha:g}"
     if grouped.design == "letters":
-        return [f"Systems that share a letter are not significantly different at {alpha}."]
+        lettered = grouped.list_lettered()
+        meanings = [LETTERS_MEANING] * (True in lettered) + [RANGES_MEANING] * (False in lettered)
+        return [f"{meaning.capitalize()} at {alpha}." for meaning in meanings]
     if grouped.design == "":
         return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
     scores, table = grouped.scores[0], results.table

@@ -54,7 +54,7 @@ def render(
     if not len(results):
         return parts[0]
     parts += comparisons.format_families(results, width, everything=everything)
-    parts += comparisons.format_rankings(results, summary, width, everything=everything, verbose=verbose)
+    parts += comparisons.format_rankings(results, width, everything=everything, verbose=verbose)
     rows = _select_rows(results, summary, is_ranked=summary.is_ranking, everything=everything, verbose=verbose)
     shown = [*iter_results(results.table.take(rows))]
     title = remarks.format_title(summary) if summary.is_ranking and len(rows) < len(results) else ""

@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from sigdask.report.layout import format_table
-from sigdask.report.summary.headline import Verdict
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
     describe_size,
     describe_standing,
     format_interval_ends,
 )
-from sigdask.report.tables.cells import MOST_LETTERS, describe_method, format_letters, format_p_cell
+from sigdask.report.tables.cells import describe_groups, describe_method, format_groups, format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
@@ -332,17 +331,13 @@ MOST_RANKINGS = 6
 """Rankings that are shown unless all are asked for."""
 
 
-def format_rankings(
-    results: ComparisonResults, summary: Verdict, width: int | None, *, everything: bool, verbose: bool
-) -> list[str]:
+def format_rankings(results: ComparisonResults, width: int | None, *, everything: bool, verbose: bool) -> list[str]:
     """Return the rankings of results, one part for each.
 
     Parameters
     ----------
     results : ComparisonResults
         What was found.
-    summary : Verdict
-        On these.
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     everything, verbose : bool
@@ -351,11 +346,9 @@ def format_rankings(
     rankings = results.rankings()
     shown = rankings if everything else rankings[:MOST_RANKINGS]
     n_systems = None if everything else MOST_SYSTEMS
-    best = {(group.test_set, str(group.subset), group.metric): {*group.names} for group in summary.best}
     parts = []
     for ranking in shown:
-        best_systems = best.get((ranking.test_set, str(ranking.subset), ranking.metric), set())
-        parts.append("\n".join(_format_ranking(ranking, best_systems, width, n_systems)))
+        parts.append("\n".join(_format_ranking(ranking, width, n_systems)))
         if verbose or everything:
             power = f"{ranking.discriminative_power:.1%}"
             parts[-1] += f"\ndiscriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
@@ -363,10 +356,14 @@ def format_rankings(
     return [*parts, f"and {n_more:,} more rankings (--all shows all, --json FILE keeps them)"] if n_more else parts
 
 
-def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n_systems: int | None) -> list[str]:
+def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | None) -> list[str]:
     subset_text = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    header, meaning, cells = _build_group_column(ranking, best)
+    header, meaning, cells = (
+        "groups" if ranking.is_lettered else "ranks",
+        describe_groups(ranking),
+        format_groups(ranking),
+    )
     shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
     columns = ["rank", "system", "score", header]
@@ -375,19 +372,13 @@ def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n
         meaning = f"{meaning}; {start}"
         columns = ["cluster", *columns[1:]]
         rows = [[str(cluster), *row[1:]] for cluster, row in zip(ranking.clusters, rows, strict=False)]
+    elif not ranking.is_lettered:
+        meaning = f"{meaning}; the ranks of different clusters do not overlap"
+        columns = ["cluster", *columns]
+        rows = [[str(s.cluster), *row] for s, row in zip(ranking.systems, rows, strict=False)]
     lines = [
         make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}"),
         format_table(columns, rows, width),
     ]
     n_more = len(ranking.systems) - len(rows)
     return [*lines, f"and {n_more:,} more (--all shows all)"] if n_more else lines
-
-
-def _build_group_column(ranking: SystemRanking, best: set[str]) -> tuple[str, str, list[str]]:
-    """Return header, meaning and cells of the column of letters, or of "=" if there are too many letters."""
-    letters = [s.letters for s in ranking.systems]
-    if all(letters) and (not best or max(map(len, letters)) <= MOST_LETTERS):
-        meaning = "systems that share a letter are not significantly different"
-        return "groups", meaning, [*map(format_letters, letters)]
-    cells = ["=" if s.system in best else "" for s in ranking.systems]
-    return "", "= not significantly different from the best (groups are too many for letters)", cells
