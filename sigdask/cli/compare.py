@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask import formats
 from sigdask.api import compare_all, compare_opened
-from sigdask.cli.declared.analyses import FORMAT_BY_ENDING
+from sigdask.cli.declared.options import FORMAT_BY_ENDING
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import ProgressSteps, list_source_paths, show_analysis
 from sigdask.cli.output.streams import LOG, log_note, output_columns, print_data, print_text
@@ -18,6 +18,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
 from sigdask.execution.clusters import settings as monitoring
+from sigdask.formats import Source
 from sigdask.io import as_path
 from sigdask.metrics import check_name
 from sigdask.options import (
@@ -34,13 +35,12 @@ from sigdask.report.terminal import render, select_warnings
 from sigdask.results.export import iter_csv
 from sigdask.results.fields import read_schema
 from sigdask.statistics import classical
-from sigdask.text import format_count, is_url
+from sigdask.text import format_count, format_list, is_url
 
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.counts import Counts
     from sigdask.execution.clusters import Cluster
-    from sigdask.formats import Source
     from sigdask.report.presentable import Results
 
 
@@ -52,7 +52,7 @@ def print_schema() -> None:
 def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     spec = _build_spec(options)
-    files = _output_files(options)
+    files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
     write.check_figures(options["figures"], options["figure_format"])
     with show_analysis(quiet=options["quiet"]) as steps:
         is_opened = files["html"] is not None or options["figures"] is not None
@@ -102,25 +102,8 @@ def _read_and_compare(
         for warning in counts.notices:  # else they stand below the results
             LOG.warning(warning)
         raise
-    sources = list_source_paths(
-        source for text in options["systems"] for source in _find_sources(text, options["format_"])
-    )
+    sources = list_source_paths(_list_sources(options))
     return results, details, write.list_local_files(options, sources, counts.files) if is_opened else ()
-
-
-def _output_files(options: dict[str, Any]) -> dict[str, str | None]:
-    """Return the file to write for each kind of output; raise if one cannot be written or is requested twice."""
-    files = {name: options.get(f"{name}_file") for name in dict.fromkeys(FORMAT_BY_ENDING.values())}
-    write.check_outputs(**files)
-    for file in options["outputs"]:
-        name = FORMAT_BY_ENDING.get(Path(file).suffix.lower())
-        if name is None:
-            raise InputError(f"-o {file}: expected a file that ends in {', '.join(FORMAT_BY_ENDING)}")
-        if files[name] is not None:
-            raise InputError(f"-o {file}: {files[name]} already gets the same output; give one of the two")
-        write.check_output(name, file, "-o")
-        files[name] = file
-    return files
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -156,12 +139,18 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
         name=options["name"],
         metrics=options["metrics"],
     )
-    sources = [source for text in options["systems"] for source in _find_sources(text, options["format_"])]
+    sources = _list_sources(options)
+    if len(sources) > len(options["systems"]):
+        log_note(f"systems: {format_list([source.path.name for source in sources], MOST_NAMES)}")
     gold = as_path(options["gold"]) if options["gold"] else None
     requested, format_options = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with formats.cache_tables(), steps.reading(filter(None, (gold, *list_source_paths(sources)))):
+    with (
+        formats.cache_tables(),
+        steps.reading(filter(None, (gold, *list_source_paths(sources)))),
+        _suggest_references(options),
+    ):
         format_name = requested if requested != "auto" else formats.detect(sources, gold, reading)
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)
@@ -173,6 +162,57 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
             if requested != "auto" or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {format_name}; choose with --format]") from None
+
+
+@contextmanager
+def _suggest_references(options: dict[str, Any]) -> Iterator[None]:
+    """Add to an error that a metric of texts needs references, if none are given."""
+    try:
+        yield
+    except InputError as error:
+        needing = [metric for metric in options["metrics"] if formats.needs_references(metric)]
+        if options["gold"] or options["references"] or options["format_"] != "auto" or not needing:
+            raise
+        raise InputError(f"{needing[0]}: needs references: name them with --ref FILE ({error})") from None
+
+
+def _list_sources(options: dict[str, Any]) -> list[Source]:
+    """Return the sources that the SYSTEM arguments name; each file of a folder that no format reads is a source."""
+    return [
+        source
+        for text in options["systems"]
+        for found in _find_sources(text, options["format_"])
+        for source in (_iter_folder(found.path, options) if _is_plain_folder(found, options["format_"]) else [found])
+    ]
+
+
+def _is_plain_folder(source: Source, format_: str) -> bool:
+    """Return whether a source is a folder that is not one system's, or one test set, in its format."""
+    if source.name is not None or source.parts or not source.path.is_dir():
+        return False
+    if format_ != "auto":
+        return not formats.reads_folders(format_)
+    try:
+        formats.detect([source], None, formats.Options())
+    except RefusedFileError:
+        return False
+    except InputError as error:
+        return str(error).startswith(f"{source.path}: is a directory")
+    return False
+
+
+def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
+    """Yield what lies in a folder as systems, without hidden files and files with another role."""
+    others = [options["gold"], options["documents"], options["group_file"], *options["references"]]
+    roles = {Path(text).resolve() for text in others if text and not is_url(text)}
+    found = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and path.resolve() not in roles]
+    if not found:
+        raise InputError(f"{folder}: is an empty folder; give a folder with a file for each system")
+    yield from map(Source, found)
+
+
+MOST_NAMES = 6
+"""Systems of a folder that are named."""
 
 
 def _find_sources(text: str, format_: str) -> Iterator[Source]:

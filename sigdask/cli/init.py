@@ -13,7 +13,10 @@ from sigdask.formats import Options
 from sigdask.nightly.plan import draft, load_plan
 from sigdask.nightly.plan.discover import Hints, survey_files
 from sigdask.report.files import write_whole_text
-from sigdask.text import make_printable
+from sigdask.text import format_list, make_printable
+
+MOST_SYSTEMS = 10
+"""Systems that an error names."""
 
 
 def init(
@@ -24,6 +27,7 @@ def init(
     missing: Any,
     min_items: int | None,
     output: str,
+    baseline: str | None,
     *,
     force: bool,
 ) -> None:
@@ -33,8 +37,13 @@ def init(
     reading = Options(missing=missing, min_items=min_items)
     hints = Hints(_existing_file(gold, "--gold"), _existing_file(documents, "--documents"), format_, reading)
     discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
-    _write_plan(plan, draft.render_draft(discovered, plan.stem))
-    for line in draft.describe_survey(discovered):
+    for test_set in discovered.test_sets if baseline is not None else ():
+        if baseline not in test_set.counts.systems:
+            systems = format_list([*test_set.counts.systems], MOST_SYSTEMS)
+            raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
+    chosen = draft.guess_baseline(discovered) if baseline is None else baseline
+    _write_plan(plan, draft.render_draft(discovered, plan.stem, chosen))
+    for line in draft.describe_survey(discovered, chosen):
         print_text(make_printable(line), hang=14)
     print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from sigdask.cli.output.streams import output_columns, print_json, print_text
-from sigdask.cli.output.write import check_figures, collect_files, is_printed, write_figures, write_json, write_tables
+from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures, write_json, write_tables
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
@@ -30,15 +32,25 @@ if TYPE_CHECKING:
     from sigdask.nightly.store.status import PlanReport
 
 
-def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
-    """Print the progress of a plan's latest run."""
+FOLLOWING_SECONDS = 2.0
+"""Between two looks at a run that is followed."""
+
+
+def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> None:
+    """Print the progress of a plan's latest run, once or until the run ends."""
     location, plan = find_store_and_plan(where, store, name)
-    with report_damage(location):
-        plan_status = store_status.read_status(location, plan)
+    while True:
+        with report_damage(location):
+            plan_status = store_status.read_status(location, plan)
+        if follow and not in_json:
+            click.clear()  # of a terminal alone
         if in_json:
             print_json(as_json(build_status_dict(plan_status)))
         else:
             print_text(format_status(plan_status, time.time(), width=output_columns()))
+        if not follow or plan_status.state != "running":
+            return
+        time.sleep(FOLLOWING_SECONDS)
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
@@ -50,7 +62,7 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 
 def report(where: str, store: str | None, name: str | None, number: int | None, **options: Any) -> None:
     """Print and write the results of a plan and what changed since the previous run."""
-    files = collect_files(options, "json", "markdown", "latex", "html")
+    files = assign_files(options, "json", "markdown", "latex", "html")
     layout = select_layout(options)
     check_figures(options["figures"], options["figure_format"])
     location, plan = find_store_and_plan(where, store, name)

@@ -682,6 +682,22 @@ def _find_metric_format(name: str) -> str | None:
         return None
 
 
+def needs_references(metric: str) -> bool:
+    """Return whether a metric compares texts with references.
+
+    Examples
+    --------
+    >>> needs_references("BLEU:tokenize=none"), needs_references("accuracy")
+    (True, False)
+    """
+    return _find_metric_format(metric) in LINE_FORMATS
+
+
+def reads_folders(format_: str) -> bool:
+    """Return whether a format reads folders, or may do so."""
+    return is_address(format_) or format_.partition(":")[0] in FOLDER_FORMATS
+
+
 def is_line_text(path: Path) -> bool:
     """Return whether a file holds plain lines of text, XML or SGML, rather than columns or JSON."""
     if path.is_dir() or is_parquet(path):

@@ -154,3 +154,34 @@ def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
     listing = call_sigdask(cwd=tmp_path).stdout.split("Commands:")[1]
     assert "..." not in listing
     assert "Slurm as a batch job that is requeued until the plan is done." in " ".join(listing.split())
+
+
+def test_the_files_of_a_folder_are_systems(tmp_path):
+    for name, text in (("a.txt", "1\n0\n1\n1\n"), ("b.txt", "0\n0\n1\n0\n"), (".hidden", "x\n")):
+        (tmp_path / "runs" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "runs" / name).write_text(text)
+    folder = call_sigdask("compare", "runs/", "--json", "-", cwd=tmp_path)
+    files = call_sigdask("compare", "runs/a.txt", "runs/b.txt", "--json", "-", cwd=tmp_path)
+    assert json.loads(folder.stdout)["results"] == json.loads(files.stdout)["results"]
+    assert "systems: a.txt, b.txt" in folder.stderr
+    (tmp_path / "empty").mkdir()
+    refused = call_sigdask("compare", "empty", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "empty: is an empty folder; give a folder with a file for each system" in refused.stderr
+
+
+def test_the_gold_file_in_the_folder_is_no_system(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name, text in (("a.txt", "x\ny\nx\n"), ("b.txt", "x\nx\nx\n"), ("gold.txt", "x\ny\ny\n")):
+        (tmp_path / "runs" / name).write_text(text)
+    result = call_sigdask("compare", "runs", "--gold", "runs/gold.txt", "-m", "accuracy", "--json", "-", cwd=tmp_path)
+    [row] = json.loads(result.stdout)["results"]
+    assert (row["a"], row["b"]) == ("a", "b")
+
+
+def test_a_metric_of_texts_without_references_asks_for_them(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("a line, of text\nand another\n")
+    refused = call_sigdask("compare", "a.txt", "b.txt", "-m", "BLEU", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "BLEU: needs references: name them with --ref FILE (" in refused.stderr

@@ -11,6 +11,7 @@ from sigdask import options
 from sigdask.cli.declared.options import (
     CSV_OPTIONS,
     FIGURE_OPTIONS,
+    FORMAT_BY_ENDING,
     QUIET,
     TABLE_AND_LAYOUT_OPTIONS,
     TABLE_OPTIONS,
@@ -18,15 +19,10 @@ from sigdask.cli.declared.options import (
     declare_all,
     declare_file,
     declare_options,
+    declare_output,
     grouped_command,
     run_by,
 )
-
-FORMAT_BY_ENDING = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
-    ".html": "html", ".htm": "html", ".txt": "txt",
-}  # fmt: skip
-"""Of a file to what it holds."""
 
 
 def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -64,8 +60,7 @@ COMPARE_GROUPS = {
         click.option("--performance-report", metavar="FILE.html", help="Write dask's performance report of the run."),
     ),
     "Output": (
-        click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
-                     help=f"Write the results as its ending says: {', '.join(FORMAT_BY_ENDING)}. May be repeated."),
+        declare_output(*FORMAT_BY_ENDING.values()),
         declare_file("json", "Write the results as JSON."),
         declare_file("csv", "Write the results as a CSV table."),
         *CSV_OPTIONS,

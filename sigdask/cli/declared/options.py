@@ -6,7 +6,7 @@ Those of a command with many are declared in groups, as its help shows them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import wraps
 from pkgutil import resolve_name
@@ -86,6 +86,24 @@ VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show details of ea
 def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any], Any]:
     """Return the decorator that adds the option of a file to write; a command gets it as `json_file` and the like."""
     return click.option(f"--{flag}", f"{flag}_file", metavar=metavar, help=what)
+
+
+FORMAT_BY_ENDING = {
+    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
+    ".html": "html", ".htm": "html", ".txt": "txt",
+}  # fmt: skip
+"""Of a file to what it holds."""
+
+
+def format_endings(names: Collection[str]) -> str:
+    """Return the endings of files of some kinds, as text."""
+    return ", ".join(ending for ending, name in FORMAT_BY_ENDING.items() if name in names)
+
+
+def declare_output(*names: str) -> Callable[[Any], Any]:
+    """Return the decorator that adds `-o` for files of some kinds; a command gets them as `outputs`."""
+    text = f"Write the results as its ending says: {format_endings(names)}. May be repeated."
+    return click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=text)
 
 
 def declare_all(what: str) -> Callable[[Any], Any]:

@@ -16,6 +16,7 @@ from sigdask.cli.declared.options import (
     declare_all,
     declare_file,
     declare_options,
+    declare_output,
     run_by,
 )
 from sigdask.options import ReadingOptions
@@ -94,6 +95,7 @@ def submit(**options: Any) -> None:
 @click.command()
 @add_options(*STORE, PLAN_NAME)
 @click.option("--json", "in_json", is_flag=True, help="Write JSON.")
+@click.option("--follow", is_flag=True, help="Show the progress anew every few seconds, until the run ends.")
 @run_by("sigdask.cli.status:status")
 def status(**options: Any) -> None:
     """Show the progress of a plan, during a run or after it."""
@@ -117,6 +119,7 @@ def history(**options: Any) -> None:
 @VERBOSE
 @SET
 @declare_all("comparison, test set and change")
+@declare_output("json", "markdown", "latex", "html")
 @declare_file("json", "Write JSON.")
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
@@ -136,6 +139,11 @@ def report(**options: Any) -> None:
 @add_options(*declare_options(ReadingOptions, "missing", "min_items"))
 @click.option(
     "-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="Plan file to write."
+)
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Compare all systems with this one.  [default: a system called baseline, prod or main]",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing plan.")
 @run_by("sigdask.cli.init:init")

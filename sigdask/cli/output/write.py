@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.declared.options import FIGURE_FORMATS
+from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, format_endings
 from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, build_extra_error
 from sigdask.io import describe_url_error
@@ -45,6 +45,27 @@ def collect_files(options: Mapping[str, Any], *names: str) -> dict[str, str | No
     files: dict[str, str | None] = {name: options[f"{name}_file"] for name in names}
     check_outputs(**files)
     return files
+
+
+def assign_files(options: Mapping[str, Any], *names: str) -> dict[str, str | None]:
+    """Return the files of options such as `json_file` and of `-o`, by the names of their formats.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written, its ending is not one of these formats, or a format is requested twice.
+    """
+    assigned = {name: options.get(f"{name}_file") for name in names}
+    check_outputs(**assigned)
+    for file in options["outputs"]:
+        name = FORMAT_BY_ENDING.get(Path(file).suffix.lower(), "")
+        if name not in assigned:
+            raise InputError(f"-o {file}: expected a file that ends in {format_endings(names)}")
+        if assigned[name] is not None:
+            raise InputError(f"-o {file}: {assigned[name]} already gets the same output; give one of the two")
+        check_output(name, file, "-o")
+        assigned[name] = file
+    return assigned
 
 
 def is_printed(files: Mapping[str, str | None]) -> bool:

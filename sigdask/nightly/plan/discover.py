@@ -371,14 +371,18 @@ def _find_pattern(names: Sequence[str], group: set[Path], home: Path) -> str | N
     """Return a pattern that matches exactly these files, with distinct names, or None."""
     start, end = _find_common_prefix(names), _find_common_prefix([name[::-1] for name in names])[::-1]
     start = start[: max(start.rfind("/"), start.rfind("."), start.rfind("_")) + 1]
+    start = re.sub(r"[^/]*__$", "", start)  # an organisation, as in `org__model`, is part of the system's name
     boundary = re.search(r"[/.]", end)
     end = end[boundary.start() :] if boundary else ""
     middle = [name[len(start) : len(name) - len(end)] for name in names]
-    if not (start or end):  # it would find the plan as well
+    are_folders = all(path.is_dir() for path in group)
+    if not (start or end or are_folders):  # it would find the plan as well
         return None
     if not all(middle) or any("/" in part for part in middle) or len(set(middle)) < len(middle):
         return None
-    matches = {p.resolve() for p in home.glob(glob.escape(start) + "*" + glob.escape(end))}
+    matches = {
+        p.resolve() for p in home.glob(glob.escape(start) + "*" + glob.escape(end)) if p.is_dir() or not are_folders
+    }
     return f"{start}{SYSTEM}{end}" if matches == group else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
@@ -13,11 +14,25 @@ from sigdask.text import format_count, format_list
 RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
 """Metrics to what else is often asked for."""
 
+BASELINE_NAMES = ("baseline", "prod", "production", "main")
+"""Words in names of systems that the others are to be compared with."""
+
 MOST_PATHS = 4
 """Files that are named on the terminal."""
 
 
-def render_draft(survey: FolderSurvey, name: str) -> str:
+def guess_baseline(survey: FolderSurvey) -> str | None:
+    """Return the first system that all test sets have and whose name says that it is the baseline, if any.
+
+    Names are split into words: `prod-2` and `my_baseline` are baselines, `production-like` and `domain` are not.
+    """
+    first, *others = (test_set.counts.systems for test_set in survey.test_sets)
+    shared = [name for name in first if all(name in systems for systems in others)]
+    words = {name: {*re.split(r"[^a-z]+", name.casefold())} for name in shared}
+    return next((name for known in BASELINE_NAMES for name in shared if known in words[name]), None)
+
+
+def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -> str:
     """Return a plan as TOML, with comments on the choices.
 
     Parameters
@@ -26,11 +41,15 @@ def render_draft(survey: FolderSurvey, name: str) -> str:
         The test sets.
     name : str
         Of the plan's file, without its ending.
+    baseline : str, optional
+        System that the others are compared with; all are compared with each other without one.
     """
-    first_system = _format_value(survey.test_sets[0].counts.systems[0])
+    first_system = _format_value(survey.test_sets[0].counts.systems[0] if baseline is None else baseline)
+    choices = ['pairs = "all"', f"pairs = {{ baseline = {first_system} }}"]
+    pairs = "{}\n# {}".format(*(choices if baseline is None else choices[::-1]))
     sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set, survey))
     template = files(__package__).joinpath("draft.template").read_text(encoding="utf-8")
-    return template.format(name=name, first=first_system, sets=sets)
+    return template.format(name=name, first=first_system, pairs=pairs, sets=sets)
 
 
 def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[str]:
@@ -52,6 +71,9 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     if options.documents is not None:
         yield "# Documents are exchanged whole, as segments are correlated within them."
         yield 'unit = "document"'
+    elif has_tasks(test_set):
+        yield "# Each task is compared by itself; leave this out to compare all items together:"
+        yield 'by = "task"'
     elif groups := [*test_set.counts.groups]:
         yield "# Exchange groups whole where their items are correlated:"
         yield from (f"# unit = {_format_value(name)}" for name in groups)
@@ -67,6 +89,11 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     yield ""
 
 
+def has_tasks(test_set: DiscoveredTestSet) -> bool:
+    """Return whether the items are of several tasks."""
+    return "task" in test_set.counts.groups and len({*test_set.counts.group("task").levels}) > 1
+
+
 def _describe_systems(test_set: DiscoveredTestSet) -> str:
     counts = test_set.counts
     return (
@@ -79,8 +106,8 @@ def _format_value(value: str | int | Sequence[str]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def describe_survey(survey: FolderSurvey) -> Iterator[str]:
-    """Yield lines that state the role of each file."""
+def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterator[str]:
+    """Yield lines that state the role of each file, what was guessed, and the line of the plan to change."""
     for test_set in survey.test_sets:
         yield f"test set {test_set.name}: {_describe_systems(test_set)}"
         yield (
@@ -93,8 +120,14 @@ def describe_survey(survey: FolderSurvey) -> Iterator[str]:
         if test_set.options.documents is not None:
             yield f"  documents   {survey.format_path(test_set.options.documents)}, swapped as a whole"
         yield f"  metrics     {', '.join(test_set.counts.suggested)}"
+        if has_tasks(test_set):
+            yield '  tasks       each by itself; to compare all items together, leave out the line by = "task"'
         if isinstance(test_set.systems, dict):
             yield "  note        each file is a system; if some are runs of one system, write NAME = [FILE, FILE]"
+    if baseline is None:
+        yield 'compared: all systems with each other; with a baseline, write pairs = { baseline = "NAME" }'
+    else:
+        yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
     yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])
     if survey.unused:
         yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MOST_PATHS)}"

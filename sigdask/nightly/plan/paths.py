@@ -62,11 +62,6 @@ def resolve_local(text: str, folder: Path) -> Path:
     return resolve_existing(text, folder)
 
 
-def can_read_folders(format_: str) -> bool:
-    """Return whether a format reads folders, or may do so."""
-    return formats.is_address(format_) or format_.partition(":")[0] in formats.FOLDER_FORMATS
-
-
 _FOLDER_HINT = f"folders are read with format = {' or '.join(map(format_value, formats.FOLDER_FORMATS))}"
 
 
@@ -150,7 +145,7 @@ def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Sou
     try:
         path = resolve_path(text, folder)
         is_logs = path.is_dir() and _are_logs([path], format_)
-        path = resolve_existing(text, folder, folders=is_logs or can_read_folders(format_))
+        path = resolve_existing(text, folder, folders=is_logs or formats.reads_folders(format_))
     except InputError as error:
         return error
     except OSError as error:
@@ -190,7 +185,7 @@ def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
     if folders and not any(_are_logs([path], format_) for path in files):
         logs = [path for path in folders if _are_logs([path], format_)]
         if logs or not files:
-            return dict.fromkeys(logs or (folders if can_read_folders(format_) else []))
+            return dict.fromkeys(logs or (folders if formats.reads_folders(format_) else []))
     return dict.fromkeys(files)
 
 

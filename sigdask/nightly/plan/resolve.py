@@ -16,7 +16,7 @@ from sigdask.analysis.comparison.stopping import default_adjustment
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
-from sigdask.formats import Options, Source
+from sigdask.formats import Options, Source, reads_folders
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
@@ -157,7 +157,7 @@ def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _
     given = _list_given(entry, tables.SET_OPTIONS, location, key)
     options = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": entry.unit, **given})
     columns = (entry.unit, options["by"])
-    folders = paths.can_read_folders(entry.format)
+    folders = reads_folders(entry.format)
     test_set = TestSet(
         name=entry.name,
         sources=_find_sources(entry.systems, entry.format, location, (*key, "systems"), once=True),

@@ -184,3 +184,34 @@ def test_real_sets_are_taken_for_what_they_are(tmp_path, name, systems, n_system
     [test_set] = plan["test_set"]
     assert (test_set["systems"], test_set["format"], test_set.get("gold")) == (systems, format_, gold)
     assert f"{n_systems} systems, " in output
+
+
+def test_the_baseline_is_guessed_by_a_word_of_its_name_or_given(tmp_path):
+    write_scores(tmp_path, ["domain.txt", "new.txt", "prod-2.txt"])
+    output, plan = init_plan(tmp_path)
+    assert plan["pairs"] == {"baseline": "prod-2"}
+    assert 'compared: all systems with the baseline prod-2; with each other, write pairs = "all"' in output
+    output, plan = init_plan(tmp_path, "--force", "--baseline", "new")
+    assert plan["pairs"] == {"baseline": "new"}
+    refused = call_sigdask("init", "--force", "--baseline", "old", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--baseline old: not among the systems of test set" in refused.stderr
+    (tmp_path / "prod-2.txt").rename(tmp_path / "product.txt")
+    output, plan = init_plan(tmp_path, "--force")
+    assert plan["pairs"] == "all"
+    assert 'with a baseline, write pairs = { baseline = "NAME" }' in output
+
+
+def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
+    for model, correct in (("org__a", "10"), ("org__b", "01")):
+        for task in ("t1", "t2"):
+            rows = [{"doc_id": k, "acc": int(correct[k % 2]), "target": "x", "filtered_resps": ["x"],
+                     "arguments": {}, "resps": [["x"]], "doc": {"q": k}} for k in range(12)]  # fmt: skip
+            path = tmp_path / model / f"samples_{task}_2026-01-01T00-00-00.000000.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    output, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert test_set["by"] == "task"
+    assert test_set["systems"] == "{system}"  # which finds models of other organisations, too
+    assert 'leave out the line by = "task"' in output

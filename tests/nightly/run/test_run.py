@@ -480,6 +480,33 @@ def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     assert read_status(str(folder / "night.sqlite")).state == "killed"
 
 
+def test_a_run_is_followed_until_it_ends(tmp_path):
+    folder = tmp_path / "night"
+    path = write_slow_plan(folder, trials=3_000)
+    options = {"cwd": folder, "start": True, "stderr": subprocess.DEVNULL}
+    process = run_sigdask("run", path, "--cluster", "none", stdout=subprocess.DEVNULL, **options)
+    wait_for_run(folder)
+    followed = call_sigdask("status", path, "--follow", cwd=folder)
+    process.wait()
+    assert followed.returncode == 0
+    *_, last = [line for line in followed.stdout.splitlines() if line.startswith("plan ")]
+    assert "finished" in last
+
+
+def test_a_report_is_written_as_its_ending_says(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1)
+    run_plan(load_plan(path), cluster="none")
+    written = call_sigdask("report", path, "-o", "r.json", "-o", "r.tex", "-o", "r.html", cwd=folder)
+    assert written.returncode == 0, written.stderr
+    assert len(json.loads((folder / "r.json").read_text())["results"]) == 15
+    assert "\\begin{tabular}" in (folder / "r.tex").read_text()
+    assert "<html" in (folder / "r.html").read_text()
+    refused = call_sigdask("report", path, "-o", "r.csv", cwd=folder)
+    assert refused.returncode == 2
+    assert "-o r.csv: expected a file that ends in .json, .md, .tex, .html, .htm" in refused.stderr
+
+
 def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1)
