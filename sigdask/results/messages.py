@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats
+from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.results.columns import (
     BCA,
     CONFIDENCE,
@@ -286,7 +287,10 @@ def _note_undefined(table: Table) -> RowNotes:
     for names, scores in ((table.a, table.undefined_a), (table.b, table.undefined_b)):
         for row in np.flatnonzero(~np.isnan(scores)).tolist():
             name, score = names[row], float(scores[row])
-            yield row, Note("zero-division", f"{name}: 0/0 scored {score:g}", {"system": name, "score": score})
+            text = f"{name}: 0/0 scored {score:g}"
+            if table.metric[row].name.startswith(AGREEMENT_PREFIX):
+                text = f"{name}: its agreement is undefined, as scores are constant; it counts as {score:g}"
+            yield row, Note("zero-division", text, {"system": name, "score": score})
 
 
 def _note_not_reached(table: Table) -> RowNotes:

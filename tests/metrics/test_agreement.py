@@ -297,13 +297,45 @@ def test_decisions_on_pairs_have_exact_p_of_a_weighted_sum_of_signs():
     assert result.p_value == np.mean(np.abs(signs @ moving) >= abs(moving.sum()) - 1e-9)
 
 
-def test_undefined_agreement_is_no_error_and_has_no_score():
+def test_undefined_agreement_is_no_error_and_is_said():
     counts = make_data(n_sets=1, n_metrics=2)
     constant = Counts(counts.systems, {"human": counts.field("human"), "score": counts.field("score") * [1, 0]},
                       counts.n_items, groups=dict(counts.groups))  # fmt: skip
     [result] = compare(constant, "meta-pearson", trials=200)
-    assert np.isnan(result.score_b)
-    assert result.p_value is None or 0 < result.p_value <= 1
+    assert result.score_b == 0
+    assert result.difference == result.score_a
+    assert 0 < result.p_value <= 1
+    assert "m1: its agreement is undefined, as scores are constant; it counts as 0" in [n.text for n in result.notes]
+
+
+def test_a_system_alone_and_a_metric_alone_are_errors(tmp_path):
+    alone = write_table(tmp_path, [row for row in ROWS if row[0] == "a"])
+    for statistic, message in (("spa", "has scores of one system only"), ("accuracy", "no group has two scores")):
+        options = ["--permute", "pairs", "--group", "item"] if statistic == "accuracy" else []
+        printed = call_sigdask("meta", alone, "--statistic", statistic, *options, cwd=tmp_path)
+        assert printed.returncode == 2
+        assert message in printed.stderr
+    single = write_table(tmp_path, [row.rpartition(",")[0] for row in ROWS], "system,segment,human,bleu")
+    with pytest.raises(InputError, match="only the metric 'bleu' has scores"):
+        read(single, format="meta")
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys"),
+    [
+        ("meta-pearson", ["deutsch2021"]),
+        ("meta-acc-eq:group=item", ["deutsch2021", "deutsch2023"]),
+        ("meta-accuracy:group=item,permute=pairs", ["deutsch2021", "deutsch2023"]),
+        ("meta-spa", ["deutsch2021", "thompson2024"]),
+    ],
+)
+def test_methods_say_what_is_swapped_and_cite_the_works(metric, keys):
+    counts = make_data(n_sets=1, share=1.0)
+    methods = compare(counts, metric, trials=50).cite()
+    assert [key for key in methods.keys if key in {"deutsch2021", "deutsch2023", "thompson2024"}] == keys
+    assert "3 evaluation metrics were compared by their agreement with human scores" in methods.text
+    assert ("their decisions on pairs" if "pairs" in metric else "standardised over the test set") in methods.text
+    assert "outputs of two systems" not in methods.text
 
 
 def test_clusters_are_those_of_wmt():

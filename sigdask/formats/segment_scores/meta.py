@@ -94,6 +94,11 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
                 )
             sets[set_name] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
+    if len(metric_names) < 2:
+        raise InputError(
+            f"{sources[0].path}: only the metric {metric_names[0]!r} has scores; a comparison needs columns of two "
+            "metrics"
+        )
     complete = {name: _select_complete(cells, metric_names, notes) for name, cells in sets.items()}
     return _build_counts(complete, metric_names, options, notes)
 

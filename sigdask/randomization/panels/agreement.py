@@ -69,7 +69,7 @@ class AgreementPanel(ComparedPanel):
     pairs : int64 array, shape (n_pairs, 2)
         Metrics compared.
     observed : float64 array, shape (n_metrics,)
-        Agreement of the scores as they were given.
+        Agreement of the scores as they were given; NaN where it is undefined.
     n_items, n_units : int
         AgreementCells of the data, and all units.
     enumerated : bool
@@ -140,18 +140,18 @@ class AgreementPanel(ComparedPanel):
 
     @property
     def scores(self) -> Floats:
-        """Observed agreements, shape (n_metrics, 1)."""
-        return self.observed[:, None]
+        """Observed agreements, 0 where they are undefined, shape (n_metrics, 1)."""
+        return np.asarray(np.nan_to_num(self.observed)[:, None])
 
     @property
     def pair_scores(self) -> Floats:
         """Observed scores of both metrics of each pair, shape (n_pairs, 1, 2)."""
-        return self.observed[self.pairs][:, None, :]
+        return np.asarray(self.scores[self.pairs, 0][:, None, :])
 
     @property
     def zero_division_scores(self) -> Floats:
-        """NaN: an undefined agreement has no score in its place, shape (n_pairs, 1, 2)."""
-        return np.full((len(self.pairs), 1, 2), np.nan)
+        """0 where an agreement is undefined, as of a constant metric, and NaN elsewhere, shape (n_pairs, 1, 2)."""
+        return np.where(np.isnan(self.observed[self.pairs]), 0.0, np.nan)[:, None, :]
 
     def draw_swaps(self, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
         """Return which cells each trial swaps, shape (n_trials, n_cells)."""

@@ -135,8 +135,13 @@ class AgreementCells:
         codes = number_rows(sets, segments)
         n_systems = np.diff(self.set_starts)
         is_complete = np.bincount(codes)[codes] == n_systems[sets]
+        if (n_systems < 2).any():
+            raise InputError("meta-spa compares pairs of systems, but a test set has scores of one system only")
         if (np.bincount(sets[is_complete], minlength=self.n_sets) == 0).any():
-            raise InputError("SPA needs segments that all systems have; there are none")
+            raise InputError(
+                "meta-spa needs segments that all systems have, but no segment has scores of every system; choose "
+                "another --statistic"
+            )
         groups = np.repeat(np.arange(len(self.sizes)), self.sizes)[is_complete]
         starts = np.searchsorted(groups, np.arange(len(self.sizes) + 1))
         return AgreementCells(
@@ -298,6 +303,6 @@ def sort_metrics(counts: Counts, metric: BoundAgreement) -> Counts:
     """Return the data with the metrics that agree most with people first."""
     everything = np.ones(counts.n_items, np.bool_)
     cells = AgreementCells.from_counts(counts, metric, everything, np.arange(counts.n_items))
-    order = np.argsort(-np.nan_to_num(score_cells(cells, metric), nan=-np.inf), kind="stable")
+    order = np.argsort(-np.nan_to_num(score_cells(cells, metric)), kind="stable")
     own = {"human": counts.field("human"), "score": counts.field("score")[:, order]}
     return replace(counts, systems=tuple(counts.systems[k] for k in order), fields=own)

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
 from sigdask.report.summary.sentences import name_trials
@@ -267,12 +268,16 @@ def build_program_citation() -> Methods:
 
 def _iter_sentences(facts: Facts) -> Iterator[str]:
     yield _describe_comparisons(facts)
-    yield (
-        f"Each difference was tested by approximate randomization, also called stratified shuffling "
-        f"[[noreen1989,yeh2000]], with sigdask {' and '.join(facts.versions)} [[sigdask]]: under the null hypothesis "
-        f"the outputs of two systems for the same {' or '.join(facts.units)} are exchangeable, so they were swapped "
-        f"at random and the metric was recomputed on the whole test set."
-    )
+    program = f"sigdask {' and '.join(facts.versions)} [[sigdask]]"
+    if agreements := _list_agreements(name for name, _ in facts.metrics):
+        yield from _describe_agreement_test(agreements, facts.units, program)
+    else:
+        yield (
+            f"Each difference was tested by approximate randomization, also called stratified shuffling "
+            f"[[noreen1989,yeh2000]], with {program}: under the null hypothesis the outputs of two systems for the "
+            f"same {' or '.join(facts.units)} are exchangeable, so they were swapped at random and the metric was "
+            "recomputed on the whole test set."
+        )
     yield from _describe_p_values(facts)
     yield from _describe_stopping(facts)
     for adjust, n in facts.adjusted:
@@ -315,14 +320,46 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."
 
 
+AGREEMENT_SOURCES = {
+    "meta-acc-eq": "Thresholds of ties between a metric's scores were calibrated [[deutsch2023]].",
+    "meta-spa": "Soft pairwise accuracy compares p-values of pairs of systems [[thompson2024]].",
+}
+"""Sentences on statistics of agreement with people, by the metric's name before its options."""
+
+
+def _list_agreements(names: Iterable[str]) -> list[str]:
+    """Return the names of metrics of agreement with people, or none if there are others as well."""
+    all_names = list(dict.fromkeys(names))
+    return all_names if all(name.startswith(AGREEMENT_PREFIX) for name in all_names) else []
+
+
+def _describe_agreement_test(names: Sequence[str], units: Sequence[str], program: str) -> Iterator[str]:
+    """Describe the permutation tests of metrics that are compared by their agreement with people."""
+    swapped = [f"their scores, standardised over the test set, were swapped by {' or '.join(units)}"]
+    n_pairs = sum("permute=pairs" in name for name in names)
+    decisions = "their decisions on pairs of scores were swapped [[deutsch2023]]"
+    if n_pairs:
+        swapped = [decisions] if n_pairs == len(names) else [*swapped, decisions]
+    yield (
+        f"Each difference in agreement was tested by a permutation test of both metrics' scores [[deutsch2021]], a "
+        f"form of approximate randomization [[noreen1989,yeh2000]], with {program}: under the null hypothesis two "
+        f"metrics are exchangeable, so {' or '.join(swapped)} at random and the agreement was recomputed."
+    )
+    for base in dict.fromkeys(name.partition(":")[0] for name in names):
+        if base in AGREEMENT_SOURCES:
+            yield AGREEMENT_SOURCES[base]
+
+
 def _describe_comparisons(facts: Facts) -> str:
-    systems = f"{facts.n_systems} systems" if facts.n_systems else "Systems"
+    noun = "evaluation metrics" if _list_agreements(name for name, _ in facts.metrics) else "systems"
+    systems = f"{facts.n_systems} {noun}" if facts.n_systems else noun.capitalize()
     on_test_sets = f" on {_join_names(facts.test_sets)}" if facts.test_sets else ""
     within_columns = f", within each {_join_names(facts.columns)}" if facts.columns else ""
     scorers = [f"{name}: {scorer}" for name, scorer in facts.metrics if scorer]
     aside = f" ({'; '.join(scorers)})" if scorers else ""
     pairs = f" in {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else ""
     names = _join_names(_drop_duplicates(name for name, _ in facts.metrics))
+    names = f"their agreement with human scores ({names})" if noun != "systems" else names
     return f"{systems} were compared{on_test_sets} by {names}{aside}{within_columns}{pairs}.".replace(
         "[[", "[ ["
     )  # no citation
@@ -424,9 +461,13 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
     if not len(table):
         return
     sided = " and ".join(ALTERNATIVES[value].note for value in list_used(table.alternative))
+    agreements = _list_agreements(score.name for score in list_used(table.metric))
+    swapped = "standardised scores of two metrics" if agreements else "outputs of two systems"
+    if agreements and all("permute=pairs" in name for name in agreements):
+        swapped = "decisions of two metrics on pairs"
     yield (
-        f"Approximate randomization (stratified shuffling), {sided}: the outputs of two systems are swapped by "
-        f"{' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
+        f"Approximate randomization ({'of both metrics' if agreements else 'stratified shuffling'}), {sided}: the "
+        f"{swapped} are swapped by {' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
     )
     yield _count_p_values(table)
     yield from _note_stopping(table)
@@ -441,6 +482,8 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple
     """Return the keys of the works that the description cites; parameters as in `describe_test`."""
     table = results.table
     keys = ["noreen1989", "yeh2000"]
+    if agreements := _list_agreements(score.name for score in list_used(table.metric)):
+        keys += find_citations(" ".join(_describe_agreement_test(agreements, (), "")))
     if bool((table.n_trials > 0)[~table.exact].any()):
         keys.append("phipson2010")
     keys += [
