@@ -268,16 +268,7 @@ def build_program_citation() -> Methods:
 
 def _iter_sentences(facts: Facts) -> Iterator[str]:
     yield _describe_comparisons(facts)
-    program = f"sigdask {' and '.join(facts.versions)} [[sigdask]]"
-    if agreements := _list_agreements(name for name, _ in facts.metrics):
-        yield from _describe_agreement_test(agreements, facts.units, program)
-    else:
-        yield (
-            f"Each difference was tested by approximate randomization, also called stratified shuffling "
-            f"[[noreen1989,yeh2000]], with {program}: under the null hypothesis the outputs of two systems for the "
-            f"same {' or '.join(facts.units)} are exchangeable, so they were swapped at random and the metric was "
-            "recomputed on the whole test set."
-        )
+    yield from _describe_null_hypothesis(facts)
     yield from _describe_p_values(facts)
     yield from _describe_stopping(facts)
     for adjust, n in facts.adjusted:
@@ -318,6 +309,20 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     if facts.n_sampled or facts.intervals:
         seeds = _join_names(map(str, facts.seeds))
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."
+
+
+def _describe_null_hypothesis(facts: Facts) -> Iterator[str]:
+    """Say which test it is, and what it swaps."""
+    program = f"sigdask {' and '.join(facts.versions)} [[sigdask]]"
+    if agreements := _list_agreements(name for name, _ in facts.metrics):
+        yield from _describe_agreement_test(agreements, facts.units, program)
+    else:
+        yield (
+            f"Each difference was tested by approximate randomization, also called stratified shuffling "
+            f"[[noreen1989,yeh2000]], with {program}: under the null hypothesis the outputs of two systems for the "
+            f"same {' or '.join(facts.units)} are exchangeable, so they were swapped at random and the metric was "
+            "recomputed on the whole test set."
+        )
 
 
 AGREEMENT_SOURCES = {
