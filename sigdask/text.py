@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 import orjson
 
@@ -296,21 +296,28 @@ ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
 _URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
-_WRITTEN = re.compile(rf"{_SCHEME}://(?:[^/?#@\s]*:[^/?#@\s]*@)?(?:(?!::{_SCHEME}://)[^\"'<>\s])*")
+_WRITTEN = re.compile(
+    rf"(?P<quoted>(?<='))?{_SCHEME}://(?:[^/?#@\s]*:[^/?#@\s]*@)?"
+    rf"(?:(?!::{_SCHEME}://)(?(quoted)[^\"'<>\s]|[^\"<>\s]))*"
+)
 _USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
 _QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
-_PUNCTUATION = ":;,.)"
+_PUNCTUATION = ":;,.)'"
 """What may follow a URL in a sentence."""
 
 SHORTEST_SECRET = 4
 """Least length of a secret that is looked for outside URLs; shorter ones are parts of words."""
 
 _SECRET_NAME = re.compile(
-    r"pass|pwd|secret|token|signature|credential|auth|jwt"
-    r"|(?:^|[^a-z])(?:sig|pw)(?=$|[^a-z])|(?:^|[^a-z]|api|access|account|private|ssl)key(?=$|[^a-z])",
+    r"pass|pwd|secret|token|signature|credential|auth|jwt|session|sessid|cookie|hmac|bearer"
+    r"|(?:^|[^a-z])(?:sig|sign|pw|sas|otp)(?=$|[^a-z])"
+    r"|(?:^|[^a-z]|api|access|account|private|ssl|shared|master|storage|signing|client|encryption|subscription)"
+    r"key(?=$|[^a-z])",
     re.IGNORECASE,
 )
 _SECRET_WITHIN = re.compile(rf"(?:{_SECRET_NAME.pattern})[\w.-]*=|//[^/]*@", re.IGNORECASE)
+_PARAMETER = re.compile(r"([;?&#])([^;?&#/=]+=[^;?&#/]*)")
+"""A parameter in the path of a URL: `;token=x`."""
 
 
 def is_url(text: str) -> bool:
@@ -380,7 +387,8 @@ def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> s
     >>> redact("no item 'https://host/?title=3&api_key=90ab'", by_name=True)
     "no item 'https://host/?title=3&api_key=***'"
     """
-    for value in sorted({value for value in values if len(value) >= SHORTEST_SECRET}, key=len, reverse=True):
+    written = {form for value in values for form in (value, quote(value), quote(value, safe=""), quote_plus(value))}
+    for value in sorted((value for value in written if len(value) >= SHORTEST_SECRET), key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return _WRITTEN.sub(lambda match: _redact_url(match[0], by_name=by_name), text) if "://" in text else text
 
@@ -388,32 +396,42 @@ def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> s
 def _redact_url(url: str, *, by_name: bool) -> str:
     address, query = split_query(url.rstrip(_PUNCTUATION))
     query, hash_, fragment = query.partition("#")
+    address = _redact_path(_redact_user(address), by_name=by_name)
     if by_name:
         query, fragment = (_redact_named(part) for part in (query, fragment))
     else:
         parameters = "&".join(map(_redact_parameter, re.split("[&;]", query[1:]))) if query else ""
         query, fragment = query[:1] + parameters, HIDDEN if fragment else ""
-    return f"{_redact_user(address)}{query}{hash_}{fragment}{url[len(url.rstrip(_PUNCTUATION)) :]}"
+    return f"{address}{query}{hash_}{fragment}{url[len(url.rstrip(_PUNCTUATION)) :]}"
 
 
 def _redact_user(address: str) -> str:
     scheme, _, rest = address.partition("://")
     user = _USER.match(rest)
     if user is None:
-        return address
+        host = re.split("[/?#]", rest, maxsplit=1)[0]
+        _, at, decoded = _decode(host).rpartition("@")
+        return f"{scheme}://{HIDDEN}@{decoded}{rest[len(host) :]}" if at else address
     if scheme.lower().startswith("postgres"):  # the user's name is no secret, and a password may hold any character
         account, _, host = rest.rpartition("@")
-        name, colon, _ = account.partition(":")
+        name, colon, _ = re.sub("%(?:25)*3a", ":", account, flags=re.IGNORECASE).partition(":")
         return f"{scheme}://{name}{f':{HIDDEN}' if colon else ''}@{host}"
-    is_account = scheme.lower() in ACCOUNT_SCHEMES and ":" not in user["user"]
+    is_account = scheme.lower() in ACCOUNT_SCHEMES and ":" not in _decode(user["user"])
     return address if is_account else f"{scheme}://{HIDDEN}@{rest[user.end() :]}"
+
+
+def _redact_path(address: str, *, by_name: bool) -> str:
+    """Return an address with the parameters hidden that follow `;` in its path: on the web, all but harmless ones."""
+    scheme, mark, rest = address.partition("://")
+    redact_parameter = _redact_named if by_name or not is_web(scheme) else _redact_parameter
+    return f"{scheme}{mark}{_PARAMETER.sub(lambda match: match[1] + redact_parameter(match[2]), rest)}"
 
 
 def _redact_parameter(text: str) -> str:
     name, equals, value = text.partition("=")
-    if not equals:
-        return HIDDEN if text else ""
-    is_shown = name.lower() in VISIBLE_PARAMETERS and not _SECRET_WITHIN.search(unquote(value))
+    if not equals or not value.strip("=") or "=" in _decode(name):  # a value alone, such as one in base64
+        return text and HIDDEN
+    is_shown = name.lower() in VISIBLE_PARAMETERS and not _SECRET_WITHIN.search(_decode(value))
     return text if is_shown else f"{name}={HIDDEN}"
 
 
@@ -422,9 +440,20 @@ def _redact_named(parameters: str) -> str:
     parts = []
     for part in parameters.split("&"):
         name, equals, value = part.partition("=")
-        is_secret = _SECRET_NAME.search(unquote(name)) or _SECRET_WITHIN.search(unquote(value))
-        parts.append(f"{name}={HIDDEN}" if equals and is_secret else part)
+        decoded = _decode(name)
+        if _SECRET_WITHIN.search(f"{decoded};"):
+            parts.append(HIDDEN)
+        else:
+            is_secret = _SECRET_NAME.search(decoded) or _SECRET_WITHIN.search(_decode(value))
+            parts.append(f"{name}={HIDDEN}" if equals and is_secret else part)
     return "&".join(parts)
+
+
+def _decode(text: str) -> str:
+    """Return a part of a URL without percent encoding, also where it was encoded several times."""
+    while "%" in text and (decoded := unquote(text)) != text:
+        text = decoded
+    return text
 
 
 def value_from_json(kind: Any, value: Any) -> Any:

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -26,14 +26,14 @@ from sigdask.analysis.comparison.intervals import NO_ITEM_DIFFERS, NO_MEAN, NOT_
 from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import open_text
+from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
 from sigdask.results.columns import BCA, CONDITIONAL, INVERSION, NORMAL, PERCENTILE, TANGO
 from sigdask.results.comparisons import VERSION, ComparisonResults, get_version
-from sigdask.results.export import CSV_SAFE, list_csv_rows, unquote_csv_name
+from sigdask.results.export import CSV_SAFE, import_pyarrow, list_csv_rows, unquote_csv_name
 from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDETERMINED_NOTES, iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
@@ -49,6 +49,10 @@ REQUIRED_FIELDS = (
 
 MAX_JSON_DEPTH = 50
 """Lists and objects inside each other in a file of results, which has five at most."""
+
+
+MOST_PARQUET_ROWS = 2_000_000
+"""Of a Parquet file, in which repeated rows take no space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class RecordedResults:
 
     @property
     def is_csv(self) -> bool:
-        """Whether the results are rows of a CSV file."""
+        """Whether the results are rows of a CSV or Parquet file."""
         return not self.document and bool(self.results[0].values)
 
     @property
@@ -134,15 +138,18 @@ class RecordedResults:
 
 
 def read(path: Path) -> RecordedResults:
-    """Return the recorded results in a JSON or CSV file.
+    """Return the recorded results in a JSON, CSV or Parquet file.
 
     Raises
     ------
     InputError
         It cannot be read, is neither, or holds results without signatures.
     """
-    text = _read_text(path)
-    document = _parse_json(path, text) if text.lstrip().startswith("{") else {"results": _parse_csv(path, text)}
+    if is_parquet(path):
+        document: Mapping[str, Any] = {"results": _read_parquet(path)}
+    else:
+        text = _read_text(path)
+        document = _parse_json(path, text) if text.lstrip().startswith("{") else {"results": _parse_csv(path, text)}
     rows = document["results"]
     if not rows:
         raise InputError(f"{path}: holds no results")
@@ -171,12 +178,28 @@ def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
         raise _build_depth_error(path) from None
     _check_depth(path, document)
     rows = document.get("results") if isinstance(document, dict) else None
+    if isinstance(document, dict) and (command := _find_other_command(document)):
+        raise InputError(
+            f"{path}: holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans; "
+            f"run `sigdask {command} --json` again and compare the files"
+        )
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
     version = document.get("schema_version", VERSION)
     if type(version) is not int or version != VERSION:
         raise InputError(f"{path}: schema_version = {version!r}: this version of sigdask reads version {VERSION}")
     return {**document, "results": rows}
+
+
+def _find_other_command(document: Mapping[str, Any]) -> str | None:
+    """Return the command that wrote results of another kind; None for those of comparisons."""
+    if str(document.get("kind")).startswith("rankings"):
+        return "rankings"
+    if "power" in document and "results" not in document:
+        return "power"
+    rows = document.get("results")
+    has_labellings = isinstance(rows, list) and rows and all(isinstance(row, dict) and "score" in row for row in rows)
+    return "independence" if has_labellings else None
 
 
 def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -205,15 +228,35 @@ def _build_depth_error(path: Path) -> InputError:
     )
 
 
+def _read_parquet(path: Path) -> list[dict[str, Any]]:
+    pyarrow = import_pyarrow()
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            if (n_rows := file.metadata.num_rows) > MOST_PARQUET_ROWS:
+                raise InputError(f"{path}: has {n_rows:,} rows, more than {MOST_PARQUET_ROWS:,}; give the JSON")
+            table = file.read()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not Parquet that can be read ({error})") from None
+    _check_columns(path, table.column_names)
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def _check_columns(path: Path, names: Collection[str]) -> None:
+    if "test_signature" not in names:
+        raise InputError(
+            f"{path}: has no column test_signature; expected what `sigdask compare` writes with --json, --csv or "
+            "--parquet"
+        )
+
+
 def _parse_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
     try:
         rows = [*csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="")]
     except csv.Error as error:
         raise InputError(f"{path}: not CSV ({error})") from None
-    if rows and "test_signature" not in rows[0]:
-        raise InputError(
-            f"{path}: has no column test_signature; expected what `sigdask compare --json` or --csv writes"
-        )
+    if rows:
+        _check_columns(path, rows[0])
     if rows and CSV_SAFE in rows[0]:
         return [_unquote_names(path, number, row) for number, row in enumerate(rows, 1)]
     return rows
@@ -327,6 +370,9 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     repeated = [entry for rerun in reruns for entry in rerun.repeated]
     for rerun in reruns:
         comparison.merge(rerun.comparison)
+    for name in ("beside", "tests"):
+        if any(name in result.values for result in recorded.results) and not any(recorded.find_values(name)):
+            comparison.skip(name, TAKEN_SETTING)
     if recorded.document and reruns and not changed:
         _compare_document(recorded, [rerun.results for rerun in reruns], comparison)
     notes = tuple(_iter_notes(recorded.results, repeated))
@@ -572,8 +618,10 @@ def _build_options(
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:
-    """Return the random trials of a family or by other units, where the results themselves have none."""
+    """Return the random trials of a family, over all subsets or by other units, where the results have none."""
     contrasts = [item for value in recorded.find_values("beside") if isinstance(value, list) for item in value]
+    together = recorded.document.get("together")
+    contrasts += together if isinstance(together, list) and not recorded.other_sets else []
     numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
     numbers += [] if recorded.get_family("exact") else [recorded.get_family("n_trials")]
     return next((number for number in numbers if type(number) is int and number > 0), None)
@@ -742,6 +790,7 @@ class FieldComparison:
 
 
 FILE_LACKS = "not in the file"
+TAKEN_SETTING = "a setting, taken from the file"
 OTHER_WORDS = "text by another version of sigdask"
 VERSIONS = "versions of sigdask"
 SENTENCES = ("detail", "text")
@@ -789,7 +838,7 @@ def _compare_group(members: Sequence[Match], recorded: RecordedResults, results:
         entry_read = replace(entry, values=_parse_cells(entry.values, row)) if recorded.is_csv else entry
         comparison = _compare_result(entry_read, found[number], row)
         if recorded.is_csv and _has_unknown_trials(members):
-            comparison.move_differences(FAMILY_FIELDS, "CSV does not say the number of trials of the family")
+            comparison.move_differences(FAMILY_FIELDS, "CSV and Parquet do not say the number of trials of the family")
         skipped.merge(comparison)
         repeated.append(RepeatedResult(entry, found[number], tuple(comparison.differences)))
     return GroupRerun(repeated, skipped, results)
@@ -809,14 +858,16 @@ def _list_rows(table: Table, recorded: RecordedResults) -> list[dict[str, Any]]:
     return rows
 
 
-def _parse_cells(cells: Mapping[str, str], current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cells of a CSV row as values of the types that the current row has."""
+def _parse_cells(cells: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a row of CSV or Parquet as values of the types that the current row has."""
     return {name: _parse_cell(text, current.get(name)) for name, text in cells.items()}
 
 
-def _parse_cell(text: str, current: Any) -> Any:
-    if text == "":
+def _parse_cell(text: Any, current: Any) -> Any:
+    if text is None or text == "":
         return "" if isinstance(current, str) else None
+    if not isinstance(text, str):
+        return text
     if isinstance(current, bool):
         return {"true": True, "false": False}.get(text.lower(), text)
     try:
@@ -942,6 +993,9 @@ def _compare_document(
     for name in recorded.document:
         if name in skipped:
             comparison.skip(name, skipped[name])
+    for name in ("results", "rankings", "families"):
+        if recorded.other_sets:
+            comparison.skip(f"{name} of other test sets", "--name chooses another")
     document, current = _select_rankings(recorded), reruns[0].around()
     if isinstance(families := document.get("families"), dict):
         current |= _build_families(families, recorded.test_sets[0], current["family"])
@@ -952,7 +1006,7 @@ def _compare_document(
         _compare_notes(document, current, comparison)
     signatures = [result.signature for result in recorded.results]
     if all(signature.alpha is None for signature in signatures):
-        comparison.skip("alpha", "a setting, taken from the file")
+        comparison.skip("alpha", TAKEN_SETTING)
     if not document.get("together") and any(signature.subset for signature in signatures):
         comparison.skip("together", "empty, as it is without --together")
 

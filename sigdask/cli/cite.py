@@ -36,7 +36,7 @@ def _read_facts(what: str) -> Any:
     """Return the facts that a methods paragraph states, from results, a plan's store, or a signature."""
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
-    if Path(what).suffix == ".csv":
+    if Path(what).suffix in {".csv", ".parquet"}:
         return Facts.from_signatures([result.signature for result in reproduction.read(Path(what)).results])
     if Path(what).suffix == ".json":
         return Facts.from_results(_read_json_results(Path(what)))

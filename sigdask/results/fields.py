@@ -392,9 +392,9 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
 CSV_UNDETERMINED = dict.fromkeys(
     ("interval_method", *INTERVAL_COLUMNS, "paired_d", "interval_simultaneous_low", "interval_simultaneous_high",
      "assumptions"),
-    "CSV does not say the number of resamples and the level",
+    "CSV and Parquet do not say the number of resamples and the level",
 )  # fmt: skip
-"""Columns that a CSV file alone does not determine: `sigdask reproduce` does not compare them, with the reason."""
+"""Columns that CSV and Parquet files alone do not determine: `sigdask reproduce` does not compare them."""
 
 
 def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Values]:

@@ -283,8 +283,9 @@ REPRODUCE_EXAMPLES = (
 def reproduce(**options: Any) -> None:
     """Repeat tests from their results or signature, and check that the results are the same.
 
-    RESULTS is a file that `compare`, `run` or `report` wrote (--json, --csv). SIGNATURE is the test signature of one
-    result. The files are read as in `compare`. Metrics, units, seeds and other settings are taken from the signatures.
+    RESULTS is a file that `compare`, `meta`, `run` or `report` wrote (--json, --csv, --parquet). SIGNATURE is the test
+    signature of one result. The files are read as in `compare`. Metrics, units, seeds and other settings are taken from
+    the signatures.
     The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
     """
 
@@ -298,6 +299,6 @@ def reproduce(**options: Any) -> None:
 def cite(**options: Any) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
 
-    The paragraph describes a file of results (--json, --csv), a plan or its store, or a signature. Without an argument,
-    it says how to cite sigdask and its test.
+    The paragraph describes a file of results (--json, --csv, --parquet), a plan or its store, or a signature. Without
+    an argument, it says how to cite sigdask and its test.
     """

@@ -5,11 +5,15 @@ import gc
 import logging
 import os
 import pickle
+import re
 import sys
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sigdask.cli.output.streams import JsonLines, LogLines
 from sigdask.errors import InputError
@@ -85,6 +89,57 @@ def test_errors_and_log_lines_hide_what_is_named_a_secret_and_keep_urls_that_are
             logging.makeLogRecord({"msg": message, "levelno": 20, "levelname": "INFO", "created": 0})
         )
         assert written in line.replace("\n  ", " ")
+
+
+SECRET_NAMES = (
+    "password", "PASSWD", "pwd", "token", "access_token", "api-key", "API_KEY", "apikey", "X-Amz-Signature", "sig", "SAS",
+    "sas", "secret", "client_secret", "key", "auth", "X-Amz-Security-Token", "jsessionid", "SharedAccessKey", "sslpassword",
+)  # fmt: skip
+SECRETS = st.text("abcdefghijkmnopqrstuvwxyz0123456789", min_size=8, max_size=20).map(lambda text: f"Q{text}Z")
+PLACES = {
+    "password": "{scheme}://ann:{secret}@host/a",
+    "password with a quotation mark": "{scheme}://ann:it's{secret}@host/a",
+    "encoded user and password": "{scheme}://ann%3A{secret}%40host/a",
+    "encoded colon": "{scheme}://ann%3a{secret}@host/a",
+    "query": "{scheme}://host/a?b=1&{name}={secret}&c=2",
+    "semicolons in the query": "{scheme}://host/a?b=1;{name}={secret};c=2",
+    "path": "{scheme}://host/a;{name}={secret}/b.tsv",
+    "path before a query": "{scheme}://host/a;v=1;{name}={secret}?b=1",
+    "fragment": "{scheme}://host/a#{name}={secret}",
+    "encoded within a value": "{scheme}://host/a?next=https%3A%2F%2Fhost%2F%3F{name}%3D{secret}",
+    "encoded twice": "{scheme}://host/a?next=https%253A%252F%252Fann%253A{secret}%2540host",
+    "encoded equals sign": "{scheme}://host/a?{name}%3D{secret}=1",
+    "chained": "zip://a.tsv::{scheme}://host/a.zip?{name}={secret}",
+}
+
+
+@st.composite
+def urls_with_a_secret(draw):
+    """Draw a secret and a URL with it anywhere; characters of the name of its parameter may be percent-encoded."""
+    scheme = draw(st.sampled_from(["https", "http", "s3", "ftp", "postgresql", "postgresql+psycopg", "HTTPS"]))
+    name, secret = draw(st.sampled_from(SECRET_NAMES)), draw(SECRETS)
+    case = draw(st.sampled_from([str, str.upper, str.lower, str.title]))
+    times = draw(st.lists(st.integers(0, 2), min_size=len(name), max_size=len(name)))
+    encoded = "".join(f"%{'25' * (n - 1)}{ord(c):02x}" if n else c for c, n in zip(case(name), times, strict=True))
+    return secret, draw(st.sampled_from([*PLACES.values()])).format(scheme=scheme, name=encoded, secret=secret)
+
+
+@given(urls_with_a_secret(), st.sampled_from(["{}", "cannot open {}: refused", "item '{}', line 3", '["{}"]', "({})"]))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_a_secret_anywhere_in_a_url_is_in_no_text_message_or_log_line(secret_and_url, sentence):
+    secret, url = secret_and_url
+    text = sentence.format(url)
+    record = logging.makeLogRecord({"msg": text, "levelno": 20, "levelname": "INFO", "created": 0})
+    written = [redact(text), str(InputError(text)), *(lines().format(record) for lines in (LogLines, JsonLines))]
+    assert not [line for line in written if secret.lower() in re.sub(r"\s", "", line).lower()]
+
+
+@given(SECRETS)
+@settings(max_examples=30, deadline=None)
+def test_a_secret_that_another_program_repeats_is_hidden_also_when_encoded(secret):
+    secret = f"{secret}/+ä"
+    for repeated in (secret, quote(secret), quote(secret, safe=""), quote_plus(secret)):
+        assert redact(f"wrong: {repeated}!", values=[secret]) == "wrong: ***!"
 
 
 def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memory, tmp_path):
