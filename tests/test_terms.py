@@ -117,6 +117,12 @@ def test_a_page_has_short_sentences_in_plain_words(path):
     assert not violations, "\n".join([name, *violations])
 
 
+def test_the_changes_of_the_coming_release_are_in_plain_words():
+    heading, coming = (PROJECT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[:2]
+    assert coming.startswith("0.3.0 (unreleased)")
+    assert not find_prose_violations(heading + coming)
+
+
 BAD_PAGE = """\
 # Whatever it takes
 
