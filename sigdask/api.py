@@ -103,7 +103,7 @@ def compare(
     ids : sequence of str, optional
         Item ids; without them items are known by position.
     units : sequence of str, optional
-        What is exchanged as a whole (documents, topics), for each item.
+        Unit of each item that is swapped as a whole (document, topic).
     **options
         As in `compare_sets`, but for those that choose among systems, metrics and subsets.
 
@@ -216,7 +216,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     baseline : str, optional
         Compare every other system with this one only, which becomes `b`.
     unit : str or sequence of str, optional
-        What is exchanged as a whole: "item" or a grouping column; of several nested ones the
+        Unit that is swapped as a whole: "item" or a grouping column; of several nested ones the
         coarsest, with the finer ones beside it.
     by : str, optional
         Compare within each value of this grouping column.
@@ -248,7 +248,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         Judge each pair over all sets as well: by the mean of its differences, and by the number of
         sets in which they replicate.
     beside : bool
-        Show p with finer units exchanged, and with coarser ones where differences are correlated within them.
+        Show p with finer units swapped, and with coarser ones if differences are correlated within them.
     tests : str or sequence of str, optional
         Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
         "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the

@@ -91,7 +91,7 @@ class Counts:
         Further columns of the items (document, topic, kind), to swap or subset by; given as any
         sequences of str.
     unit : str
-        What is exchanged as a whole: "item" or a name in `groups`.
+        Unit that is swapped as a whole: "item" or a name in `groups`.
     labels : tuple of str
         Labels (types) of the gold data, sorted; for per-label and macro metrics.
     predicted_labels : tuple of str
@@ -220,7 +220,7 @@ class Counts:
         return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
     def with_unit(self, unit: str) -> Counts:
-        """Exchange whole groups of `unit` instead of single items."""
+        """Swap whole groups of `unit` instead of single items."""
         return replace(self, unit=unit)
 
     def with_name(self, name: str) -> Counts:

@@ -140,7 +140,7 @@ class Results(ComparisonResults):
         return result_figures.critical_difference(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_null(self, opened: ComparisonDetails) -> Figure:
-        """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
+        """Draw the distribution of differences with outputs swapped, and the observed difference.
 
         Parameters
         ----------

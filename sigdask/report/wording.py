@@ -106,7 +106,7 @@ INTERVAL_METHODS = {
     "bootstrap-percentile": IntervalMethod("bootstrap", "percentile bootstrap", "percentiles of the paired bootstrap"),
     "tango": IntervalMethod("score", "Tango's score interval", "Tango's score method [[tango1998]]"),
     "inversion": IntervalMethod(
-        "inverted", "the test inverted", "inversion of the randomization test [[garthwaite1996]]", "random exchanges"
+        "inverted", "the test inverted", "inversion of the randomization test [[garthwaite1996]]", "random swaps"
     ),
     "conditional-exact": IntervalMethod(
         "conditional exact",

@@ -69,13 +69,13 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     }
     yield from (f"{key} = {_format_value(value)}" for key, value in values.items() if value not in (None, []))
     if options.documents is not None:
-        yield "# Documents are exchanged whole, as segments are correlated within them."
+        yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
     elif has_tasks(test_set):
         yield "# Each task is compared by itself; leave this out to compare all items together:"
         yield 'by = "task"'
     elif groups := [*test_set.counts.groups]:
-        yield "# Exchange groups whole where their items are correlated:"
+        yield "# Swap whole groups if their items are correlated:"
         yield from (f"# unit = {_format_value(name)}" for name in groups)
     metrics = test_set.counts.suggested
     if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
