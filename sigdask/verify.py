@@ -196,7 +196,7 @@ def _check_pairs() -> Audit:
     separate = {(r.a, r.b): r.n_extreme for r in compare_all(counts, pairs=pairs, adjust="none", **options)}
     is_same = all(joint[pair] == n for pair, n in separate.items())
     return (
-        "all pairs at once as pair by pair",
+        "all pairs at once equal pair by pair",
         is_same,
         f"{len(joint)} pairs of 40 systems, {len(separate)} of them alone",
     )

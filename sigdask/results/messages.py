@@ -96,7 +96,7 @@ def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
     is_small = table.p_value <= level
     is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
     for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
-        relation = "contains 0 though" if contains_zero[row] else "leaves 0 out though"
+        relation = "contains 0 although" if contains_zero[row] else "excludes 0 although"
         p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]
         percent = f"{100 * intervals.confidence[row]:.4g} %"
         text = f"the {percent} interval {relation} {p}: {_explain_difference(table.alternative[row], method)}"
@@ -116,8 +116,8 @@ def _explain_difference(alternative: str, method: str) -> str:
         TANGO: "the test counts arrangements of the discordant items, and the interval uses a normal approximation",
     }.get(
         method,
-        "the test swaps systems on these units and needs no approximation, and the bootstrap estimates what "
-        "other units would give; rely on the test for whether there is a difference, and on the interval for "
+        "the test swaps systems on these units and needs no approximation, but the bootstrap estimates what other "
+        "units would give; rely on the test for whether there is a difference, and on the interval for "
         "its size",
     )
 
@@ -154,7 +154,7 @@ def note_adjusted(table: Table) -> list[Note]:
     if not (n := int(np.count_nonzero(is_contrary))):
         return []
     text = (
-        f"intervals are not adjusted: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out where "
+        f"intervals are not adjusted: {n:,} of {len(table):,} {'excludes' if n == 1 else 'exclude'} 0 where "
         f"the adjusted p is above {table.alpha:g}"
     )
     return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]

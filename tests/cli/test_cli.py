@@ -191,7 +191,7 @@ def test_details_are_shown_where_they_are_asked_for(option):
     assert f"recall: I is better than II, 0.4563 against 0.2427; {test_text}" in result.stdout
     assert "sign test agrees: p = 0.000195126" in result.stdout
     assert "r12 = 0.345" in result.stdout
-    assert "note: the 95 % interval contains 0 though p = 0.04" in result.stdout
+    assert "note: the 95 % interval contains 0 although p = 0.04" in result.stdout
 
 
 def test_json_goes_to_standard_output_alone(files):

@@ -594,7 +594,8 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     index_of = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in index_of:
-            raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
+            where = f" on test set {counts.name!r}" if counts.name else ""
+            raise InputError(f"no system {name!r}{where}; systems: {', '.join(counts.systems)}")
     if pairs is not None:
         for a, b in pairs:
             if a == b:

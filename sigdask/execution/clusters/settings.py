@@ -36,29 +36,29 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "distributed.scheduler.work-stealing": (True, "tasks that wait on a slow host are taken by idle ones"),
     "distributed.comm.timeouts.tcp": (
         "11s",
-        "a cut connection is noticed after 11.5 s instead of 31 to 48; less than 11 s dask refuses",
+        "a cut connection is noticed after 11.5 s instead of 31 to 48; dask refuses less than 11 s",
     ),
     "distributed.comm.timeouts.connect": ("30s", "a busy scheduler may take long to accept"),
     "distributed.deploy.lost-worker-timeout": ("2s", "a lost worker is replaced after 2 s instead of 15"),
     "distributed.worker.memory.target": (False, "what workers hold is small and never worth writing to their disk"),
     "distributed.worker.memory.spill": (False, "likewise; test data stay out of /tmp"),
     "distributed.worker.memory.pause": (0.85, "a worker short of memory takes no more tasks"),
-    "distributed.worker.memory.terminate": (0.95, "and is started anew before the host kills it"),
+    "distributed.worker.memory.terminate": (0.95, "and is restarted before the host kills it"),
     "distributed.admin.large-graph-warning-threshold": ("1GB", "arrays of a test set are sent once, on purpose"),
     "distributed.worker.daemon": (True, "workers end with the process that started them"),
     "distributed.worker.profile.enabled": (False, "the sampling profiler costs about 10 % of CPU"),
     "distributed.admin.system-monitor.gil.enabled": (False, "its sampling costs CPU and shows nothing here"),
     "distributed.admin.system-monitor.interval": (
         "2s",
-        "dashboards show no more; looking at the system twice a second costs 0.3 % of a core a process",
+        "dashboards need no more; two looks at the system a second cost 0.3 % of a core per process",
     ),
     "distributed.admin.tick.interval": (
         "500ms",
-        "tells of event loops that hang for 3 s; fifty looks a second cost 1.1 % of a core a process",
+        "reports event loops that hang for 3 s; fifty checks a second cost 1.1 % of a core per process",
     ),
     "distributed.worker.memory.monitor-interval": (
         "500ms",
-        "a worker grows by a panel at most between two looks; ten a second cost 0.3 % of a core",
+        "a worker grows by one panel at most between two checks; ten checks a second cost 0.3 % of a core",
     ),
 }
 

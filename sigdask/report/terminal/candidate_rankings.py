@@ -80,7 +80,7 @@ def _describe_significance(evaluation: RankingEvaluation) -> str:
         return f"the difference of precision is {words[0]} at {level} by swapping ({words[1]} by Fisher's test)"
     return (
         f"{n_adjusted:,} of {n:,} differences of precision {'is' if n_adjusted == 1 else 'are'} significant at "
-        f"{evaluation.alpha:g} over all pairs and n together ({n_single:,} by Fisher's test of each for itself)"
+        f"{evaluation.alpha:g} over all pairs and n together ({n_single:,} by Fisher's test of each one separately)"
     )
 
 
@@ -204,15 +204,14 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
         yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
     if evaluation.differences:
         yield (
-            f"together: each candidate's two ranks are swapped at all n jointly, sizes of lists vary; max-T, "
-            f"step-down, "
+            "together: each candidate's two ranks are swapped at all n jointly, sizes of lists vary; max-T, step-down, "
             f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
         )
         yield "Fisher: on candidates that only one list has; sizes of lists are fixed; each n is tested separately"
     if evaluation.validation:
         yield (
-            "validation: sd against that of draws without replacement; p of the number outside, exact binomial, exact "
-            "intervals are to miss fewer; widened: by the overdispersion in brackets"
+            "validation: sd compared with that of draws without replacement; p of the number of misses is exact "
+            "binomial (exact intervals miss fewer); widened: by the overdispersion in brackets"
         )
 
 
@@ -243,7 +242,7 @@ def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = Non
     """
     parts = [text for validated in samples.found for text in _describe_samples(validated, samples.confidence, width)]
     model_text = (
-        "model: T of N accepted candidates is Bin(N, p), with one p in all samples, that of all together; "
+        "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together; "
         "widened: Clopper-Pearson of counts divided by the overdispersion, which is estimated from the same samples"
     )
     return "\n\n".join([*parts, model_text])

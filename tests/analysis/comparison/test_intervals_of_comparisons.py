@@ -211,7 +211,7 @@ def test_an_interval_that_parts_from_p_is_explained():
     assert result.p_value > 0.05
     assert result.interval.low > 0
     [note] = [note for note in result.notes if note.kind == "interval-differs"]
-    assert note.text.startswith("the 95 % interval leaves 0 out though p = 0.0625: the test swaps systems")
+    assert note.text.startswith("the 95 % interval excludes 0 although p = 0.0625: the test swaps systems")
     [short] = [note for note in result.notes if note.kind == "interval-coverage"]
     assert "few-discordant" in short.numbers["shortfalls"]
 
