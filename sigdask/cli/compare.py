@@ -19,7 +19,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
 from sigdask.execution.clusters import settings as monitoring
 from sigdask.formats import Source
-from sigdask.io import as_path
+from sigdask.io import as_path, is_present
 from sigdask.metrics import check_name
 from sigdask.options import (
     ReadingOptions,
@@ -188,7 +188,7 @@ def _list_sources(options: dict[str, Any]) -> list[Source]:
 
 def _is_plain_folder(source: Source, format_: str) -> bool:
     """Return whether a source is a folder that is not one system's, or one test set, in its format."""
-    if source.name is not None or source.parts or not source.path.is_dir():
+    if source.name is not None or source.parts or not is_present(source.path.is_dir):
         return False
     if format_ != "auto":
         return not formats.reads_folders(format_)

@@ -257,7 +257,7 @@ def _select_measures(
     ]
     measures += [column for column in choices.smaller if column in other_columns and column not in measures]
     if not measures:
-        raise InputError(f"{table.path}: no column of scores beside what is true and ids")
+        raise InputError(f"{table.path}: no column of scores besides the gold standard and ids; add one a measure")
     return measures, [column for column in other_columns if column not in measures]
 
 

@@ -37,7 +37,10 @@ def agreement(spec: Spec) -> Metric:
     level = "system" if is_soft else spec.get_choice("level", LEVELS)
     group = spec.get_choice("group", GROUPS)
     if level == "system" and group != "none":
-        raise InputError(f"metric {spec.name!r}: a system has one score, so there is no group={group}; leave it out")
+        raise InputError(
+            f"metric {spec.name!r}: at level=system each system has one score, which cannot be "
+            f"grouped; leave group={group} out"
+        )
     swaps_pairs = spec.get_choice("permute", ("units", "pairs")) == "pairs"
     epsilon = float(spec.get_number("epsilon", "0"))
     if epsilon and not swaps_pairs:

@@ -163,7 +163,7 @@ def _get_weights(spec: Spec, kind: str) -> Weights:
     text = spec.get_number("beta", "1")
     weights = compute_f_weights(Fraction(text))
     if weights[0][0] > LARGEST_WEIGHT:
-        raise InputError(f"metric {spec.name!r}: beta = {text}: too many digits for exact sums of integers")
+        raise InputError(f"metric {spec.name!r}: beta = {text} has too many digits; round it")
     return weights
 
 

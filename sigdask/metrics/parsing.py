@@ -48,7 +48,9 @@ def dependencies(spec: Spec) -> Metric:
     spec.check_options("score", label=column is not None)
     score = spec.get_choice("score", SCORES)
     if score == "aligned" and (unit in {"tokens", "sentences"} or spec.base == "Words"):
-        raise InputError(f"metric {spec.name!r}: score = aligned is of aligned words; {spec.base} has none")
+        raise InputError(
+            f"metric {spec.name!r}: score=aligned counts aligned words, and {spec.base} compares none; leave it out"
+        )
     return Metric(spec.name, partial(_bind_words, spec, score))
 
 

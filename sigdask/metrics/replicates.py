@@ -248,7 +248,7 @@ def _count_samples(field: str, counts: Counts) -> tuple[NDArray[np.int64], NDArr
         n_samples = np.asarray(counts.fields.get("samples", np.full(right.shape, n_replicates)))
         if (n_samples < 0).any():
             raise InputError(
-                "pass@k: items have unlike numbers of samples, which this format does not tell for each; give all "
+                "pass@k: items have different numbers of samples, and this format does not say which; give all "
                 "items equally many samples, or a log of samples (--format samples)"
             )
         return n_samples, right * n_samples // n_replicates  # samples were repeated up to a common number

@@ -45,7 +45,9 @@ def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Coun
     errors, lengths = np.moveaxis(get_statistics(_build_extraction(name, unit, lowercase, punctuation), counts), 2, 0)
     lengths = lengths[:, :1]  # of the references, which all systems share
     if not lengths.any():
-        raise InputError(f"metric {name!r}: the references have no {unit}; there is nothing to divide errors by")
+        raise InputError(
+            f"metric {name!r}: the references have no {unit}, so an error rate is not defined; check --ref"
+        )
     own_fields = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
     signature = (
         f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
@@ -60,7 +62,9 @@ def count_errors(
 ) -> list[Array]:
     """Return the errors and the reference length of each utterance, one array per system of shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
-        raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
+        raise InputError(
+            f"metric {name!r} takes one reference, but each item has {len(gold[0])}; leave out --reference"
+        )
     aligner = _WordAligner(unit, lowercase, punctuation)
     references = [text for (text,) in gold]
     lengths = aligner.count_lengths(references)

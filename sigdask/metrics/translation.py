@@ -120,4 +120,4 @@ def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list
     try:
         return getattr(metrics, scorer)(references=references, **options)
     except (ImportError, RuntimeError, OSError, SystemExit) as error:
-        raise InputError(f"{scorer} with {options}: sacrebleu cannot be had so ({error})") from None
+        raise InputError(f"{scorer} with {options}: sacrebleu refuses these options ({error})") from None

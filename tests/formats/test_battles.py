@@ -124,7 +124,7 @@ def test_flags_of_the_winner_are_read(tmp_path):
     assert (r.score_a, r.n_items) == (0.5, 3)
     (tmp_path / "bad.csv").write_text(rows.replace("1,0,0", "1,1,0"))
     with pytest.raises(
-        InputError, match=r"bad.csv, line 2: model_a, model_b of the winner_ fields flagged, expected one"
+        InputError, match=r"bad.csv, line 2: model_a, model_b of the winner_ fields set to 1, expected exactly one"
     ):
         read(tmp_path / "bad.csv")
 

@@ -65,7 +65,7 @@ def test_a_reference_beside_the_logs_goes_by_the_sentences_numbers(tmp_path):
 def test_faults_of_logs_name_the_file(tmp_path):
     (tmp_path / "x").write_text(format_log(SYSTEMS["x"]))
     for text, message in (
-        (format_log(SYSTEMS["y"], targets=["other", *TARGETS[1:]]), "y: target 0 is another than in .*x; give --ref"),
+        (format_log(SYSTEMS["y"], targets=["other", *TARGETS[1:]]), "y: target 0 differs from that in .*x; give --ref"),
         (format_log(SYSTEMS["y"], order=(0, 1)), "system 'y' has no text for item at position 3"),
         ("H-0\t-0.5\tone\nH-1\ttwo\n", "y, line 2: found 'H-1\\\\ttwo', expected a number, a score and a text"),
         ("nothing\n", r"y: no hypotheses \(H-0, D-0, ...\)"),

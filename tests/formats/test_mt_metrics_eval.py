@@ -72,7 +72,7 @@ def test_the_folder_of_all_test_sets_names_those_in_it(wmt):
     [
         ("sysA\t-1\nsysA\n", r"mqm.seg.score, line 2: found 1 cells, expected a system and its score"),
         ("sysA\t-1\nsysA\tbad\n", r"mqm.seg.score, line 2: found 'bad', expected a number"),
-        ("sysA\t-1\nsysA\t0\n", r"mqm.seg.score: system 'sysA' has 2 scores of 4 segments"),
+        ("sysA\t-1\nsysA\t0\n", r"mqm.seg.score: system 'sysA' has 2 scores, but there are 4 segments"),
         ("", r"mqm.seg.score: is empty"),
     ],
 )

@@ -136,7 +136,7 @@ def test_scores_of_a_relation_and_of_a_tag(tmp_path):
         compute_score(counts, "CLAS[det]")
     with pytest.raises(InputError, match=r"UAS takes no \[label\]"):
         find_metric("UAS[nsubj]")
-    with pytest.raises(InputError, match="Tokens has none"):
+    with pytest.raises(InputError, match="Tokens compares none"):
         find_metric("Tokens:score=aligned")
 
 

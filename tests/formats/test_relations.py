@@ -127,7 +127,10 @@ def test_wrong_lines_are_errors_that_name_the_line(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("relation", "message"),
     [
-        ({"head": 0, "tail": 3, "type": "at"}, r"a, line 1: a relation names entity 3, and there are 1 entities"),
+        (
+            {"head": 0, "tail": 3, "type": "at"},
+            r"a, line 1: a relation names entity 3, which is not among its 1 entities",
+        ),
         ({"head": 0, "type": "at"}, r"a, line 1: .*expected a relation: an object with head, tail and type"),
         ("at", "expected a relation"),
     ],

@@ -380,7 +380,7 @@ def test_sgml_is_read_in_any_encoding(tmp_path, kind):
     [
         ("world</seg>", "world", r"x.sgm, line 7: segment without its end"),
         ("<seg id=2>", "<seg id=1>", r"x.sgm, line 8: segment '1' of document 'one' occurs twice"),
-        ('<DOC docid="two">', "", r"x.sgm, line 5: segment outside a document"),
+        ('<DOC docid="two">', "", r"x.sgm, line 5: a segment is outside of a document"),
         ('docid="two"', 'docid="three"', r"system 'sys-x' has no text for item 'two:1'"),
         ("TSTSET", "SRCSET", r"no output \(<hyp system=...>\) or <tstset>"),
     ],

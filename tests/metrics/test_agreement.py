@@ -437,7 +437,10 @@ def test_several_human_scores_must_be_chosen(tmp_path):
     [
         (["--statistic", "pearson", "--permute", "pairs"], "--permute pairs: swaps decisions on pairs"),
         (["--statistic", "spa", "--group", "item"], "--statistic spa: applies to systems"),
-        (["--level", "system", "--group", "item"], "a system has one score, so there is no group=item"),
+        (
+            ["--level", "system", "--group", "item"],
+            "each system has one score, which cannot be grouped; leave group=item out",
+        ),
         (["--threshold", "1"], "--threshold: applies only to --statistic accuracy --permute pairs"),
     ],
 )

@@ -92,7 +92,7 @@ def test_rates_need_texts_of_one_reference_with_words(tmp_path):
     for name in ("x", "y", "g"):
         (tmp_path / name).write_text("a b\n")
     two = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", options=Options(references=(tmp_path / "g",)))
-    with pytest.raises(InputError, match="takes one reference; these data have 2"):
+    with pytest.raises(InputError, match="takes one reference, but each item has 2"):
         find_metric("CER").bind(two)
     (tmp_path / "g").write_text(" \n")
     silent = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", format="speech")

@@ -243,7 +243,7 @@ def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
     flagged = [verdict for verdict, flag in _find_winner_flags(record).items() if parse_number(record[flag])]
     if len(flagged) != 1:
         names = ", ".join(flagged) or "none"
-        raise InputError(f"{where}: {names} of the winner_ fields flagged, expected one")
+        raise InputError(f"{where}: {names} of the winner_ fields set to 1, expected exactly one")
     return _score_verdict(where, flagged[0], a, b, numbers="choice")
 
 

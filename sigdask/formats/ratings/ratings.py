@@ -489,14 +489,18 @@ class Ratings:
         if self.groups is None:
             self.groups = names
         if names != self.groups:
-            raise InputError(f"{table.path}: its document column {names} is called {self.groups} in other files")
+            raise InputError(
+                f"{table.path}: its document column is {names}, but {self.groups} in other files; give it one name"
+            )
         if not names:
             return [()] * table.table.n_rows
         return zip(*(table.table.get_column(name) for name in names), strict=True)
 
     def _add_item(self, path: Path, line: int, item: str, group: tuple[str, ...]) -> None:
         if self.items.setdefault(item, group) != group:
-            raise InputError(f"{path}, line {line}: item {item!r} is in {group}, elsewhere in {self.items[item]}")
+            raise InputError(
+                f"{path}, line {line}: item {item!r} is in {group}, but in {self.items[item]} elsewhere; give it one"
+            )
 
     def _check_once(self, path: Path, line: int, system: str, item: str) -> None:
         first_place = self.lines.setdefault((system, item), (path, line))

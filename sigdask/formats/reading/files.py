@@ -141,7 +141,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             start = raw.read(START_BYTES)
             raw.seek(0)
             if start.startswith(UNWRITTEN_START):
-                raise InputError(f"{path}: begins with zeros, as a file never written; fetch or write it again")
+                raise InputError(
+                    f"{path}: begins with zeros, so it was never written completely; fetch or write it again"
+                )
             if (converted := convert_file(path, start)) is not None:
                 yield io.BytesIO(converted)
                 return

@@ -242,7 +242,8 @@ def align_listings(
         if extra and (gold.complete or len(extra) == len(listing.items)):
             location = f"{listing.path}, {listing.places[extra[0]]}"
             raise InputError(
-                f"{location}: {describe_items(extra)} not in {gold.path}; other ids are named by --id KEY or KEY+KEY"
+                f"{location}: {describe_items(extra)} not in {gold.path}; give both files the same ids, "
+                f"or name the key of the ids: --id KEY or KEY+KEY"
             )
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]

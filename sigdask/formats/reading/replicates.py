@@ -76,7 +76,9 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
     for k, source in enumerate(sources):
         system_sources = systems.setdefault(k if source.name is None else source.name, [])
         if (source.path, source.parts) in [(other_name.path, other_name.parts) for other_name in system_sources]:
-            raise InputError(f"{source.path}: is given twice for system {source.name!r}; give each replicate its file")
+            raise InputError(
+                f"{source.path}: is given twice for system {source.name!r}; give each replicate a file of its own"
+            )
         system_sources.append(source)
     files = list(systems.values())
     longest, shortest = max(files, key=len, default=[]), min(files, key=len, default=[])
@@ -131,7 +133,8 @@ class SamplesRead:
         if n > MOST_SAMPLES:
             path, sizes = max(self.sizes.items(), key=lambda item: len(item[1]))
             raise InputError(
-                f"{path}: items have {describe_items(list(map(str, sizes)), 'unlike number')} of samples; average the "
+                f"{path}: items have {describe_items(list(map(str, sizes)), 'different number')} of samples; "
+                "average the "
                 "scores of each item, or give all items equally many samples"
             )
         return n

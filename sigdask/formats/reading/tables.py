@@ -516,7 +516,9 @@ def _build_headed_table(
 
 def build_header_error(path: Path, line: int, hint: str = "") -> InputError:
     """Return the error for a table without the header that it needs."""
-    return InputError(f"{path}, line {line}: found data, expected a header that names the columns; add one{hint}")
+    return InputError(
+        f"{path}, line {line}: found data, expected a header with the names of the columns; add one{hint}"
+    )
 
 
 def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:

@@ -120,7 +120,7 @@ def _read_scores(where: str, record: Record) -> dict[str, ScoreValue]:
     for name, value in scores.items():
         if isinstance(value, float) and not math.isfinite(value):
             problem = f"{name} is {value}, expected a finite number"
-            raise InputError(f"{where}: {problem}; correct it, or leave the field out")
+            raise InputError(f"{where}: {problem}; write a number, or remove the field")
     return scores
 
 

@@ -116,7 +116,9 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     is_group = {name: name.lower() in GROUP_NAMES or name in options.groups for name in others}
     scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
     if len(scored) < 1:
-        raise InputError(f"{table.path}: no columns of metrics' scores beside {system}, {segment} and {human}")
+        raise InputError(
+            f"{table.path}: no column of numbers besides {system}, {segment} and {human}; add one a metric"
+        )
     numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
@@ -125,7 +127,10 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     systems, segments = list(table.get_column(system)), list(table.get_column(segment))
     for name, column in ((system, systems), (segment, segments)):
         if "" in column:
-            raise InputError(f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty")
+            raise InputError(
+                f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty; "
+                f"name it, or remove the row"
+            )
     set_names = list(table.get_column(set_column)) if set_column else [""] * len(systems)
     line_by_cell: dict[tuple[str, str, str], int] = {}
     for line, *cell in zip(table.lines, set_names, systems, segments, strict=True):
@@ -204,12 +209,16 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
         for system in systems:
             if len(scores.get(system, np.empty(n))) != n:
                 raise InputError(
-                    f"{files[name]}: system {system!r} has {len(scores[system]):,} scores of {n:,} segments"
+                    f"{files[name]}: system {system!r} has {len(scores[system]):,} scores, but there are "
+                    f"{n:,} segments; write a line a segment"
                 )
         columns[name] = np.concatenate([scores.get(system, np.full(n, np.nan)) for system in systems])
     groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")
     if groups and len(groups["document"]) != n:
-        raise InputError(f"{path}: {len(groups['document']):,} lines of documents for {n:,} segments of {pair}")
+        raise InputError(
+            f"{path}: {len(groups['document']):,} lines of documents, but {n:,} segments of {pair}; "
+            f"name the document of each"
+        )
     return ScoredCells(
         path,
         [system for system in systems for _ in range(n)],
@@ -238,7 +247,7 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
             f"{describe_items([*lacking], 'metric')} without scores of most cells that people scored: left out"
         )
     if not shared:
-        raise InputError("no metric has scores of most cells that people scored")
+        raise InputError("no metric has scores of most cells with human scores; are systems and segments named alike?")
     for name in options.own.get("scores", "").split("+"):
         if name in lacking:
             raise InputError(f"metric {name!r} has no scores of most cells that people scored")
@@ -257,7 +266,9 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     if (n := len(cells.human) - len(rated.human)) and len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
     if not len(selected.human):
-        raise InputError(f"{cells.path}: no segment that people and all metrics scored")
+        raise InputError(
+            f"{cells.path}: no cell has a human score and scores of all metrics; name fewer metrics with --metric"
+        )
     return selected
 
 

@@ -69,7 +69,8 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
         for system, system_scores in scores.items():
             if len(system_scores) != n:
                 raise InputError(
-                    f"{files[name]}: system {system!r} has {len(system_scores):,} scores of {n:,} segments"
+                    f"{files[name]}: system {system!r} has {len(system_scores):,} scores, but there are "
+                    f"{n:,} segments; write a line a segment"
                 )
     systems, notes = _select_systems(path, scores_by_metric)
     return build_score_counts(

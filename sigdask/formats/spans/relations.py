@@ -151,7 +151,7 @@ def _find_argument(part: Any, entities: Sequence[Any], parse: Callable[[Any, str
     ids = {str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity}
     if str(part) in ids:
         return parse(ids[str(part)], where)
-    raise InputError(f"{where}: a relation names entity {part!r}, and there are {len(entities)} entities without it")
+    raise InputError(f"{where}: a relation names entity {part!r}, which is not among its {len(entities)} entities")
 
 
 def collect_relations(

@@ -147,7 +147,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         and len(systems.levels) > 1
     ):
         raise InputError(
-            f"{table.path}: rows of system, item and score need a column that says which item each is of; columns: "
+            f"{table.path}: rows of system, item and score need a column of item ids; columns: "
             f"{', '.join(table.columns)}; name it with --id"
         )
 

@@ -89,7 +89,9 @@ def _read_column(table: FileTable, name: str, order: RowOrder) -> NDArray[np.flo
     if (is_missing := np.isnan(numbers)).any():
         line = table.lines[int(np.argmax(is_missing))]
         column = f", column {name!r}" if name else ""
-        raise InputError(f"{table.path}, line {line}{column}: no number; every item needs one")
+        raise InputError(
+            f"{table.path}, line {line}{column}: found no number; write one, or remove the item from every file"
+        )
     return np.asarray(numbers[order])
 
 

@@ -182,7 +182,8 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         return _read_lists(sources, gold, options)
     if len(sources) > 1:
         raise InputError(
-            "format responses: give one table with a column a system, or --gold and a list of ids a system"
+            "format responses: several files and no gold list; give --gold FILE (the right ids), or one table with a "
+            "column a system"
         )
     table = remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     name = options.gold_column or table.find_column(("gold", "of_interest", "correct"))
@@ -348,7 +349,7 @@ def _check_long_rows(
             f"on line {other_line} of {other_path}"
         )
     group, other_group = (tuple(column[int(k)] for column in groups) for k in (row, item_rows[row]))
-    raise InputError(f"{path}, line {line}: item {item!r} is in {group}, elsewhere in {other_group}")
+    raise InputError(f"{path}, line {line}: item {item!r} is in {group}, but in {other_group} elsewhere; give it one")
 
 
 def _build_long_scores(

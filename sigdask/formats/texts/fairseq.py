@@ -136,7 +136,8 @@ def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
         for k, target in sorted(log.targets.items()):
             if first.targets.get(k, target) != target:
                 raise InputError(
-                    f"{log.path}: target {k} is another than in {first.path}; give --ref FILE, or --reference"
+                    f"{log.path}: target {k} differs from that in {first.path}; give --ref FILE, or logs "
+                    f"of one test set"
                 )
     return {k: target for log in reversed(with_targets) for k, target in log.targets.items()}
 

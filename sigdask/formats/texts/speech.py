@@ -40,13 +40,16 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     """
     assert gold is not None
     if options.references:
-        raise InputError("format speech: an error rate has one reference; give it with --gold alone")
+        raise InputError(
+            "format speech: WER and CER compare with one reference; leave out --reference, and give --ref FILE"
+        )
     shape = options.own.get("ids") or _detect_shape(gold) or "none"
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
         raise InputError(
-            f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker, or give a "
+            f"{options.documents}: has a document a line, but these transcripts have ids; choose "
+            f"--unit speaker, or give a "
             "table of ids and groups by --groups"
         )
     reference = _read_utterances(gold, shape)

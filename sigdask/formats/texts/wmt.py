@@ -131,7 +131,8 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
         elif tag.name == "seg":
             if document is None:
                 raise InputError(
-                    f"{_format_location(path, content, tag.start)}: segment outside a document (<doc docid=...>)"
+                    f"{_format_location(path, content, tag.start)}: a segment is outside of a document; "
+                    f"put it between <doc docid=...> and </doc>"
                 )
             segment = tag.attributes.get("id") or str(len(document.texts) + 1)
             if segment in document.texts:

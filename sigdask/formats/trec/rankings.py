@@ -68,7 +68,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         if not run.rankings:
             raise InputError(
                 f"{source.path}: none of its {run.topics} topics is judged in {gold} (which has "
-                f"{', '.join(topics[:SHOWN])}, ...); the two do not belong together"
+                f"{', '.join(topics[:SHOWN])}, ...). Give the judgements of the same topics with --qrels"
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")

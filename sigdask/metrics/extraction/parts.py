@@ -363,7 +363,10 @@ class ProcessExtraction:
                         continue
                     attempts[number] += 1
                     if attempts[number] == MOST_ATTEMPTS:
-                        raise UnfinishedError("extraction: a process was ended twice on one part; is memory short?")
+                        raise UnfinishedError(
+                            "a worker process was ended twice while it scored the same "
+                            "segments; if memory is short, use fewer --workers"
+                        )
                     waiting.append(number)
                     idle.append(ended.enter_context(_Process()))
 
