@@ -461,6 +461,26 @@ class TableLayoutOptions(TypedDict, total=False):
     ]
 
 
+class FigureStyleOptions(TypedDict, total=False):
+    """Which figures are drawn, and their size and type."""
+
+    figure_kinds: Annotated[
+        str | None,
+        Option(
+            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix and others.",
+            otherwise="all that fit",
+            metavar="KIND,...",
+        ),
+    ]
+    figure_width: Annotated[
+        str | None,
+        Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
+    ]
+    font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
+    font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
+    dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
+
+
 class CsvOptions(TypedDict, total=False):
     """How CSV files of results are written."""
 
@@ -589,6 +609,7 @@ OPTIONS = list_options(SelectionOptions)
 """What is asked of a comparison, by name."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
+FIGURE_STYLE = list_options(FigureStyleOptions)
 """What is asked of tables for papers."""
 
 READING_OPTIONS = list_options(ReadingOptions)
@@ -705,7 +726,7 @@ def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name; of one that several declare, the comparison's."""
     declarations = (
         CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, CsvOptions,
-        ReadingOptions, SelectionOptions,
+        FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 

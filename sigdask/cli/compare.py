@@ -53,7 +53,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     spec = _build_spec(options)
     files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
-    write.check_figures(options["figures"], options["figure_format"])
+    write.check_figures(options)
     with show_analysis(quiet=options["quiet"]) as steps:
         is_opened = files["html"] is not None or options["figures"] is not None
         results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)
@@ -73,7 +73,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
     if options["figures"] is not None:
         pictures = (*iter_result_pictures([results]), *iter_null_pictures(results.table, details))
-        write.write_figures(options["figures"], options["figure_format"], pictures)
+        write.write_figures(options, pictures)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ def rankings(**options: Any) -> None:
     if options["validate"] and (options["markdown_file"] or options["latex_file"]):
         raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
     files = write.collect_files(options, "json", "csv", "markdown", "latex", "text")
-    write.check_figures(options["figures"], options["figure_format"])
+    write.check_figures(options)
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
@@ -43,7 +43,7 @@ def rankings(**options: Any) -> None:
     if files["text"] is not None:
         write.write_text(files["text"], _render(evaluation, everything=True))
     pictures = iter_ranking_pictures({options["name"]: evaluation})
-    write.write_figures(options["figures"], options["figure_format"], pictures)
+    write.write_figures(options, pictures)
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:

@@ -25,7 +25,7 @@ def run(plan_file: str, **options: Any) -> int:
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     files = collect_files(options, "json", "markdown", "latex")
     select_layout(options)
-    check_figures(options["figures"], options["figure_format"])
+    check_figures(options)
     plan = load_plan(plan_file)
     if options["quiet"]:
         be_quiet()
@@ -36,7 +36,7 @@ def run(plan_file: str, **options: Any) -> int:
         )  # fmt: skip
     status = _print_outcome(outcome, files, options)
     if outcome.report is not None:
-        write_figures(options["figures"], options["figure_format"], plot_report(outcome.report))
+        write_figures(options, plot_report(outcome.report))
     return status
 
 

@@ -64,7 +64,7 @@ def report(where: str, store: str | None, name: str | None, number: int | None, 
     """Print and write the results of a plan and what changed since the previous run."""
     files = assign_files(options, "json", "markdown", "latex", "html")
     layout = select_layout(options)
-    check_figures(options["figures"], options["figure_format"])
+    check_figures(options)
     location, plan = find_store_and_plan(where, store, name)
     with report_damage(location):
         plan_report = store_status.build_report(location, plan, number)
@@ -75,7 +75,7 @@ def report(where: str, store: str | None, name: str | None, number: int | None, 
         write_files(plan_report, files, layout)
         if files["html"] is not None:
             write_report(Path(files["html"]), plan_report)
-        write_figures(options["figures"], options["figure_format"], plot_report(plan_report))
+        write_figures(options, plot_report(plan_report))
 
 
 def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:

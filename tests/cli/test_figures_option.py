@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command import call_sigdask
+from matplotlib.text import Text
 
 from sigdask.api import compare_all, compare_opened, evaluate
 from sigdask.cli import commands
@@ -12,6 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report import plots
 from sigdask.report.plots.results import FigureSpec, build_file_names, iter_pictures, write_figures
+from sigdask.statistics.rounding import format_p_equals
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +42,6 @@ def run_command(*arguments):
 
 
 def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
-    from command import call_sigdask
-
     result = call_sigdask(
         "compare",
         scores,
@@ -110,9 +111,10 @@ def test_curves_are_those_of_the_evaluation():
 def test_a_forest_is_of_the_results(results):
     axes, p_axes = results.plot_forest().axes
     points = {(*point,) for line in axes.lines[1:] for point in line.get_xydata().tolist()}
-    assert points == {(r.difference, row) for row, r in enumerate(results)}
+    by_difference = sorted(results, key=lambda r: -r.difference)
+    assert points == {(r.difference, row) for row, r in enumerate(by_difference)}
     [bars] = [artist for artist in axes.collections if artist.get_gid() == "intervals"]
-    ends = [(r.interval.low, r.interval.high) for r in results]
+    ends = [(r.interval.low, r.interval.high) for r in by_difference]
     assert [(a[0], b[0]) for a, b in bars.get_segments()] == ends
     assert "95 % intervals" in axes.get_xlabel()
     assert all(label.get_text().startswith("adjusted p = ") for label in p_axes.get_yticklabels())
@@ -210,3 +212,35 @@ def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
     figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
     paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])
     assert (len(paths), n_left) == (2, 3)
+
+
+def test_kinds_width_font_and_dpi_of_figures_are_chosen(scores, tmp_path):
+    options = ("--figure-kinds", "forest,cd", "--figure-width", "84mm", "--font", "DejaVu Serif", "--dpi", 100)
+    result = call_sigdask(
+        "compare", scores, "--trials", 99, "--figures", "figs", "--figure-format", "png,svg", *options, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    names = {"forest-mean.png", "forest-mean.svg", "critical-difference-mean.png", "critical-difference-mean.svg"}
+    assert {path.name for path in (tmp_path / "figs").iterdir()} == names
+    header = (tmp_path / "figs" / "forest-mean.png").read_bytes()[16:20]  # the width, as PNG has it (RFC 2083)
+    assert abs(int.from_bytes(header, "big") - 100 * 84 / 25.4) <= 1
+    assert "DejaVu Serif" in (tmp_path / "figs" / "forest-mean.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--figure-kinds", "forest,pie", "'pie' is not one of forest, "),
+        ("--figure-width", "3", "expected a width such as 3.3in"),
+    ],
+)
+def test_kinds_and_widths_that_there_are_not_are_refused(scores, tmp_path, option, text, message):
+    result = call_sigdask("compare", scores, "--figures", "figs", option, text, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_a_null_distribution_is_labelled_with_the_p_that_it_shows(counts):
+    results, [details, *_] = compare_opened([counts], metrics=["mean"], trials=99)
+    texts = " ".join(text.get_text() for text in results.plot_null(details).findobj(Text))
+    assert f"observed: unadjusted {format_p_equals(results[details.row].p_value, results.alpha)}" in texts

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import CsvOptions, Option, TableLayoutOptions, list_options
+from sigdask.options import CsvOptions, FigureStyleOptions, Option, TableLayoutOptions, list_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -137,6 +137,7 @@ FIGURE_OPTIONS = (
         "--figure-format", default=FIGURE_FORMATS, show_default=True, metavar="FORMAT,...",
         help="Formats of --figures: svg, pdf, png.",
     ),
+    *declare_options(FigureStyleOptions),
 )  # fmt: skip
 
 

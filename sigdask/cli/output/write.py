@@ -18,12 +18,13 @@ from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, forma
 from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, build_extra_error
 from sigdask.io import describe_url_error
+from sigdask.options import FigureStyleOptions, check_options, select_options
 from sigdask.report import files
 from sigdask.report.files import write_parts, write_whole_text
 from sigdask.report.page import write_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths
-from sigdask.report.plots.results import MOST_FIGURES, parse_formats
+from sigdask.report.plots.results import MOST_FIGURES, FigureStyle, parse_formats
 from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
@@ -192,8 +193,11 @@ MOST_NAMED = 6
 """Files that are named."""
 
 
-def check_figures(folder: str | None, formats: str) -> None:
+def check_figures(options: Mapping[str, Any]) -> None:
     """Raise, before anything is counted, if the figures cannot be drawn or written."""
+    folder, formats = options["figures"], options["figure_format"]
+    check_options(FigureStyleOptions, style := select_options(FigureStyleOptions, options))
+    FigureStyle.from_options(style)
     if folder is None and formats == FIGURE_FORMATS:
         return
 
@@ -208,12 +212,14 @@ def check_figures(folder: str | None, formats: str) -> None:
         raise build_extra_error("matplotlib", "report", "--figures")
 
 
-def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpec]) -> None:
+def write_figures(options: Mapping[str, Any], pictures: Iterable[FigureSpec]) -> None:
     """Write the figures if a folder was given, and log the names of the files."""
+    folder = options["figures"]
     if folder is None:
         return
 
-    written, n_left = write_figure_files(Path(folder), pictures, parse_formats(formats))
+    style = FigureStyle.from_options(select_options(FigureStyleOptions, options))
+    written, n_left = write_figure_files(Path(folder), pictures, parse_formats(options["figure_format"]), style)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return

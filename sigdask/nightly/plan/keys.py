@@ -14,6 +14,7 @@ from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, St
 from sigdask.nightly.gate import Fdr
 from sigdask.nightly.plan.model import Family
 from sigdask.options import (
+    FIGURE_STYLE,
     LABEL_READING,
     OPTIONS,
     PLAN_NAMES,
@@ -235,7 +236,7 @@ class ConfidenceSequenceKeys:
 StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
 
 
-@plan_table(PRINT_OPTIONS.values(), after="latex")
+@plan_table((*PRINT_OPTIONS.values(), *FIGURE_STYLE.values()), after="latex")
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
 

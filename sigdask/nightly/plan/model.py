@@ -16,7 +16,14 @@ from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.gate import Fdr, Rule
-from sigdask.options import OPTIONS, IndependenceOptions, SelectionOptions, TableLayoutOptions, rename_error_options
+from sigdask.options import (
+    OPTIONS,
+    FigureStyleOptions,
+    IndependenceOptions,
+    SelectionOptions,
+    TableLayoutOptions,
+    rename_error_options,
+)
 from sigdask.statistics.stopping import Stopping
 
 Family = Literal["metric", "test-set", "plan"]
@@ -174,6 +181,8 @@ class ReportFiles:
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
         What they are written as.
+    figure_style : FigureStyleOptions
+        Which are drawn, and their size and type.
     """
 
     json: Path | None = None
@@ -187,6 +196,7 @@ class ReportFiles:
     csv_safe: bool = True
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
+    figure_style: FigureStyleOptions = field(default_factory=FigureStyleOptions)
 
     @property
     def files(self) -> dict[str, Path]:

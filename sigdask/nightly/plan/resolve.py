@@ -35,13 +35,16 @@ from sigdask.nightly.plan.model import (
     TestSet,
 )
 from sigdask.options import (
+    FIGURE_STYLE,
     PRINT_OPTIONS,
+    FigureStyleOptions,
     IndependenceOptions,
     Option,
     SelectionOptions,
     TableLayoutOptions,
     fill_options,
 )
+from sigdask.report.plots.results import FigureStyle
 from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
@@ -256,7 +259,17 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
         csv_safe=keys.csv_safe,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
         figure_format=keys.figure_format,
+        figure_style=_build_style(keys, location),
     )
+
+
+def _build_style(keys: tables.ReportKeys, location: _PlanLocation) -> FigureStyleOptions:
+    style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
+    try:
+        FigureStyle.from_options(style)
+    except InputError as error:
+        location.complain(("report",), str(error))
+    return style
 
 
 def _build_stopping(keys: Any, alpha: float) -> Stopping:

@@ -23,7 +23,7 @@ from sigdask.report.files import write_parquet, write_parts
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
-from sigdask.report.plots.results import write_figures
+from sigdask.report.plots.results import FigureStyle, write_figures
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_p
@@ -337,7 +337,9 @@ def write_files(
         "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
-        "figures": lambda path: write_figures(path, plot_report(report, opened_details), files.figure_format),
+        "figures": lambda path: write_figures(
+            path, plot_report(report, opened_details), files.figure_format, FigureStyle.from_options(files.figure_style)
+        ),
     }
     for name, write in writers.items():
         if (path := getattr(files, name)) is not None:

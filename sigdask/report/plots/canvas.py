@@ -13,6 +13,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -69,8 +71,39 @@ def use_style() -> Iterator[None]:
         warnings.filterwarnings("ignore", "constrained_layout not applied")
         mpl.rcdefaults()
         style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)
-        mpl.rcParams.update({**style, "font.family": ["sans-serif", *_list_fallback_fonts()]})
+        asked = _STYLE.get()
+        families = [*([asked.font] if asked.font else []), "sans-serif", *_list_fallback_fonts()]
+        sizes = {key: float(style[key]) * asked.font_size / 8 for key in ("axes.titlesize", "legend.fontsize")}
+        fonts = {"font.family": families, "font.size": asked.font_size, **sizes}
+        mpl.rcParams.update({**style, **fonts, "savefig.dpi": asked.dpi})
         yield
+
+
+@dataclass(frozen=True, slots=True)
+class CanvasStyle:
+    """Width in inches (None for what labels need), font family (None for the default), font size and dpi of figures."""
+
+    width: float | None = None
+    font: str | None = None
+    font_size: float = 8.0
+    dpi: int = 200
+
+
+MARK_WIDTH = 0.5
+"""Inches of a mark in a legend, with the space around it."""
+
+DEFAULT_STYLE = CanvasStyle()
+_STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
+
+
+@contextmanager
+def apply_style(style: CanvasStyle) -> Iterator[None]:
+    """Draw and write figures in this style, within the context."""
+    token = _STYLE.set(style)
+    try:
+        yield
+    finally:
+        _STYLE.reset(token)
 
 
 @contextmanager
@@ -79,7 +112,7 @@ def build_figure(width: float, height: float) -> Iterator[Figure]:
     with use_style():
         from matplotlib.figure import Figure
 
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield Figure(figsize=(_STYLE.get().width or width, height), layout="constrained")
 
 
 @cache
@@ -158,7 +191,9 @@ def add_legend(
         return
     legend_names = [handle.get_label() for handle in handles] if names is None else names
     numbers = list(map(str, range(len(legend_names))))  # a label that began with _ would be left out
-    added = parent.legend(handles, numbers, **({"loc": "outside lower center", "ncols": 3} | settings))
+    width = _STYLE.get().width
+    n_columns = 3 if width is None else max(1, min(3, int(width / (estimate_width(legend_names) + MARK_WIDTH))))
+    added = parent.legend(handles, numbers, **({"loc": "outside lower center", "ncols": n_columns} | settings))
     for text, name in zip(added.get_texts(), legend_names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)

@@ -310,7 +310,7 @@ def null_distribution(
         if two_sided:
             axes.axvline(-observed, color=canvas.BLUE, linewidth=1, linestyle="--", label="as far on the other side")
         axes.axvline(0, color=canvas.GREY, linewidth=0.6, linestyle=":")
-        axes.set_xlabel(score, parse_math=False)
+        axes.set_xlabel(score, parse_math=False, wrap=True)
         axes.set_ylabel("trials")
         canvas.set_title(axes, title)
         canvas.add_legend(figure, axes.get_legend_handles_labels()[0])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails, NullDistribution
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.options import FigureStyleOptions
 from sigdask.report import plots
 from sigdask.report.files import open_atomic
 from sigdask.report.plots.curves import NBestCurve
@@ -41,6 +42,49 @@ MOST_IN_MATRIX = 200
 
 FEWEST_IN_CURVE = 10
 """Comparisons from which achieved significance is drawn."""
+
+
+KINDS = {"cd": "critical-difference"}
+"""Short names of figures."""
+
+ALL_KINDS = (
+    "forest", "critical-difference", "matrix", "achieved-significance", "null", "precision", "recall", "nights"
+)  # fmt: skip
+
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+WIDTH_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)")
+LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0
+"""Inches of figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class FigureStyle:
+    """Which figures are drawn, all without kinds, and their size and type."""
+
+    kinds: frozenset[str] = frozenset()
+    canvas: plots.CanvasStyle = plots.DEFAULT_STYLE
+
+    @staticmethod
+    def from_options(options: FigureStyleOptions) -> FigureStyle:
+        """Return the style that options describe.
+
+        Raises
+        ------
+        InputError
+            There is no such kind, or a width is none.
+        """
+        names = [part.strip().lower() for part in (options.get("figure_kinds") or "").split(",") if part.strip()]
+        kinds = frozenset(KINDS.get(name, name) for name in names)
+        if unknown := kinds.difference(ALL_KINDS):
+            raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*ALL_KINDS, *KINDS))}")
+        width = None
+        if (text := options.get("figure_width")) is not None:
+            match = WIDTH_PATTERN.fullmatch(text.strip())
+            width = float(match[1]) * INCHES[match[2]] if match else 0.0
+            if not LEAST_WIDTH <= width <= MOST_WIDTH:
+                raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
+        font, size, dpi = options.get("font"), options.get("font_size", 8.0), options.get("dpi", 200)
+        return FigureStyle(kinds, plots.CanvasStyle(width, font, size, dpi))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +153,10 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
 
 
 def forest(table: Table) -> Figure:
-    """Draw the differences of one test set, subset and metric."""
+    """Draw the differences of one test set, subset and metric, sorted by size."""
     selected, best = _select_forest_rows(table)
+    turned = np.array([b == best for b in selected.b.to_list()], np.bool_)
+    selected = selected.take(np.argsort(-np.where(turned, -selected.difference, selected.difference), kind="stable"))
     intervals, _ = select_intervals(selected)
     nothing = np.full(len(selected), np.nan)
     low, high = (nothing, nothing) if intervals is None else (intervals.low, intervals.high)
@@ -194,7 +240,7 @@ def plot_null(table: Table, row: int, distribution: NullDistribution) -> Figure:
         edges, bars.counts, distribution.observed, alternative=selected.alternative[0],
         title=f"{selected.a[0]} − {selected.b[0]}: {_format_title(selected)}",
         score=f"difference of {_describe_score(selected)} with outputs swapped: {basis}",
-        beside=f"observed: {_format_p_values(selected)[0]}",
+        beside=f"observed: {_format_p_values(selected, selected.p_value)[0]}",
     )  # fmt: skip
 
 
@@ -227,15 +273,16 @@ def _get_p_values(table: Table) -> NDArray[np.float64]:
     return np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
 
 
-def _format_p_values(table: Table) -> list[str]:
-    """Return the p-value of each row as text: the adjusted one, if there is one."""
+def _format_p_values(table: Table, p_values: NDArray[np.float64] | None = None) -> list[str]:
+    """Return the p-value of each row as text: the adjusted one, if there is one, or that of `p_values`."""
     limits = zip(table.p_low.tolist(), table.p_high.tolist(), strict=True)
     texts = [
         f"p in {format_limits(*ends, table.alpha)}" if np.isnan(p) else format_p_equals(p, table.alpha)
-        for p, ends in zip(_get_p_values(table).tolist(), limits, strict=True)
+        for p, ends in zip((_get_p_values(table) if p_values is None else p_values).tolist(), limits, strict=True)
     ]
+    kind = "adjusted" if p_values is None else "unadjusted"
     is_adjusted = (~np.isnan(table.p_adjusted)).tolist()
-    return [f"adjusted {text}" if adjusted else text for text, adjusted in zip(texts, is_adjusted, strict=True)]
+    return [f"{kind} {text}" if adjusted else text for text, adjusted in zip(texts, is_adjusted, strict=True)]
 
 
 def _describe_intervals(table: Table) -> str:
@@ -344,7 +391,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def write_figures(
-    folder: Path, pictures_to_write: Iterable[FigureSpec], formats: Sequence[str]
+    folder: Path, pictures_to_write: Iterable[FigureSpec], formats: Sequence[str], style: FigureStyle | None = None
 ) -> tuple[list[Path], int]:
     """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
 
@@ -355,7 +402,8 @@ def write_figures(
     UnfinishedError
         A file cannot be written.
     """
-    all_pictures = list(pictures_to_write)
+    style = style or FigureStyle()
+    all_pictures = [picture for picture in pictures_to_write if not style.kinds or picture.kind in style.kinds]
     selected = all_pictures[:MOST_FIGURES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -363,12 +411,13 @@ def write_figures(
         raise UnfinishedError(f"{folder}: the folder cannot be created ({error.strerror})") from None
     written = []
     for name, picture in zip(build_file_names(selected), selected, strict=True):
-        figure = picture.draw()
-        for format_ in formats:
-            path = folder / f"{name}.{format_}"
-            with open_atomic(path) as file:
-                file.write(plots.rendered(figure, format_))
-            written.append(path)
+        with plots.apply_style(style.canvas):
+            figure = picture.draw()
+            for format_ in formats:
+                path = folder / f"{name}.{format_}"
+                with open_atomic(path) as file:
+                    file.write(plots.rendered(figure, format_))
+                written.append(path)
     return written, len(all_pictures) - len(selected)
 
 
