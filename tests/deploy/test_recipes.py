@@ -318,7 +318,7 @@ webhook_body = "body.j2"
     ("template", "said"),
     [
         ('{"text": {{ text | tojson }', r"the template, line 1, is wrong"),
-        ('{"text": "{{ text }}"}', r"makes no JSON .* write texts as \{\{ text \| tojson \}\}"),
+        ('{"text": "{{ text }}"}', r"is not JSON .* write texts as \{\{ text \| tojson \}\}"),
         ('{"text": {{ textt | tojson }}}', "the template takes textt; there are "),
         ('{"text": {{ text.__class__.__mro__ | string | tojson }}}', "is unsafe"),
         ("{{ 1 / 0 }}", "division by zero"),
@@ -327,7 +327,7 @@ webhook_body = "body.j2"
         ('{{ "%1999999999d" | format(1) }}', "takes more than 5 s or 1 GiB of memory"),
         ("{% for i in range(10**12) %}1{% endfor %}", "Range too big"),
         ("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}", "recursion"),
-        ('{{ "[" * 100000 }}', "makes no JSON"),
+        ('{{ "[" * 100000 }}', "is not JSON"),
         pytest.param(
             "{% for i in range(99999) %}{% for j in range(99999) %}1{% endfor %}{% endfor %}",
             "takes more than 5 s",

@@ -11,7 +11,7 @@ from sigdask.statistics.rounding import format_p, format_signed
 from sigdask.text import format_count
 
 LETTERS_MEANING = "systems that share a letter are not significantly different"
-RANGES_MEANING = "ranks are those that significant differences leave open; = not significantly different from the best"
+RANGES_MEANING = "ranks are ranges that significant differences leave open; = not significantly different from the best"
 
 NOISE = 1e-12
 """Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""

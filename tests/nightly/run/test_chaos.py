@@ -221,7 +221,7 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
             connected.set()
             _, message = first.communicate(timeout=150)
             assert first.returncode == 3
-            assert "another took over" in message
+            assert "another run took over" in message
             assert second.wait(timeout=150) == 0
         finally:
             connected.set()

@@ -342,7 +342,7 @@ def test_a_driver_that_lost_its_lease_cannot_commit(where):
         store.begin_run("p.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
-        with pytest.raises(StoreError, match="another took over"):
+        with pytest.raises(StoreError, match="another run took over"):
             store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
