@@ -20,6 +20,9 @@ MIN_COMMON_SHARE = 0.05
 BLOCK = 1 << 16
 """Items looked at at a time."""
 
+FEW_NAMES = 64
+"""Names that are checked one by one, which takes less time than an array of them."""
+
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
@@ -39,7 +42,7 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
-    if canonicalize_column(names).are_unique:
+    if len(names) > FEW_NAMES and canonicalize_column(names).are_unique:
         return
     seen: set[bytes] = set()
     for name in names:

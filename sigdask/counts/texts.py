@@ -27,6 +27,9 @@ WORD = 8
 CHUNK = 1 << 20
 """Bytes, or texts, that are gathered at a time."""
 
+FEW_TEXTS = 4096
+"""Texts of which a set is built sooner than they are sorted."""
+
 
 @dataclass(frozen=True, eq=False)
 class Texts(Sequence[str]):
@@ -207,6 +210,8 @@ class Texts(Sequence[str]):
     @property
     def are_unique(self) -> bool:
         """Whether no text occurs twice."""
+        if len(self) <= FEW_TEXTS and "sorted" not in vars(self):
+            return len(set(self.tolist())) == len(self)
         return not self.sorted[1].any()
 
     def canonicalize(self) -> Texts:

@@ -596,6 +596,10 @@ def _convert_texts(cells: Texts) -> NDArray[np.float64]:
     return values
 
 
+FEW_CELLS = 64
+"""Cells that are looked at one by one, which takes less time than an array of them."""
+
+
 def has_numbers(cells: Texts) -> bool:
     """Return whether any cell is a number or missing.
 
@@ -606,12 +610,19 @@ def has_numbers(cells: Texts) -> bool:
     """
     if isinstance(cells, TypedColumn) and cells.is_numeric:
         return True
+    if len(cells) <= FEW_CELLS:
+        return any(_may_be_number(cell) and (cell in MISSING or is_number(cell)) for cell in cells.tolist())
     first_bytes = cells.buffer[cells.starts[cells.sizes > 0]]
     if len(first_bytes) < len(cells):
         return True
     missing = cells[(first_bytes | 32) == ord("n")]  # of numbers "nan" alone, which is none
     numbers = cells[np.isin(first_bytes, np.frombuffer(b"0123456789+-._", np.uint8)) | (first_bytes >= 128)]
     return any(cell in MISSING for cell in missing) or any(map(is_number, numbers))
+
+
+def _may_be_number(cell: str) -> bool:
+    """Return whether a cell's first character is one that a number or a missing value begins with."""
+    return not cell or cell[0] in "0123456789+-._nN" or cell[0] >= "\x80"
 
 
 def find_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:

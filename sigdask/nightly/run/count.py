@@ -23,6 +23,7 @@ from sigdask.execution.run import (
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import ProgressWatch
+from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.randomization.slabs import Job
 
 MessageCallback = Callable[[str], None]
@@ -71,6 +72,7 @@ class CountRunner:
         self.early, self.watches = early, watches
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
+        self._recorded: dict[int, TestSetProgress] = {}
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
@@ -204,7 +206,9 @@ class CountRunner:
         if not ready:
             return
         stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]
-        progress_rows = [(k, watch.compute_progress(self.ledger)) for k, watch in enumerate(self.watches)]
+        progress = [watch.compute_progress(self.ledger) for watch in self.watches]
+        progress_rows = [(k, now) for k, now in enumerate(progress) if self._recorded.get(k) != now]
+        self._recorded.update(progress_rows)
         self.ledger.store.commit(stored, progress_rows, None if self._pace is None else self._pace.seconds_left)
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)

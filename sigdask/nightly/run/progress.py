@@ -80,7 +80,8 @@ class ProgressWatch:
             counted = {}
             for run, (numbers, _, _) in watch.cells.items():
                 first_cells = np.unique(numbers, return_index=True)[1]
-                counted[run] = first_cells[~(is_taken[run] | ledger.is_exact)[numbers[first_cells]]]
+                first_numbers = numbers[first_cells]
+                counted[run] = first_cells[~(is_taken[run][first_numbers] | ledger.is_exact[first_numbers])]
                 is_taken[run][numbers] = True
             distinct = replace(watch, counted=counted)
             kept = watch.kept if watch.known is not None else distinct.compute_progress(ledger).counted

@@ -12,7 +12,7 @@ Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OO
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,8 +131,14 @@ def iter_sealed_rows(
     yield from connection.execute(text(query), values or {}).mappings()
 
 
-def seal_rows(connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None) -> None:
-    """Write the checksums of rows of a table."""
+def seal_rows(
+    connection: Connection,
+    table: str,
+    where: str = "",
+    values: Mapping[str, Any] | None = None,
+    keys: Container[tuple[Any, ...]] | None = None,
+) -> None:
+    """Write the checksums of rows of a table; with `keys`, only of the rows that have one of these."""
     key, value_names = SEALED[table].key, SEALED[table].values
     updates = [
         {
@@ -140,6 +146,7 @@ def seal_rows(connection: Connection, table: str, where: str = "", values: Mappi
             "checksum": compute_checksum([row[name] for name in (*key, *value_names)]),
         }
         for row in iter_sealed_rows(connection, table, where, values)
+        if keys is None or tuple(row[name] for name in key) in keys
     ]
     if updates:
         connection.execute(build_update(table, ("checksum",), key), updates)

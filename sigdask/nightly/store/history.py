@@ -111,10 +111,13 @@ def update_run(
     values = {"updated": time.time(), "seconds_left": seconds_left}
     connection.execute(build_update("runs", values, ("id",)), {**values, "id": number})
     change = build_update("progress", ("reached", "finished", "kept", "counted", "wanted"), ("run", "position"))
-    for position, progress in sets:
-        key = {"run": number, "position": position}
-        connection.execute(change, {**key, **asdict(progress)})
-        seal_rows(connection, "progress", "WHERE run = :run AND position = :position", key)
+    rows = [{"run": number, "position": position, **asdict(progress)} for position, progress in sets]
+    if rows:
+        connection.execute(change, rows)
+        positions = [row["position"] for row in rows]
+        span = {"run": number, "first": min(positions), "last": max(positions)}
+        where = "WHERE run = :run AND position BETWEEN :first AND :last"
+        seal_rows(connection, "progress", where, span, {(number, position) for position in positions})
 
 
 def end_run(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:

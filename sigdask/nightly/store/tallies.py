@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -313,11 +313,17 @@ def _has_counts(row: Mapping[str, Any], size: int) -> bool:
 
 def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
     """Write tallies, each of which replaces a row of the same round with fewer trials."""
+    pairs = []
     for entry, entry_keys in zip(new_tallies, keys, strict=True):
         if entry.whole:
             _write_family(connection, entry)
         else:
-            _write_pairs(connection, entry, entry_keys)
+            pairs.append((entry, entry_keys))
+    if connection.dialect.name == "postgresql":  # where one statement must not name a row twice
+        for pair in pairs:
+            _write_pairs(connection, [pair])
+    elif pairs:
+        _write_pairs(connection, pairs)
 
 
 INSERT_TALLIES = {
@@ -343,16 +349,19 @@ checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 """
 
 
-def _write_pairs(connection: Connection, entry: StoredTallies, keys: Keys) -> None:
-    trial_range = entry.run, entry.first, entry.stop
-    run, first, stop = (np.full(len(keys), value) for value in trial_range)
-    checksums = compute_tally_checksums(keys, run, first, stop, entry.counts[:, :3])
-    ids, counts, query = entry.ids.tolist(), entry.counts[:, :3].T.tolist(), INSERT_TALLIES[connection.dialect.name]
+def _write_pairs(connection: Connection, pairs: Sequence[tuple[StoredTallies, Keys]]) -> None:
+    entries = [entry for entry, _ in pairs]
+    ranges = np.array([(entry.run, entry.first, entry.stop) for entry in entries], np.int64)
+    run, first, stop = np.repeat(ranges, [len(entry.ids) for entry in entries], axis=0).T
+    numbers = np.concatenate([entry.ids for entry in entries])
+    counts = np.concatenate([entry.counts[:, :3] for entry in entries])
+    checksums = compute_tally_checksums(np.concatenate([keys for _, keys in pairs]), run, first, stop, counts)
+    values, query = [*counts.T.tolist(), checksums.tolist()], INSERT_TALLIES[connection.dialect.name]
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(query, (*trial_range, ids, *counts, checksums.tolist()))
+        connection.exec_driver_sql(query, (*ranges[0].tolist(), numbers.tolist(), *values))
     else:
-        columns = ids, *map(repeat, trial_range), *counts, checksums.tolist()
-        connection.exec_driver_sql(query, list(zip(*columns, strict=False)))
+        columns = (numbers.tolist(), run.tolist(), first.tolist(), stop.tolist(), *values)
+        connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
 
 
 def _write_family(connection: Connection, entry: StoredTallies) -> None:
