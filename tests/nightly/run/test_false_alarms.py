@@ -172,7 +172,7 @@ def test_more_runs_than_the_plan_says_are_told():
     rule = NotWorse(0.05, baseline="base", false_alarms_per_year=4.0)
     many_notes, few_notes = (judge_night(0, 0, rules=(rule,), n_runs=n).rules[0].notes for n in (366, 365))
     assert "366 runs with new inputs in the last 365 days, but runs_per_year is 365" in "".join(many_notes)
-    assert "runs_per_year says" not in "".join(few_notes)
+    assert "runs_per_year is" not in "".join(few_notes)
 
 
 def test_a_loss_that_the_plan_calls_significant_and_the_gate_lets_pass_is_explained_in_its_line():
