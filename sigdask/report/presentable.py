@@ -13,9 +13,11 @@ from sigdask.analysis.independence import IndependenceResults
 from sigdask.analysis.power import PowerResults
 from sigdask.report import notebook
 from sigdask.report.methods.text import Facts, Methods, build_methods
+from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
 from sigdask.report.tables import analyses, comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
+from sigdask.report.terminal import render
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
 
@@ -79,6 +81,20 @@ class Results(ComparisonResults):
 
     def __rich__(self) -> Any:
         return notebook.as_rich(notebook.build_summary_table(self))
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def to_html(self, title: str = "Comparison of systems") -> str:
+        """Return the results as a self-contained HTML page, as `sigdask compare --html` writes it without details.
+
+        Parameters
+        ----------
+        title : str
+            Title of the page.
+        """
+        tables = {} if not len(self) else {self.table.test_set[0]: self}
+        return render_page(tables, title=title)
 
     def cite(self) -> Methods:
         """Return the methods of these results as a paragraph, with the works that it rests on.

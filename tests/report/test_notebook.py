@@ -15,6 +15,7 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.headline import build_verdict as verdict_of
+from sigdask.report.terminal import render
 
 
 class HTMLCells(HTMLParser):
@@ -86,3 +87,12 @@ def test_no_results_are_shown_as_that():
     assert "Nothing was compared." in print_to_text(no_results)
     assert r"\begin{tabular}" in no_results.to_latex()
     assert no_results.to_markdown().startswith("**0 comparisons")
+
+
+def test_printed_results_have_intervals_and_a_page_is_had_as_text():
+    results = compare_all({"new": [4, 5, 4, 3, 5, 6], "old": [1, 1, 2, 4, 3, 3]})
+    assert "95 % interval" in str(results)
+    assert str(results) == render(results)
+    page = results.to_html(title="New & old")
+    assert "<title>New &amp; old" in page
+    assert "+2.1667" in page
