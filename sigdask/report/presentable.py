@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
 
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails
@@ -93,8 +95,10 @@ class Results(ComparisonResults):
         title : str
             Title of the page.
         """
-        tables = {} if not len(self) else {self.table.test_set[0]: self}
-        return render_page(tables, title=title)
+        sets = self.table.test_set
+        parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
+        results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}
+        return render_page(results, title=title)
 
     def cite(self) -> Methods:
         """Return the methods of these results as a paragraph, with the works that it rests on.

@@ -7,7 +7,7 @@ import pytest
 from command import call_sigdask
 
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats import read
+from sigdask.formats import Options, read
 
 N_ITEMS = 30
 STEP_NAMES = ["Step", "epoch", "global_step", "train/global_step", "trainer/global_step", "_step", "iteration",
@@ -320,3 +320,10 @@ def test_rows_of_system_and_item_with_several_scores_ask_for_one(tmp_path: Path)
     result = call_sigdask("compare", path, "--score-column", "f1", cwd=tmp_path)
     assert "2 systems, 30 items" in result.stderr
     assert "2 columns" not in result.stdout
+
+
+def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("id,s1,s2,f1\n" + "".join(f"i{j},{j % 3},{j % 2},{j % 5}\n" for j in range(12)))
+    with pytest.raises(InputError, match=r"wide\.csv: --score-column f1 has no effect here.*--system-column"):
+        read(path, options=Options(score_column="f1"))

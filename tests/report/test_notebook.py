@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from paper_tables import HOSTILE_NAMES, compare_random, parse_tables
 from rich.console import Console
 
-from sigdask.api import compare_all
+from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.headline import build_verdict as verdict_of
@@ -96,3 +96,14 @@ def test_printed_results_have_intervals_and_a_page_is_had_as_text():
     page = results.to_html(title="New & old")
     assert "<title>New &amp; old" in page
     assert "+2.1667" in page
+
+
+def test_a_page_of_several_test_sets_names_each():
+    counts = [
+        Counts.from_scores({"new": [4, 5, shift], "old": [1, 1, 2]}, ids=["a", "b", "c"], name=name)
+        for name, shift in (("news", 4), ("talks", 1))
+    ]
+    page = compare_sets(counts).to_html()
+    assert "news" in page
+    assert "talks" in page
+    assert "Nothing was compared" not in page
