@@ -64,8 +64,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     tables = [read_score_table(source, options) for source in sources]
     if options.score_column is not None and len(sources) == 1:
         raise InputError(
-            f"{tables[0].path}: --score-column {options.score_column} has no effect here: the table has a column for each "
-            "system. Leave it out; or if a column names the system of each row, give --system-column"
+            f"{tables[0].path}: --score-column {options.score_column} has no effect here: the table has a column for "
+            "each system. Leave it out; or if a column names the system of each row, give --system-column"
         )
     texts = find_group_columns(tables[0], options)
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
