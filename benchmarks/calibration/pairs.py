@@ -160,8 +160,8 @@ def measure_clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
         p_values = np.where(correlation.n_groups > 0, correlation.p_value, p_values)
     is_noted = any(note.kind == "dependence" for note in items.notes)
     return {
-        "items exchanged": Outcome(items.table.p_value <= ALPHA),
-        "clusters exchanged": Outcome(units <= ALPHA),
+        "items swapped": Outcome(items.table.p_value <= ALPHA),
+        "clusters swapped": Outcome(units <= ALPHA),
         "dependence found at 0.05": Outcome(p_values <= ALPHA, should="at most" if icc == 0 else "nothing"),
         "noted, of 100 comparisons": Outcome(
             np.array([is_noted]), 0.01 if icc == 0 else 1.0, "at most" if icc == 0 else "nothing"

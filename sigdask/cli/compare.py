@@ -171,7 +171,9 @@ def _suggest_references(options: dict[str, Any]) -> Iterator[None]:
         yield
     except InputError as error:
         needing = [metric for metric in options["metrics"] if formats.needs_references(metric)]
-        if options["gold"] or options["references"] or options["format_"] != "auto" or not needing:
+        if options["gold"] or options.get("references") or options["format_"] != "auto" or not needing:
+            raise
+        if "--ref" in str(error):
             raise
         raise InputError(f"{needing[0]}: needs references: name them with --ref FILE ({error})") from None
 

@@ -90,7 +90,7 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
     )
     assert 2_800 < int(needed.replace(",", "")) < 3_500
     assert found_power
-    assert re.search(r"\| hmm +\| \*\*0\.9129\*\* a \|", table)
+    assert re.search(r"\| hmm +\| \*\*91\.29\*\* a \|", table)
     assert "tested by approximate randomization" in words
     assert 0.5 < float(re.findall(r"by 300 with power (0\.\d+)", " ".join(power.split()))[0]) < 0.65
 

@@ -291,7 +291,7 @@ def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
 def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
     monkeypatch.setattr(parts, "PROBED_MORE", 5)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e6)
-    with pytest.raises(UnfinishedError, match="ended twice on one part"):
+    with pytest.raises(UnfinishedError, match="was ended twice while it scored the same segments"):
         extract_statistics(
             [(build_texts(200, 2), [build_metric(counter=deadly)])], StatisticsSource(run=ProcessExtraction(2))
         )

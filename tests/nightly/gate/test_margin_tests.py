@@ -148,7 +148,7 @@ def test_a_margin_is_shown_just_where_it_is_at_least_the_smallest_that_is_shown(
         rule = kind(abs(margin_test.smallest_margin) * factor, 0.05)
         finding = judge_counts(counts, rule, metric).rules[0].findings[0]
         assert finding.passed == (finding.p_value <= 0.05) == (finding.smallest_margin <= rule.margin)
-        printed = float(re.search(r"smallest margin that is shown: (\S+?)(;|$)", finding.text)[1])
+        printed = float(re.search(r"smallest margin for which this is shown: (\S+?)(;|$)", finding.text)[1])
         assert (printed <= rule.margin) == finding.passed
         assert ("not shown" in finding.text) != finding.passed
 
