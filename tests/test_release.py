@@ -132,5 +132,5 @@ def test_the_page_of_installing_says_what_was_measured_and_names_every_extra():
     measured = install.render_page(json.loads((install.HERE / "results-install.json").read_text()))
     assert install.update_page(page, measured) == page
     assert (install.HERE / "results-install.md").read_text() == measured
-    extras = set(re.findall(r"`([a-z0-9]+)`", page[page.index("| extra | for |") : page.index("## What it weighs")]))
+    extras = set(re.findall(r"`([a-z0-9]+)`", page[page.index("| extra | for |") : page.index("## Size and speed")]))
     assert extras == set(PROJECT["optional-dependencies"]) - {"dev", "benchmarks", "examples", "docs"}
