@@ -9,12 +9,12 @@ from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import LOG, be_quiet, log_note, print_text
 from sigdask.cli.output.write import check_figures, collect_files, is_printed, write_figures
 from sigdask.cli.status import print_report, select_layout, write_files
-from sigdask.errors import UnfinishedError
+from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.run import parse_deadline, run_plan
-from sigdask.text import format_count
+from sigdask.text import format_count, suggest_name
 
 if TYPE_CHECKING:
     from sigdask.nightly.run import Outcome
@@ -27,6 +27,9 @@ def run(plan_file: str, **options: Any) -> int:
     select_layout(options)
     check_figures(options)
     plan = load_plan(plan_file)
+    names = [test_set.name for test_set in plan.test_sets]
+    for name in {*options["opened"]} - {*names}:
+        raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
     if options["quiet"]:
         be_quiet()
     with show_progress(quiet=options["quiet"]) as steps, steps.reading(list_plan_files(plan)):

@@ -251,6 +251,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
         ('{"doc_id": "", "acc": 1}\n', "bad.jsonl, line 1: no id"),
         ('[{"doc_id": 0, "acc": 1}, 3]', "bad.jsonl, record 2: found 3"),
         ('[{"doc_id": 0,\n', "bad.jsonl, line 2: invalid JSON"),
+        ('{"doc_id": 0, "acc": 1}\n{"doc_id": 1,\n{"doc_id": 2, "acc": 1}\n', "bad.jsonl, line 2: invalid JSON"),
     ],
 )
 def test_bad_samples_are_errors_that_name_the_place(tmp_path, content, message):

@@ -523,9 +523,14 @@ def _read_csv_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
 
 def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> InputError:
     """Return the error for a row that is not as wide as the header."""
+    remedy = (
+        "complete the row, or remove it"
+        if n_cells < expected
+        else "remove the rest, or quote the field that holds a separator"
+    )
     return InputError(
         f"{path}, line {line}: found {n_cells} field{'s' * (n_cells != 1)}, expected {expected} as in the header; "
-        "complete the row, or remove it"
+        f"{remedy}"
     )
 
 

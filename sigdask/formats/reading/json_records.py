@@ -175,7 +175,7 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
         with open_text(path) as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
-                    yield JsonRecord(f"line {number}", None, _parse_json(path, line, number), number)
+                    yield JsonRecord(f"line {number}", None, _parse_json(path, line.rstrip("\r\n"), number), number)
         return
     yield from iter_document(path, load_json(path), is_record)
 

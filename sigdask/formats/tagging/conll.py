@@ -337,10 +337,14 @@ def _collect_rows(
                     collector.start_document((match[1] or match[2] or "").strip() or None)
                 continue
             if len(cells) != width:
+                remedy = (
+                    "complete the line (is the label missing?)"
+                    if len(cells) < width
+                    else "remove the rest (does a token hold a blank?)"
+                )
                 raise InputError(
                     f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                    f"({' '.join(cells)[:40]!r}), expected {width} as on line {token_line}; complete the line (is the "
-                    "label missing?)"
+                    f"({' '.join(cells)[:40]!r}), expected {width} as on line {token_line}; {remedy}"
                 )
             if not is_conllu or cells[0].isdecimal():
                 _add_token(number, cells, columns, ends, collector)

@@ -42,7 +42,7 @@ from sigdask.nightly.store.limits import parse_json
 from sigdask.results.from_records import results_to_table
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.record import Result
-from sigdask.text import value_from_json
+from sigdask.text import format_list, value_from_json
 
 ROWS_AT_ONCE = 10_000
 """Rows that are read at a time."""
@@ -330,6 +330,11 @@ def migrate(connection: Connection, where: str, target: int = NEWEST) -> None:
     version = read_version(connection)
     check_version(version, where)
     if version == 0:
+        if connection.dialect.name == "sqlite" and (tables := [*read_schema(connection).values()]):
+            raise InputError(
+                f"store {where}: is a database of another program (it has {format_list(tables, 5)}); name another file "
+                "with --store"
+            )
         connection.execute(text(CREATE_VERSION))
         connection.execute(text("INSERT INTO schema_version VALUES (0)"))
     for step in MIGRATIONS[version:target]:

@@ -68,3 +68,11 @@ def test_one_test_set_is_opened_by_name(night):
     unknown = call_sigdask("report", folder / "night.toml", "--set", "set99", cwd=folder)
     assert unknown.returncode == 2
     assert "--set set99: run 2 has no test set of this name" in unknown.stderr
+
+
+def test_an_unknown_test_set_is_refused_before_anything_is_counted(night):
+    folder, _, _ = night
+    refused = call_sigdask("run", folder / "night.toml", "--set", "st7", "--store", "fresh.sqlite", cwd=folder)
+    assert refused.returncode == 2
+    assert "--set st7: the plan has no test set of this name; did you mean 'set7'?" in refused.stderr
+    assert not (folder / "fresh.sqlite").exists()

@@ -103,3 +103,14 @@ def test_exact_values_are_not_called_trials(tmp_path):
         ["3", "0"],
         ["3", "0"],
     ]
+
+
+def test_a_database_of_another_program_is_refused_and_stays_as_it_was(tmp_path):
+    file = tmp_path / "other.sqlite"
+    execute(file, "CREATE TABLE runs (id INTEGER)", "INSERT INTO runs VALUES (1)")
+    before = file.read_bytes()
+    plan = write_plan(tmp_path, systems=2, trials=64)
+    refused = call_sigdask("run", plan, "--store", file, "--cluster", "none", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "is a database of another program (it has runs); name another file with --store" in refused.stderr
+    assert file.read_bytes() == before
