@@ -162,6 +162,7 @@ def answer_requests(answer):
             headers = dict(line.split(": ", 1) for line in lines[1:])
             body = file.read(int(headers.get("Content-Length", 0)))
         requests.append((lines[0], headers, body))
+        connection.settimeout(10)  # whoever reads no more and says so opens no window for what is still to come
         for part in answer(lines[0].split()[1]):
             connection.sendall(part)
 
