@@ -85,10 +85,25 @@ def test_the_script_is_a_shell_script_and_quotes_everything(folder):
     ready = build_submission(find_plan(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
     assert subprocess.run(["bash", "-n"], input=ready.script, text=True, check=True).returncode == 0
     assert "'x; touch pwned'" in ready.script
-    assert "--signal=B:TERM@60" in ready.arguments
+    assert "--signal=B:TERM@30" in ready.arguments  # half of the limit of a minute
     assert {"--requeue", "--ntasks=2", "--cpus-per-task=1", "--mem-per-cpu=1000M", "--time=00:01:00"} <= set(
         ready.arguments
     )
+
+
+def test_a_warning_before_the_driver_has_begun_reaches_it(folder):
+    """The prologue is interrupted as Slurm may do it; the driver, started afterwards, is told at once."""
+    (folder / "slurm.toml").write_text(CLUSTER_TOML + '[submit]\nprologue = ["kill -TERM $$; echo warned"]')
+    program = write_program(folder, "import time\ntime.sleep(60)\n")
+    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=program)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "squeue").write_text("#!/bin/sh\necho COMPLETING\n")
+    (folder / "bin" / "squeue").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "SLURM_JOB_ID": "1"}
+    ended = subprocess.run(
+        ["bash"], input=ready.script, env=environment, capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (ended.returncode, ended.stdout) == (143, "warned\n")
 
 
 def test_workers_may_be_jobs_of_their_own(folder):
@@ -177,6 +192,7 @@ def wait_for_end(slurm, job):
 
 def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, monkeypatch):
     del monkeypatch
+    (folder / "slurm.toml").write_text(CLUSTER_TOML.replace("00:01:00", "00:05:00"))
     ready = build_submission(find_plan(folder), folder / "slurm.toml", program=write_program(folder, COUNTING_SCRIPT))
     job_info = wait_for_end(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
@@ -195,7 +211,7 @@ def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, f
     assert "JobState=COMPLETED" in job_info, log
     assert "Restarts=0" not in job_info
     assert find_plan(folder).with_suffix(".store").read_text() == "x" * 40
-    print(f"40 s of work under a time limit of 60 s with 35 s of warning: {time.monotonic() - begun:.0f} s")
+    print(f"40 s of work under a time limit of 60 s with 30 s of warning: {time.monotonic() - begun:.0f} s")
 
 
 def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):

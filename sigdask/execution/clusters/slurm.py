@@ -26,7 +26,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters import ALLOCATION_PREFIX, read
 from sigdask.execution.clusters.base import join_last_lines
-from sigdask.execution.clusters.description import ClusterDescription
+from sigdask.execution.clusters.description import ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
 
@@ -120,11 +120,13 @@ SCRIPT = """#!/bin/bash
 # Written by `sigdask submit`. Exit status 3 after a warning of the time limit means: there is more to count.
 set -u
 stopping=
+driver=
+trap 'stopping=1; [ -z "$driver" ] || kill -TERM "$driver" 2>/dev/null' TERM
 {prologue}
 cd -- {folder} || exit 2
 {command} &
 driver=$!
-trap 'stopping=1; kill -TERM "$driver" 2>/dev/null' TERM
+[ -z "$stopping" ] || kill -TERM "$driver" 2>/dev/null
 wait "$driver"
 status=$?
 if [ -n "$stopping" ]; then
@@ -212,7 +214,7 @@ def build_submission(
     program : sequence of str
         What runs a plan.
     margin : int
-        Seconds before the time limit at which it is told to stop.
+        Seconds before the time limit at which it is told to stop; at most half of the limit.
 
     Raises
     ------
@@ -245,6 +247,7 @@ def build_submission(
 def _build_arguments(plan: Path, description: ClusterDescription, margin: int, *, in_allocation: bool) -> list[str]:
     options, submit = description.options, description.submit
     walltime = submit.get("walltime", options.get("walltime"))
+    margin = min(margin, _parse_time_limit(walltime) // 2)
     n_cores = int(options.get("cores", 1))
     size = (
         [f"--ntasks={description.max_workers or 1}", f"--cpus-per-task={n_cores}"] if in_allocation else ["--ntasks=1"]
@@ -272,6 +275,21 @@ def _split_directive(line: str, description: ClusterDescription) -> list[str]:
         return shlex.split(line)
     except ValueError as error:
         raise description.build_error(f"directive {line!r}: {error}") from None
+
+
+def _parse_time_limit(walltime: object) -> int:
+    """Return the seconds of a time limit as Slurm reads it, where a number alone means minutes.
+
+    Examples
+    --------
+    >>> _parse_time_limit("00:01:00"), _parse_time_limit(5), _parse_time_limit("2-12")
+    (60, 300, 216000)
+    """
+    text = str(walltime)
+    if match := re.fullmatch(r"(\d+)-(\d+)", text):
+        return int(match[1]) * 86400 + int(match[2]) * 3600
+    seconds = parse_duration(f"{text} min" if text.isdigit() else text)
+    return sys.maxsize if seconds is None else int(seconds)
 
 
 def _parse_megabytes(memory: str, description: ClusterDescription) -> int:
