@@ -21,7 +21,7 @@ from sigdask.analysis.comparison.stopping import (
     default_adjustment,
 )
 from sigdask.analysis.comparison.study import Study, prepare_study
-from sigdask.analysis.details import compute_details, select_rows
+from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
@@ -341,7 +341,7 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
         if rule is None
         else _count_until_stopped(study, rule, options)
     )
-    return convert_results(comparison_results, Results)
+    return convert_results(replace(comparison_results, units=UnitTables.from_study(study)), Results)
 
 
 def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:

@@ -4,6 +4,8 @@ The null distribution holds the differences of all arrangements where they are f
 first run, as many as take some tens of milliseconds. The counts of the convergence are exact, made again from the
 stream's first trials by the panel's own tally; where all trials would take too long, those up to a power of two, and
 at the end what the result says. All comparisons get details if they are few, else those of a gate and borderline ones.
+
+Tables of units have both systems' scores on every unit, and what each unit contributes to the difference.
 """
 
 from __future__ import annotations
@@ -18,20 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons
+from sigdask.analysis.comparison.pairs import Comparisons, ResolvedSpec, compute_difference
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError
-from sigdask.randomization.influence import compute_unit_contributions
+from sigdask.metrics.base import AnyBound, BoundMetric
+from sigdask.randomization.influence import compute_effects, compute_unit_contributions
 from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.tallies import TAILS
 from sigdask.randomization.trials import PairPanel, TrialDifferences, iter_differences
+from sigdask.results.columns import Subset
+from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
 from sigdask.statistics import bounds
 
@@ -760,3 +765,142 @@ def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = (
         return np.arange(n_rows)
     candidates = dict.fromkeys(int(row) for rows in (gated, borderline) for row in rows)
     return np.array([*candidates][:MAX_DETAILS], np.int64)
+
+
+NO_SUMS = "this metric is not computed from sums over units"
+"""Why units have no contributions."""
+
+
+UnitData = tuple[ResolvedSpec, tuple[AnyBound, ...], tuple[Subset | None, ...], tuple[Bools | None, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitTables:
+    """What is needed to score single units of compared systems: the data of each test set, without panels.
+
+    A pickle of it is None, as outputs may be large and metrics may be functions that cannot be pickled.
+
+    Attributes
+    ----------
+    test_sets : tuple of UnitData
+        Of each test set its data, its bound metrics, its subsets and their items.
+    """
+
+    test_sets: tuple[UnitData, ...]
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Pickle as None."""
+        return type(None), ()
+
+    @staticmethod
+    def from_study(study: Study) -> UnitTables:
+        """Return the unit tables of a study."""
+        sets = ((analysis.main.spec, analysis.main.comparisons) for analysis in study.analyses)
+        return UnitTables(tuple((spec, c.metrics, c.subset.values, c.masks) for spec, c in sets))
+
+    def iter_scores(
+        self,
+        *,
+        pair: tuple[str, str] | None = None,
+        metric: str | None = None,
+        test_set: str | None = None,
+        subset: str | None = None,
+        max_calls: int = 0,
+    ) -> Iterator[UnitScores]:
+        """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
+
+        Parameters
+        ----------
+        pair : (str, str), optional
+            Two systems; by default the pairs that were compared.
+        metric, test_set, subset : str, optional
+            What to select; by default all.
+        max_calls : int
+            Largest number of calls of a metric that is not computed from sums: it is called for both systems without
+            each unit. Units have no contributions if this takes more calls.
+        """
+        for spec, metrics, subsets, masks in self.test_sets:
+            counts = spec.counts
+            if test_set not in {None, counts.name}:
+                continue
+            pairs = spec.pairs.tolist()
+            if pair is not None:
+                pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
+            table = _SetUnits(spec)
+            for value, mask in zip(subsets, masks, strict=True):
+                if subset is not None and (value is None or value.value != subset):
+                    continue
+                for a, b in pairs:
+                    for bound in metrics:
+                        if metric in {None, bound.name}:
+                            yield from table.iter_scores((a, b), bound, value, mask, max_calls)
+
+
+@dataclass(frozen=True, eq=False)
+class _SetUnits:
+    """The units of one test set."""
+
+    spec: ResolvedSpec
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The name of each unit, by its address."""
+        counts, units = self.spec.counts, self.spec.units
+        if counts.unit == "item" and counts.ids is None:
+            return [str(k + 1) for k in range(units.n_units)]
+        first = np.zeros(units.n_units, np.int64)
+        first[units.index[::-1]] = np.arange(len(units.index))[::-1]
+        names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
+        assert names is not None
+        return [names[item] for item in first.tolist()]
+
+    def iter_scores(
+        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None, max_calls: int
+    ) -> Iterator[UnitScores]:
+        """Yield the units of one comparison; nothing if the systems have no item in common."""
+        counts, units = self.spec.counts, self.spec.units
+        items = counts.in_common(pair, mask, metric.held)
+        addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
+        if not len(addresses):
+            return
+        order = np.argsort(first)  # as in the data
+        addresses, index, sizes = addresses[order], np.argsort(order)[index], sizes[order]
+        scores, contributions = np.full((len(addresses), 2), np.nan), np.full(len(addresses), np.nan)
+        kind, note = NO_CONTRIBUTION, NO_SUMS
+        if isinstance(metric, BoundMetric):
+            scores, contributions, adds_up = compute_effects(
+                metric.form, _sum_by_unit(metric, counts, pair, items, index, len(addresses))
+            )
+            kind, note = SHARE if adds_up else LEAVE_ONE_OUT, ""
+        elif 2 * (len(addresses) + 1) <= max_calls:
+            contributions, kind, note = self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
+        names = self.names
+        yield UnitScores(
+            counts.name, None if subset is None else subset.value, counts.unit, metric.name, counts.systems[pair[0]],
+            counts.systems[pair[1]], [names[address] for address in addresses.tolist()], sizes, scores, contributions,
+            kind, note,
+        )  # fmt: skip
+
+    def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
+        """Return what a difference loses without each unit, by scoring the other units again."""
+        spec = replace(self.spec, pairs=np.array([pair]))
+        whole = compute_difference(spec, metric, items)
+        index = self.spec.units.index
+        return np.array([whole - compute_difference(spec, metric, items & (index != k)) for k in addresses.tolist()])
+
+
+def _sum_by_unit(
+    metric: BoundMetric, counts: Counts, pair: tuple[int, int], items: Bools, index: Integers, n_units: int
+) -> NDArray[Any]:
+    """Return the sums of a metric's fields over each unit's items, shape (n_units, 2, n_fields)."""
+    fields = [metric.get_field(name, counts) for name in metric.fields]
+    kind = np.float64 if any(field.dtype.kind == "f" for field in fields) else np.int64
+    sums = np.zeros((n_units, 2, len(fields)), kind)
+    for f, field in enumerate(fields):
+        for side, system in enumerate(pair):
+            column = field[:, 0 if field.shape[1] == 1 else system][items]
+            if len(column) == n_units:
+                sums[index, side, f] = column
+            else:
+                np.add.at(sums[:, side, f], index, column)
+    return sums

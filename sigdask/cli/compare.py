@@ -54,6 +54,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     spec = _build_spec(options)
     files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
     write.check_figures(options)
+    write.check_units(options["items_file"])
     with show_analysis(quiet=options["quiet"]) as steps:
         is_opened = files["html"] is not None or options["figures"] is not None
         results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)
@@ -71,6 +72,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         write.write_text(files["txt"], render(results, everything=True))
     if files["html"] is not None:
         write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
+    write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])
     if options["figures"] is not None:
         pictures = (*iter_result_pictures([results]), *iter_null_pictures(results.table, details))
         write.write_figures(options, pictures)

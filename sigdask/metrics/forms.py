@@ -301,6 +301,18 @@ def compute_scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
     return np.where(np.isfinite(scores), scores, np.nan)
 
 
+def find_undefined(form: Form, sums: Array) -> NDArray[np.bool_]:
+    """Return a mask of the sums for which a score, or a part of it, is 0/0."""
+    if isinstance(form, Ratios | Correlation):
+        return form.is_undefined(sums)
+    undefined = np.zeros(sums.shape[:-1], np.bool_)
+    if isinstance(form, MeanOf):
+        parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
+        for member, member_sums in zip(form.forms, parts, strict=True):
+            undefined |= find_undefined(member, member_sums)
+    return undefined
+
+
 def has_formula(form: Form) -> bool:
     """Return whether a score is computed by a user's function, wholly or in part."""
     return any(map(has_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)

@@ -5,6 +5,8 @@ Contribution of each unit to a pair's difference: half of what the difference lo
 For a mean, the contributions add up to the difference, and each is what the unit adds to it. For other scores, they
 are the effects of swapping single units and add up only approximately: they show which units decide, not shares.
 
+Contribution of each unit to the difference as users see it: its share of a sum, or the difference without the unit.
+
 Diagnose single comparisons: skewed differences of units, and few units that decide the result.
 
 A test that swaps outputs assumes that the differences of units are symmetric about 0 if the systems are equal. Rare
@@ -18,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -25,7 +28,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
-from sigdask.metrics.forms import compute_scores_or_nan
+from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.families.deviations import (
     MOST_NUMBERS,
     compute_contributions,
@@ -89,6 +92,42 @@ def _compute_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
         scores.append((form.score(counts), panel.scores[panel.pairs[row][k]]))
     (a, seen_a), (b, seen_b) = scores
     return np.asarray(((seen_a[column] - seen_b[column]) - (a - b)) / 2)
+
+
+def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, bool]:
+    """Return the scores of units alone, their contributions to a difference, and whether these add up to it.
+
+    The difference is a sum over units if it is a difference of ratios whose denominators are equal in each unit. Then
+    a contribution is the unit's part of the sum. Else it is what the difference loses if the unit is left out: the
+    sums without the unit are scored as the whole is.
+
+    Parameters
+    ----------
+    form : Form
+        The score of sums of fields.
+    sums : array, shape (n_units, 2, n_fields)
+        Sums of the fields over each unit's items, for both systems.
+
+    Returns
+    -------
+    (float64 array, float64 array, bool)
+        Scores of shape (n_units, 2), NaN if undefined, contributions of shape (n_units,), and whether they add up.
+    """
+    scores = compute_scores_or_nan(form, sums)
+    scores[find_undefined(form, sums)] = np.nan
+    totals = sums.sum(axis=0)
+    if isinstance(form, Ratios) and len(form.numerators) == 1:
+        below = sums @ np.array(form.denominators[0])
+        if (below[:, 0] == below[:, 1]).all() and below.sum() > 0:
+            difference = (sums[:, 0] - sums[:, 1]) @ np.array(form.numerators[0])
+            return scores, np.asarray(difference / (totals[0] @ np.array(form.denominators[0]))), True
+    if len(sums) == 1:  # nothing is left without it
+        return scores, np.full(1, np.nan), False
+    whole = compute_scores_or_nan(form, totals[None])[0]
+    without = np.empty((len(sums), 2))
+    for start in range(0, len(sums), step := max(1, AT_ONCE // sums.shape[2])):
+        without[start : start + step] = compute_scores_or_nan(form, totals - sums[start : start + step])
+    return scores, np.asarray((whole[0] - whole[1]) - (without[:, 0] - without[:, 1])), False
 
 
 LARGE = 1.5

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from sigdask.errors import UnfinishedError
 from sigdask.results import export
+from sigdask.results.export import UnitScores
 from sigdask.results.table import Table
 
 
@@ -31,6 +33,17 @@ def write_parquet(path: Path, tables: Iterable[Table]) -> None:
     """Write tables of results atomically as Parquet."""
     with open_atomic(path) as file:
         export.write_parquet(tables, file)
+
+
+def write_units(path: Path, units: Iterable[UnitScores], *, csv_safe: bool = False) -> None:
+    """Write a table of units atomically, as the ending of the file says; the same units give the same bytes."""
+    format_, is_compressed = export.parse_unit_file(path)
+    with open_atomic(path) as file:
+        if not is_compressed:
+            export.write_units(units, file, format_, csv_safe=csv_safe)
+            return
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            export.write_units(units, cast("IO[bytes]", packed), format_, csv_safe=csv_safe)
 
 
 @contextmanager

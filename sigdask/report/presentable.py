@@ -73,6 +73,8 @@ class Results(ComparisonResults):
         How p-values were adjusted.
     together : tuple of ResultAcrossSets
         Verdicts over several sets, where asked for.
+    units : object or None
+        What `unit_table` takes the scores of units from; None in results that were read from a file or a store.
     """
 
     def _repr_html_(self) -> str:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
+from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.export import build_frame, iter_csv, write_parquet
+from sigdask.results.export import (
+    UnitScores,
+    build_frame,
+    build_frame_from_columns,
+    build_unit_columns,
+    iter_csv,
+    write_parquet,
+)
 from sigdask.results.fields import get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import MAX_SHOWN, Result, format_table
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
-from sigdask.text import JsonMembers, iter_json, to_plain
+from sigdask.text import JsonMembers, format_list, iter_json, suggest_name, to_plain
 
 VERSION = 1
 """Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
@@ -102,6 +110,22 @@ class ResultAcrossSets:
     p_adjusted_interval: tuple[float, float] | None = None
 
 
+class UnitSource(Protocol):
+    """What scores the single units of compared systems."""
+
+    def iter_scores(
+        self,
+        *,
+        pair: tuple[str, str] | None = None,
+        metric: str | None = None,
+        test_set: str | None = None,
+        subset: str | None = None,
+        max_calls: int = 0,
+    ) -> Iterator[UnitScores]:
+        """Yield the units of each comparison that is selected."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonResults(Sequence[Result]):
     """All results of one call, with what is needed to reproduce them; a sequence of `Result`.
@@ -115,6 +139,7 @@ class ComparisonResults(Sequence[Result]):
     notes: tuple[Note, ...] = ()
     family: FamilyNote | None = None
     together: tuple[ResultAcrossSets, ...] = ()
+    units: UnitSource | None = field(default=None, repr=False)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -136,7 +161,7 @@ class ComparisonResults(Sequence[Result]):
         if not isinstance(other, ComparisonResults):
             return NotImplemented
         has_equal_fields = all(
-            getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "table"
+            getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name not in {"table", "units"}
         )
         return has_equal_fields and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
 
@@ -203,6 +228,90 @@ class ComparisonResults(Sequence[Result]):
             `DataFrame(columns)` or `table(columns)`.
         """
         return build_frame(self.table, library)
+
+    def iter_units(self) -> Iterator[UnitScores]:
+        """Yield the units of all comparisons, as `sigdask compare --items` writes them.
+
+        Raises
+        ------
+        InputError
+            The results were read from a file or a store, so that there are no data to score.
+        """
+        return self._get_units().iter_scores()
+
+    def unit_table(
+        self,
+        a: str,
+        b: str,
+        *,
+        metric: str | None = None,
+        test_set: str | None = None,
+        subset: str | None = None,
+        max_calls: int = 0,
+        library: str = "pandas",
+    ) -> Any:
+        """Return a data frame with both systems' scores on each unit and its contribution to their difference.
+
+        Parameters
+        ----------
+        a, b : str
+            Two systems. Differences are of the first minus the second.
+        metric, test_set, subset : str, optional
+            Which comparison, if there are several; by default all, one after another.
+        max_calls : int
+            Largest number of calls of a metric that is not computed from sums over units, such as a rank correlation
+            or a function of whole outputs. Its leave-one-out contributions take two calls for each unit. By default
+            it is not called, and its units have no contributions.
+        library : str
+            "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`).
+
+        Returns
+        -------
+        data frame
+            The columns are test_set, subset, unit, metric, a, b, id, n_items, score_a, score_b, difference,
+            contribution, contribution_kind and note. Scores are those of the unit alone, missing if they are 0/0.
+            Contributions of the kind "share" add up to the difference of the two systems. Those of the kind
+            "leave-one-out" are that difference minus the difference without the unit.
+
+        Raises
+        ------
+        InputError
+            There is no such system, metric, test set or subset, or the results were read from a file or a store.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> results = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]})
+        >>> table = results.unit_table("new", "old")
+        >>> table[["id", "score_a", "score_b", "difference", "contribution"]].round(4)
+          id  score_a  score_b  difference  contribution
+        0  1      4.0      1.0         3.0        1.0000
+        1  2      5.0      1.0         4.0        1.3333
+        2  3      4.0      2.0         2.0        0.6667
+        """
+        units, table = self._get_units(), self.table
+        systems = [*dict.fromkeys([*table.a.to_list(), *table.b.to_list()])]
+        subsets = [part.value for part in table.subset.values if part is not None]
+        for name, value, known in (
+            ("system", a, systems),
+            ("system", b, systems),
+            ("metric", metric, [score.name for score in table.metric.values]),
+            ("test set", test_set, [*table.test_set.values]),
+            ("subset", subset, subsets),
+        ):
+            if value is not None and value not in known:
+                known_text = format_list([*map(repr, known)]) or "none"
+                raise InputError(f"no {name} {value!r}{suggest_name(str(value), known, f'; {name}s: {known_text}')}")
+        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset, max_calls=max_calls)]
+        return build_frame_from_columns(build_unit_columns(parts), library)
+
+    def _get_units(self) -> UnitSource:
+        if self.units is None:
+            raise InputError(
+                "these results have no scores of units: they come from a file, a store or a pickle; compare the "
+                "outputs again"
+            )
+        return self.units
 
     def to_csv(self, path: str | Path, *, csv_safe: bool = False) -> None:
         """Write a CSV file, one row a comparison; the columns are those of `to_frame`.

@@ -1,20 +1,26 @@
-"""Export of results: data frames, CSV and Parquet, with files written in parts."""
+"""Export of results: data frames, CSV and Parquet, with files written in parts.
+
+Export of the scores of single units, as the same kinds of files and as JSON lines.
+"""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any, TypeVar, overload
 
 import numpy as np
 
+from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, build_extra_error
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_columns
 from sigdask.results.table import Table, list_tests
-from sigdask.results.values import Nullable, Values, build_optional, list_values
+from sigdask.results.values import Nullable, Values, build_optional, format_values, list_values
 from sigdask.text import iter_json, to_plain
 
 FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet"}
@@ -38,14 +44,16 @@ def to_array(values: Values) -> Any:
 
 def build_frame(table: Table, library: str) -> Any:
     """Return a table of results as a data frame of the given library, with None or, for pandas, NaN if missing."""
-    make_frame = _get_frame_maker(library)
-    if not len(table):
-        return make_frame({})
+    return build_frame_from_columns(build_columns(table) if len(table) else {}, library)
+
+
+def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any:
+    """Return columns as a data frame of the given library, with None or, for pandas, NaN if missing."""
     takes_none = library != "pandas"  # which takes NaN for what is missing; others know better
-    return make_frame(
+    return _get_frame_maker(library)(
         {
             name: list_values(values) if takes_none and isinstance(values, Nullable) else to_array(values)
-            for name, values in build_columns(table).items()
+            for name, values in columns.items()
         }
     )
 
@@ -203,12 +211,16 @@ def _list_cells(values: Values) -> list[Any]:
 
 def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
     """Write a Parquet file, one row per comparison, with the columns of a data frame."""
-    pyarrow = import_pyarrow()
-    writer, tables = None, [*tables]
+    tables = [*tables]
     tests = list_tests(tables)
+    _write_parquet_parts((build_columns(part, tests) for part in _split_tables(tables)), file)
+
+
+def _write_parquet_parts(parts: Iterable[Mapping[str, Values]], file: IO[bytes]) -> None:
+    """Write columns that come in parts as a Parquet file, a row group for each part."""
+    pyarrow, writer = import_pyarrow(), None
     try:
-        for part in _split_tables(tables):
-            part_columns = build_columns(part, tests)
+        for part_columns in parts:
             batch = pyarrow.table({name: _to_arrow(pyarrow, values) for name, values in part_columns.items()})
             if writer is None:
                 writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
@@ -251,3 +263,141 @@ def _build_frame_error(library: str) -> InputError:
         f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
         f"pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
     )
+
+
+UNIT_FORMATS = {".csv": "csv", ".jsonl": "json", ".parquet": "parquet"}
+"""Endings of files of units. CSV and JSON lines may also end in .gz."""
+
+SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
+"""What a contribution is: a unit's part of a sum, the difference that is lost without the unit, or not computed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitScores:
+    """Scores of two systems on each unit under one metric, and what each unit contributes to their difference.
+
+    Attributes
+    ----------
+    test_set, unit, metric, a, b : str
+        Names, as in results.
+    subset : str or None
+        The value of a subset.
+    ids : sequence of str
+        The id of each unit, or its position.
+    n_items : int64 array, shape (n_units,)
+        Items of each unit.
+    scores : float64 array, shape (n_units, 2)
+        Both systems' scores on each unit alone; NaN if undefined.
+    contributions : float64 array, shape (n_units,)
+        Contributions to the whole difference; NaN if not computed.
+    kind : {"share", "leave-one-out", "none"}
+        What the contributions are.
+    note : str
+        Why there are no contributions.
+    """
+
+    test_set: str
+    subset: str | None
+    unit: str
+    metric: str
+    a: str
+    b: str
+    ids: Sequence[str]
+    n_items: Integers
+    scores: Floats
+    contributions: Floats
+    kind: str
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+UNIT_NAMES = ("test_set", "subset", "unit", "metric", "a", "b")
+
+
+def build_unit_columns(parts: Sequence[UnitScores]) -> dict[str, Values]:
+    """Return the columns of a table of units: those of one comparison after another."""
+    sizes = [len(part) for part in parts]
+
+    def repeat_names(name: str) -> CodedColumn[Any]:
+        column = CodedColumn.from_values(getattr(part, name) for part in parts)
+        return CodedColumn(np.repeat(column.codes, sizes), column.values)
+
+    scores = np.concatenate([np.empty((0, 2)), *(part.scores for part in parts)])
+    with np.errstate(invalid="ignore"):
+        difference = scores[:, 0] - scores[:, 1]
+    return {
+        **{name: repeat_names(name) for name in UNIT_NAMES},
+        "id": [*chain.from_iterable(part.ids for part in parts)],
+        "n_items": np.concatenate([np.empty(0, np.int64), *(part.n_items for part in parts)]),
+        "score_a": build_optional(scores[:, 0]),
+        "score_b": build_optional(scores[:, 1]),
+        "difference": build_optional(difference),
+        "contribution": build_optional(np.concatenate([np.empty(0), *(part.contributions for part in parts)])),
+        "contribution_kind": repeat_names("kind"),
+        "note": repeat_names("note"),
+    }
+
+
+def parse_unit_file(path: Path) -> tuple[str, bool]:
+    """Return the format of a file of units by its ending, and whether it is compressed.
+
+    Raises
+    ------
+    InputError
+        The ending is none of these.
+
+    Examples
+    --------
+    >>> parse_unit_file(Path("units.csv")), parse_unit_file(Path("units.jsonl.gz"))
+    (('csv', False), ('json', True))
+    """
+    is_compressed = path.suffix.lower() == ".gz"
+    name = UNIT_FORMATS.get((path.with_suffix("") if is_compressed else path).suffix.lower())
+    if name is None or (is_compressed and name == "parquet"):
+        raise InputError(f"{path}: expected a file that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet")
+    return name, is_compressed
+
+
+def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, csv_safe: bool = False) -> None:
+    """Write a table of units, part by part.
+
+    Parameters
+    ----------
+    units : iterable of UnitScores
+        One comparison after another.
+    file : binary file
+        What is written to.
+    format_ : {"csv", "json", "parquet"}
+        JSON means JSON lines.
+    csv_safe : bool
+        Whether names in CSV that a spreadsheet would run as formulas are quoted.
+    """
+    parts = map(build_unit_columns, _group_units(units))
+    if format_ == "parquet":
+        _write_parquet_parts(parts, file)
+        return
+    for k, columns in enumerate(parts):
+        if format_ == "csv":
+            rows = zip(*map(_list_cells, columns.values()), strict=True)
+            is_first = k == 0
+            text = format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
+        else:
+            cells = ([f'"{name}":{cell}' for cell in format_values(values)] for name, values in columns.items())
+            text = "".join(f"{{{','.join(row)}}}\n" for row in zip(*cells, strict=True))
+        file.write(text.encode())
+
+
+def _group_units(units: Iterable[UnitScores]) -> Iterator[list[UnitScores]]:
+    """Yield comparisons in groups of some `PART_ROWS` units; without any, yield one empty group."""
+    group: list[UnitScores] = []
+    n = n_groups = 0
+    for part in units:
+        group.append(part)
+        n += len(part)
+        if n >= PART_ROWS:
+            yield group
+            group, n, n_groups = [], 0, n_groups + 1
+    if group or not n_groups:
+        yield group

@@ -65,6 +65,10 @@ COMPARE_GROUPS = {
         declare_file("csv", "Write the results as a CSV table."),
         *CSV_OPTIONS,
         declare_file("parquet", "Write the results as Parquet. Needs sigdask[parquet]."),
+        declare_file(
+            "items", "Write the scores of each unit and its contribution to the difference, as the ending says: .csv, "
+            ".jsonl, .parquet. CSV and JSON lines may also end in .gz.", "FILE"
+        ),
         *TABLE_AND_LAYOUT_OPTIONS,
         declare_file("bibtex", "Write the BibTeX entries that --latex cites."),
         declare_file("html", "Write the results as a self-contained HTML page.", "FILE"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sigdask.report.plots.results import FigureSpec
     from sigdask.report.presentable import Independences, Powers, Results
     from sigdask.report.tables.model import PaperTable
+    from sigdask.results.export import UnitScores
     from sigdask.results.table import Table
 
 
@@ -154,6 +155,35 @@ def write_parquet(file: str | None, table: Table) -> None:
     elif file is not None:
         with _name_option_in_errors("--parquet"):
             files.write_parquet(Path(file), [table])
+
+
+def check_units(file: str | None) -> None:
+    """Raise, before anything is counted, if a file of units cannot be written."""
+    if file is None:
+        return
+    try:
+        format_, _ = export.parse_unit_file(Path(file))
+    except InputError as error:
+        raise InputError(f"--items {error}") from None
+    check_output(format_, file, "--items")
+
+
+def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]], *, csv_safe: bool) -> None:
+    """Write a table of units if a file was given, and log why some have no contributions."""
+    if file is None:
+        return
+    notes: dict[tuple[str, str], None] = {}
+
+    def read_notes() -> Iterator[UnitScores]:
+        for part in units():
+            if part.note:
+                notes[part.metric, part.note] = None
+            yield part
+
+    with _name_option_in_errors("--items"):
+        files.write_units(Path(file), read_notes(), csv_safe=csv_safe)
+    for metric, note in notes:
+        log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
 
 
 def write_tables(files: Mapping[str, str | None], tables: Callable[[], Iterable[PaperTable]]) -> None:

@@ -244,6 +244,13 @@ class ReportKeys:
     csv: Annotated[Text | None, Field(description="File for a CSV table, one row per comparison.")] = None
     csv_safe: Annotated[StrictBool, Field(description=list_options(CsvOptions)["csv_safe"].help)] = True
     parquet: Annotated[Text | None, Field(description="File for the same table as Parquet.")] = None
+    items: Annotated[
+        Text | None,
+        Field(
+            description="File for the scores of each unit and its contribution to the difference, as the ending says: "
+            ".csv, .jsonl, .parquet. CSV and JSON lines may also end in .gz."
+        ),
+    ] = None
     markdown: Annotated[Text | None, Field(description="File for tables for papers as Markdown, one per test set.")] = (
         None
     )

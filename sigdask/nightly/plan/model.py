@@ -161,7 +161,7 @@ class TestedLabels(DataFiles):
         return self.options.gold_column or "gold" if self.gold is None else Source(self.gold).system
 
 
-OUTPUTS = ("json", "csv", "parquet", "markdown", "latex", "text", "html")
+OUTPUTS = ("json", "csv", "parquet", "items", "markdown", "latex", "text", "html")
 """What a report's files hold, by the keys of a plan."""
 
 
@@ -171,12 +171,12 @@ class ReportFiles:
 
     Attributes
     ----------
-    json, text, html, csv, parquet, markdown, latex : Path or None
+    json, text, html, csv, parquet, items, markdown, latex : Path or None
         `{date}` and `{time}` in them stand for the start of the run.
     print_options : TableLayoutOptions
         Layout of tables for papers.
     csv_safe : bool
-        Whether names in `csv` that spreadsheets would run as formulas are quoted.
+        Whether names in CSV that spreadsheets would run as formulas are quoted.
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
@@ -190,6 +190,7 @@ class ReportFiles:
     html: Path | None = None
     csv: Path | None = None
     parquet: Path | None = None
+    items: Path | None = None
     markdown: Path | None = None
     latex: Path | None = None
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)

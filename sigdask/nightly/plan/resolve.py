@@ -45,6 +45,7 @@ from sigdask.options import (
     fill_options,
 )
 from sigdask.report.plots.results import FigureStyle
+from sigdask.results.export import parse_unit_file
 from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
@@ -253,6 +254,8 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     files = {
         name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
     }
+    if (items := files["items"]) is not None:
+        location.attempt(("report", "items"), parse_unit_file, items)
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),

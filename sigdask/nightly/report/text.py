@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import TableLayoutOptions
-from sigdask.report.files import write_parquet, write_parts
+from sigdask.report.files import write_parquet, write_parts, write_units
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
@@ -32,7 +32,7 @@ from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import candidate_rankings, independence, overview, render, select_warnings
 from sigdask.results.comparisons import VERSION, get_version
-from sigdask.results.export import iter_csv
+from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -312,7 +312,10 @@ def iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterat
 
 
 def write_files(
-    report: PlanReport, files: ReportFiles, opened_details: Sequence[ComparisonDetails] = ()
+    report: PlanReport,
+    files: ReportFiles,
+    opened_details: Sequence[ComparisonDetails] = (),
+    units: Iterable[UnitScores] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield an error for each that fails.
 
@@ -324,6 +327,8 @@ def write_files(
         Where to, and how; what has no path is not written.
     opened_details : sequence of ComparisonDetails
         Comparisons that the page opens, by their rows of all results.
+    units : iterable of UnitScores
+        The units of all comparisons, which are read if they are written.
     """
 
     def list_tables() -> list[Table]:
@@ -333,6 +338,7 @@ def write_files(
         "json": lambda path: write_parts(path, chain(render_json(report), ["\n"])),
         "csv": lambda path: write_parts(path, iter_csv(list_tables(), csv_safe=files.csv_safe)),
         "parquet": lambda path: write_parquet(path, list_tables()),
+        "items": lambda path: write_units(path, units, csv_safe=files.csv_safe),
         "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report, files.print_options))),
         "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
+from sigdask.analysis.details import UnitTables
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
@@ -287,7 +288,8 @@ class _PlanRunner:
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
         is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
         opened_details = open_details(self.batches, report, outcome.gate) if is_opened else ()
-        unwritten = tuple(write_files(report, files, opened_details))
+        units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
+        unwritten = tuple(write_files(report, files, opened_details, units))
         return replace(
             outcome,
             report=replace(report, store=self.store.location),

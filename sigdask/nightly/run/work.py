@@ -220,10 +220,12 @@ class UnreadSets:
     def find(plan: Plan, store: Store, states: Mapping[str, str]) -> UnreadSets:
         """Return the test sets whose files and settings are as in the plan's latest run, which counted all.
 
-        A gate and a page look at the data of all test sets. Those that are judged together are read together.
+        A gate, a page and a table of units look at the data of all test sets. Those that are judged together are
+        read together.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
-        has_readers = plan.gate is not None or plan.report.html is not None or plan.report.figures is not None
+        readers = (plan.gate, plan.report.html, plan.report.figures, plan.report.items)
+        has_readers = any(reader is not None for reader in readers)
         run = None if has_readers else store.find_finished_run()
         if run is None:
             return none

@@ -1,0 +1,272 @@
+"""Tests of the scores of units: contributions against exact fractions and other libraries, and files of all kinds."""
+
+import csv
+import gzip
+import io
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import sacrebleu
+import scipy
+from command import call_sigdask
+from sklearn.metrics import f1_score, precision_score
+
+import sigdask
+from sigdask.api import compare_all, compare_sets
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import black_box
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+
+OPTIONS = {"trials": 99, "second_run": False, "interval": "none"}
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "sat",
+    "ran",
+    "on",
+    "under",
+    "mat",
+    "tree",
+    "quickly",
+    "and",
+    "then",
+    "it",
+    "slept",
+    "up",
+]
+
+
+def make_texts(rng, n):
+    """Return references and two systems' outputs, which drop and replace words."""
+    references = [[WORDS[k] for k in rng.integers(0, len(WORDS), rng.integers(5, 12))] for _ in range(n)]
+
+    def spoil(rate):
+        return [" ".join(w if rng.random() > rate else WORDS[rng.integers(16)] for w in line) for line in references]
+
+    return [" ".join(line) for line in references], spoil(0.15), spoil(0.25)
+
+
+def test_contributions_to_a_mean_are_exact_shares_that_add_up():
+    a, b = ["0.1", "0.7", "2.05", "-3", "1e-3"], ["0.3", "0.7", "-1", "4.25", "0"]
+    results = compare_all({"a": list(map(float, a)), "b": list(map(float, b))}, **OPTIONS)
+    table = results.unit_table("a", "b")
+    exact = [(Fraction(x) - Fraction(y)) / 5 for x, y in zip(a, b, strict=True)]
+    assert table["contribution"].tolist() == pytest.approx([float(value) for value in exact], rel=1e-15, abs=1e-18)
+    assert table["contribution"].sum() == pytest.approx(results[0].difference, rel=1e-14)
+    assert table["score_a"].tolist() == list(map(float, a))
+    assert {*table["contribution_kind"]} == {"share"}
+    assert results.unit_table("b", "a")["contribution"].tolist() == (-table["contribution"]).tolist()
+
+
+def test_contributions_to_a_mean_of_documents_are_those_of_their_items():
+    counts = Counts.from_scores(
+        {"a": [1, 0, 1, 1, 1], "b": [0, 0, 1, 0, 1]}, ids=list("vwxyz"), groups={"document": list("qqprq")}
+    )
+    results = compare_all(counts, unit="document", **OPTIONS)
+    table = results.unit_table("a", "b")
+    assert table[["id", "n_items", "score_a", "score_b"]].to_dict("list") == {
+        "id": ["q", "p", "r"], "n_items": [3, 1, 1], "score_a": [2 / 3, 1, 1], "score_b": [1 / 3, 1, 0]
+    }  # fmt: skip
+    assert table["contribution"].tolist() == [1 / 5, 0, 1 / 5]
+
+
+@pytest.mark.parametrize("unit", ["item", "document"])
+def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit):
+    rng = np.random.default_rng(5)
+    gold, a, b = (rng.integers(0, 2, 60) for _ in range(3))
+    documents = np.array([f"d{k}" for k in rng.integers(0, 8, 60)])
+    counts = Counts.from_responses(gold, {"a": a, "b": b}, groups={"document": documents.tolist()})
+    results = compare_all(counts, metrics=["f1", "precision", "recall"], unit=unit, **OPTIONS)
+    rows = {
+        "item": [[k] for k in range(60)],
+        "document": [np.flatnonzero(documents == d) for d in dict.fromkeys(documents)],
+    }
+    for metric, score in (("f1", f1_score), ("precision", precision_score)):
+        table = results.unit_table("a", "b", metric=metric)
+        whole = score(gold, a) - score(gold, b)
+        kept = [np.setdiff1d(np.arange(60), unit_rows) for unit_rows in rows[unit]]
+        expected = [whole - (score(gold[k], a[k]) - score(gold[k], b[k])) for k in kept]
+        assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-12)
+        assert {*table["contribution_kind"]} == {"leave-one-out"}
+    recall = results.unit_table("a", "b", metric="recall")  # its denominators are gold alone: a sum
+    assert {*recall["contribution_kind"]} == {"share"}
+    assert recall["contribution"].sum() == pytest.approx(results[2].difference, abs=1e-12)
+    no_gold = [not gold[k].any() for k in rows[unit]]
+    assert recall["score_a"].isna().tolist() == no_gold  # 0/0
+
+
+def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_path):
+    references, a, b = make_texts(np.random.default_rng(2), 30)
+    for name, lines in (("ref", references), ("a", a), ("b", b)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    counts = sigdask.read(tmp_path / "a.txt", tmp_path / "b.txt", gold=tmp_path / "ref.txt")
+    results = compare_all(counts, metrics=["BLEU", "chrF"], **OPTIONS)
+    for metric, score in (("BLEU", sacrebleu.corpus_bleu), ("chrF", sacrebleu.corpus_chrf)):
+        table = results.unit_table("a", "b", metric=metric)
+
+        def difference(rows, score=score):
+            sides = ([lines[k] for k in rows] for lines in (a, b))
+            return np.subtract(*(score(lines, [[references[k] for k in rows]]).score for lines in sides))
+
+        everything = [*range(30)]
+        expected = [difference(everything) - difference(everything[:k] + everything[k + 1 :]) for k in everything]
+        assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-9)
+        assert table["score_a"][3] == pytest.approx(score([a[3]], [[references[3]]]).score, abs=1e-9)
+
+
+def test_a_rank_correlation_has_contributions_only_within_the_bound_that_is_given():
+    rng = np.random.default_rng(3)
+    gold = rng.normal(size=12).round(2)
+    a, b = (gold + rng.normal(0, size, 12).round(2) for size in (0.5, 1.0))
+    results = compare_all(Counts.from_numbers(gold, {"a": a, "b": b}), metrics=["spearman", "pearson"], **OPTIONS)
+    empty = results.unit_table("a", "b", metric="spearman", max_calls=25)
+    assert empty["contribution"].isna().all()
+    assert {*empty["note"]} == {"this metric is not computed from sums over units"}
+
+    def difference(rows, correlate):
+        return correlate(gold[rows], a[rows])[0] - correlate(gold[rows], b[rows])[0]
+
+    for metric, correlate in (("spearman", scipy.stats.spearmanr), ("pearson", scipy.stats.pearsonr)):
+        table = results.unit_table("a", "b", metric=metric, max_calls=26)
+        everything = np.arange(12)
+        expected = [difference(everything, correlate) - difference(everything != k, correlate) for k in range(12)]
+        assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-10)
+        assert {*table["contribution_kind"]} == {"leave-one-out"}
+
+
+def test_a_function_of_whole_outputs_is_called_twice_for_each_unit():
+    calls = []
+
+    def longest(outputs, gold):
+        calls.append(len(outputs))
+        return float(max(outputs))
+
+    counts = Counts.from_scores({"a": [3, 9, 1], "b": [2, 2, 5]})
+    metric = black_box(longest, name="longest")
+    results = compare_all(counts, metrics=[metric], trials=16, second_run=False, interval="none")
+    calls.clear()
+    assert results.unit_table("a", "b")["contribution"].isna().all()
+    assert not calls
+    table = results.unit_table("a", "b", max_calls=8)
+    assert table["contribution"].tolist() == [(9 - 5) - (9 - 5), (9 - 5) - (3 - 5), (9 - 5) - (9 - 2)]
+    assert calls.count(2) == 6
+
+
+def test_results_name_what_they_do_not_have():
+    sets = [Counts.from_scores({"a": [1, 2], "b": [0, 1], "c": [0, 0]}, name=name) for name in ("one", "two")]
+    results = compare_sets(sets, **OPTIONS)
+    assert results.unit_table("a", "c")["test_set"].tolist() == ["one", "one", "two", "two"]
+    assert len(results.unit_table("a", "c", test_set="two")) == 2
+    for arguments, options, message in (
+        (("a", "d"), {}, "no system 'd'; systems: 'a', 'b', 'c'"),
+        (("a", "b"), {"metric": "meen"}, "no metric 'meen'; did you mean 'mean'"),
+        (("a", "b"), {"test_set": "three"}, "no test set 'three'"),
+        (("a", "b"), {"subset": "x"}, "no subset 'x'; subsets: none"),
+    ):
+        with pytest.raises(InputError, match=message):
+            results.unit_table(*arguments, **options)
+    with pytest.raises(InputError, match="compare the outputs again"):
+        pickle.loads(pickle.dumps(results)).unit_table("a", "b")
+    assert pickle.loads(pickle.dumps(results)) == results
+
+
+@pytest.fixture
+def scores(tmp_path):
+    lines = ["item,kind,=new,old", "q1,x,1,0", "q2,x,0.5,", "q3,y,2,1.5", "q4,y,1,1"]
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+ROWS = [
+    {"subset": "x", "id": "q1", "score_a": 1.0, "score_b": 0.0, "difference": 1.0, "contribution": 1.0},
+    {"subset": "y", "id": "q3", "score_a": 2.0, "score_b": 1.5, "difference": 0.5, "contribution": 0.25},
+    {"subset": "y", "id": "q4", "score_a": 1.0, "score_b": 1.0, "difference": 0.0, "contribution": 0.0},
+]
+"""Units of both systems, as worked out by hand; q2 has no score of one."""
+
+
+def read_cells(path):
+    return list(csv.DictReader(io.StringIO(path.read_text())))
+
+
+def read_units(path):
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path).to_dict("records")
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    if ".jsonl" in path.name:
+        return [json.loads(line) for line in content.decode().splitlines()]
+    numbers = {"score_a", "score_b", "difference", "contribution"}
+    rows = csv.DictReader(io.StringIO(content.decode()))
+    return [{name: float(cell) if name in numbers else cell for name, cell in row.items()} for row in rows]
+
+
+@pytest.mark.parametrize("name", ["u.csv", "u.csv.gz", "u.jsonl", "u.jsonl.gz", "u.parquet"])
+def test_the_command_writes_units_as_the_ending_says(scores, name):
+    arguments = ("scores.csv", "--by", "kind", "--missing", "pairwise", "--min-items", 1, "-q", "--items", name)
+    result = call_sigdask("compare", *arguments, cwd=scores)
+    assert result.returncode == 0, result.stderr
+    rows = read_units(scores / name)
+    assert [{key: row[key] for key in ROWS[0]} for row in rows] == ROWS
+    assert {(row["a"], row["b"], row["metric"], row["unit"]) for row in rows} == {("=new", "old", "mean", "item")}
+    before = (scores / name).read_bytes()
+    call_sigdask("compare", *arguments, cwd=scores)
+    assert (scores / name).read_bytes() == before
+
+
+def test_the_command_refuses_other_endings_and_says_why_contributions_are_missing(scores, tmp_path):
+    result = call_sigdask("compare", "scores.csv", "--items", "u.parquet.gz", cwd=scores)
+    assert "--items u.parquet.gz: expected a file that ends in .csv, .csv.gz, .jsonl" in result.stderr
+    (tmp_path / "numbers.csv").write_text("gold,a,b\n1,1,2\n2,3,1\n3,2,3\n4,4,4\n")
+    arguments = (
+        "numbers.csv",
+        "--format",
+        "numbers",
+        "-m",
+        "kendall",
+        "--trials",
+        99,
+        "--items",
+        "u.csv",
+        "--csv-safe",
+    )
+    result = call_sigdask("compare", *arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "kendall has no contributions of units, because this metric is not computed from sums" in result.stderr
+    rows = read_cells(tmp_path / "u.csv")
+    assert [row["contribution"] for row in rows] == [""] * 4
+    assert rows[0]["csv_safe"] == "True"
+
+
+def test_a_plan_writes_units_in_each_run(tmp_path):
+    (tmp_path / "one.csv").write_text("item,a,b\nx,1,0\ny,2,1\n")
+    (tmp_path / "two.csv").write_text("item,a,b\nx,1,0\nz,2,4\n")
+    text = '[[test_set]]\nname = "one"\nsystems = "one.csv"\n[[test_set]]\nname = "two"\nsystems = "two.csv"\n'
+    path = tmp_path / "plan.toml"
+    path.write_text(f'{text}[report]\nitems = "units-{{date}}.csv"\n')
+    for _ in range(2):  # the second run reads nothing new
+        assert run_plan(load_plan(path)).exit_status == 0
+        [file] = tmp_path.glob("units-*.csv")
+        rows = read_cells(file)
+        file.unlink()
+        assert [(row["test_set"], row["id"], float(row["contribution"])) for row in rows] == [
+            ("one", "x", 0.5), ("one", "y", 0.5), ("two", "x", 0.5), ("two", "z", -1)
+        ]  # fmt: skip
+    path.write_text(f'{text}[report]\nitems = "units.txt"\n')
+    with pytest.raises(InputError, match=r"report.items.*expected a file that ends in .csv"):
+        load_plan(path)
+
+
+def test_frames_of_other_libraries_have_the_same_units():
+    results = sigdask.compare_all({"a": [1, 2], "b": [0, 4]}, **OPTIONS)
+    expected = results.unit_table("a", "b").to_dict("list")
+    assert results.unit_table("a", "b", library="pyarrow").to_pydict() == expected
+    assert results.unit_table("a", "b", library="polars").to_dict(as_series=False) == expected
