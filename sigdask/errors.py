@@ -107,7 +107,7 @@ class DamagedError(SigdaskError):
         details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
         super().__init__(
             f"store {where}: damaged: {details}. `sigdask store check {where}` lists all damage; `sigdask store "
-            f"repair {where}` removes the damaged rows. The next run counts only those again"
+            f"repair {where}` keeps the rows that can be read. The next run counts only the others again"
         )
         self.where = where
 

@@ -10,6 +10,7 @@ from sigdask.analysis import reproduce as reproduction
 from sigdask.analysis.reproduce import read_json_results
 from sigdask.cli.output.streams import print_text
 from sigdask.errors import InputError
+from sigdask.io import is_present
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
 from sigdask.report.presentable import Results
@@ -36,11 +37,18 @@ def _read_facts(what: str) -> Any:
     """Return the facts that a methods paragraph states, from results, a plan's store, or a signature."""
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
-    if Path(what).suffix in {".csv", ".parquet"}:
-        return Facts.from_signatures([result.signature for result in reproduction.read(Path(what)).results])
-    if Path(what).suffix == ".json":
-        return Facts.from_results(_read_json_results(Path(what)))
+    path, ending = Path(what), Path(what).suffix.lower()
+    if ending in {".csv", ".parquet"}:
+        return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
+    if ending == ".json" or (is_present(path.is_file) and _is_json(path)):
+        return Facts.from_results(_read_json_results(path))
     return Facts.from_results(_read_plan_results(what))
+
+
+def _is_json(path: Path) -> bool:
+    """Return whether a file begins as a JSON object does."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def _read_json_results(path: Path) -> Results:
@@ -48,6 +56,8 @@ def _read_json_results(path: Path) -> Results:
     document = read_json_results(path)
     if (fault := find_fault(document)) is not None:
         raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
+    if not document["results"]:
+        raise InputError(f"{path}: holds no results; give a file that `sigdask compare --json` wrote")
     alpha = document.get("alpha", 0.05)
     rows = []
     for number, row in enumerate(document["results"]):
@@ -68,9 +78,14 @@ NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 
 def _read_plan_results(where: str) -> Results:
     """Return the latest results of a plan on all its test sets together."""
-    from sigdask.cli.status import find_store_and_plan  # loads SQLAlchemy and pydantic
+    from sigdask.cli.status import find_store_and_plan, is_other_file  # loads SQLAlchemy and pydantic
     from sigdask.nightly.store import report_damage, status
 
+    if is_other_file(where):
+        raise InputError(
+            f"{where}: expected results that `sigdask compare` wrote (.json, .csv, .parquet), "
+            "a plan (.toml) or its store"
+        )
     location, plan = find_store_and_plan(where, None, None)
     with report_damage(location):
         results = [*status.build_report(location, plan).results.values()]

@@ -11,6 +11,7 @@ import click
 
 from sigdask.cli.output.streams import output_columns, print_json, print_text
 from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures, write_json, write_tables
+from sigdask.errors import InputError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
@@ -102,8 +103,22 @@ def write_files(plan_report: PlanReport, files: Mapping[str, str | None], layout
     write_tables(files, lambda: iter_paper_tables(plan_report, layout))
 
 
+TEXT_ENDINGS = frozenset({".json", ".yaml", ".yml", ".csv", ".tsv", ".txt", ".md", ".html"})
+
+
+def is_other_file(where: str) -> bool:
+    """Return whether a path is a text file that is no plan; a damaged store may begin with anything."""
+    path = Path(where)
+    if path.suffix.lower() not in TEXT_ENDINGS or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(6) != b"SQLite"
+
+
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
     """Return the store and the plan's name in it, given a plan file or the store itself."""
+    if is_other_file(where):
+        raise InputError(f"{where}: expected a plan (a file that ends in .toml) or its store (an SQLite file)")
     if not where.endswith(".toml"):
         return store or where, name
 

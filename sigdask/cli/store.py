@@ -26,9 +26,15 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
         _print(f"store {condition.where}: {n_rows}, none of them damaged")
         return 0
     _print_faults(condition, everything=everything)
+    outcome = "removes the damaged rows; the next run counts only those again"
+    if not all(fault.table for fault in condition.faults):
+        outcome = (
+            "copies the rows that can be read to a new file. If there are none, move the file away; the next run "
+            "counts all again"
+        )
     _print(
         f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in {n_rows}. `sigdask store "
-        f"repair {condition.where}` removes the damaged rows; the next run counts only those again"
+        f"repair {condition.where}` {outcome}"
     )
     return DamagedError.exit_status
 

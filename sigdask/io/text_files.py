@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +69,76 @@ def build_encoding_error(raw: bytes, path: Path) -> InputError:
     return InputError(f"{path}: {remedy}")
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
+_YAML = re.compile(r"(?:---|- |[\w.-]+:(?:\s|$))")
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+_OPEN_QUOTE = (
+    *(f"{words} '\\n'" for words in ("Illegal character", "Found invalid character")),
+    "Expected \"'",
+    "Unterm",
+)
+"""Beginnings of `tomllib`'s messages for a quotation mark that nothing closes."""
+
+LONGEST_SHOWN = 80
+"""Characters of a line that is shown."""
+
+MOST_PARSED = 200
+"""Lines from the end in which the beginning of an unfinished statement is looked for."""
+
+
+def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
     """Return the tables of a TOML text.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+    path : Path
+        The file, for errors.
+    remedy : str
+        How to get a TOML file, for errors about files in another format.
 
     Raises
     ------
     InputError
-        It is none, or made to be looked at without an end.
+        It is not TOML, or its keys have too many parts.
     """
     if _LONG_KEY.search(text):
         raise InputError(f"{path}: not TOML: a key has more than {MAX_KEY_PARTS} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
+        raise InputError(f"{path}: not TOML{_describe_toml_error(text, str(error), remedy)}") from None
     except RecursionError:
         raise InputError(f"{path}: not TOML: lists or tables are nested too deep") from None
     except ValueError as error:  # an integer of thousands of digits, a date that is none
         raise InputError(f"{path}: not TOML: {error}") from None
+
+
+def _describe_toml_error(text: str, error: str, remedy: str) -> str:
+    """Return what makes a text invalid TOML: another format, an open quote, or the parser's message, with the line."""
+    lines = text.splitlines()
+    first = next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")), " ")
+    if first[0] == "{" or _YAML.match(first):
+        return f", but {'JSON' if first[0] == '{' else 'YAML'}{remedy and '; '}{remedy}"
+    number = int(place[1]) if (place := _AT_LINE.search(error)) else _find_unfinished_line(lines)
+    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    shown = f": {line}" if line.isprintable() and 0 < len(line) <= LONGEST_SHOWN else ""
+    if error.startswith(_OPEN_QUOTE):
+        return f": line {number} has a quotation mark that is not closed{shown}"
+    if not place and number:
+        return f": line {number} begins a list or table that is not closed ({error}){shown}"
+    hint = (
+        "; text needs quotation marks, and a list ends with ]"
+        if error.startswith(("Invalid value", "Unclosed"))
+        else ""
+    )
+    return f": {error}{hint}{shown}"
+
+
+def _find_unfinished_line(lines: Sequence[str]) -> int:
+    """Return the number of the line with the statement that does not end, or 0."""
+    for number in range(len(lines), max(len(lines) - MOST_PARSED, 0), -1):
+        with suppress(tomllib.TOMLDecodeError):
+            tomllib.loads("\n".join(lines[: number - 1]))
+            return number
+    return 0

@@ -124,6 +124,23 @@ def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("r.json", '{"results": []}', "r.json: holds no results"),
+        ("r.txt", '{"results": []}', "r.txt: holds no results"),
+        ("r.json", "{}", 'expected the JSON that `sigdask compare --json` writes, with "results"'),
+        ("r.tsv", "a\tb\n", "expected results that `sigdask compare` wrote (.json, .csv, .parquet), a plan (.toml)"),
+    ],
+)
+def test_a_file_without_results_is_refused_with_what_can_be_cited(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    result = call_sigdask("cite", name, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "--store" not in result.stderr
+
+
 def test_a_plan_is_cited_from_its_store(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=500, settings='adjust = "bh"')
     assert call_sigdask("run", "night.toml", "-q", cwd=tmp_path).returncode == 0

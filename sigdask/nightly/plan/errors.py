@@ -255,8 +255,10 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     data : mapping
         What was validated.
     """
-    for error in errors:
-        key = _find_key(error["loc"], data, missing=error["type"] == "missing")
+    keys = [_find_key(error["loc"], data, missing=error["type"] == "missing") for error in errors]
+    for error, key in zip(errors, keys, strict=True):
+        if key == ("gate", "rules") and error["type"] == "missing" and ("gate", "rule") in keys:
+            continue  # the complaint about gate.rule says it
         if error["type"] == "unexpected_keyword_argument":
             yield Complaint(key, _describe_unknown(key, data))
         elif error["type"] != "too_short" or not error["input"] or error["ctx"]["min_length"] > 1:
@@ -277,6 +279,8 @@ def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
 
 def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
+    if (hint := _describe_form(key, error["input"])) and kind != "missing":
+        return f"found {format_value(error['input'])}, expected {hint}"
     if kind == "missing":
         if isinstance(key[-1], int):
             return f'missing, expected {key[-1] + 1} or more entries, such as ["A", "B"]'
@@ -298,6 +302,28 @@ def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
     else:
         expected = _TYPES.get(kind, error["msg"].removeprefix("Input should be ").removeprefix("Input should "))
     return f"found {format_value(error['input'])}, expected {expected}"
+
+
+TABLE_LISTS = frozenset({"test_set", "rankings", "independence"})
+"""Keys that are lists of tables."""
+
+
+def _describe_form(key: PlanKey, value: Any) -> str:
+    """Return how a key is written in TOML if its value has another form, else nothing."""
+    if len(key) == 1 and key[0] in TABLE_LISTS and isinstance(value, Mapping):
+        return f"a list of tables: write [[{key[0]}]], with two brackets"
+    if key == ("gate",) and isinstance(value, list):
+        return "one table: write [gate], with one bracket"
+    if key == ("gate", "rules") and isinstance(value, Mapping):
+        return "a list of tables: write [[gate.rules]], with two brackets"
+    if key[:2] == ("gate", "rules") and isinstance(value, str):
+        return f"a table: write {_write_rules(value)}"
+    return ""
+
+
+def _write_rules(rule: Any) -> str:
+    """Return the entry `rules` of a gate with one rule, as it stands in a plan."""
+    return f"rules = [{{ rule = {format_value(rule)} }}]"
 
 
 def _format_hint(value: Any, choices: str) -> str:
@@ -326,6 +352,10 @@ def _describe_unknown(key: PlanKey, data: Mapping[str, Any]) -> str:
         for part in around:
             rule = rule[part]
         return f"not a key of rule {format_value(rule.get('rule'))}"
+    if key == ("gate", "rule"):
+        return f"unknown key here; write {_write_rules(data['gate']['rule'])}, with the rule's other keys in the braces"
+    if around == ("gate",) and any(name in _get_annotations(table) for table in _list_tables(("gate", "rules"))):
+        return f"unknown key here; {name} belongs in a rule: rules = [{{ rule = …, {name} = … }}]"
     if elsewhere := _find_home(name):
         return f"unknown key here; {name} belongs {elsewhere}"
     return f"unknown key; {suggest_nearest(name, known_keys, 'keys')}"

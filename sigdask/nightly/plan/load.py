@@ -20,6 +20,8 @@ from sigdask.text import as_json
 
 EXPECTED = "a plan file (TOML)"
 
+REMEDY = "write the plan in TOML: `sigdask init FOLDER` makes one from your files"
+
 EVALUATED = ("test_set", "rankings", "independence")
 """Keys of which a plan has one at least."""
 
@@ -70,7 +72,7 @@ def check_keys(path: Path | str) -> None:
 def read_store_and_name(path: Path | str) -> tuple[str, str]:
     """Return the store and the name of a plan, even if the rest of it is invalid."""
     file = _check_local(path).absolute()
-    data = parse_toml(read_text(file, EXPECTED), file)
+    data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     return find_store(store, file), name or file.stem
 
@@ -103,7 +105,7 @@ def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
     file = _check_local(path)
     text = read_text(file, EXPECTED)
     _check_name(file.absolute())
-    data = parse_toml(text, file)
+    data = parse_toml(text, file, REMEDY)
     _check_sizes(data, file)
     return file, text, data
 
@@ -136,7 +138,9 @@ def _validate_keys(data: dict[str, Any], complaints: list[Complaint]) -> tuple[P
     What is wrong is complained about and left out, so that the rest is judged as well.
     """
     if not data.keys() & {*EVALUATED}:
-        complaints.append(Complaint(("test_set",), "missing; expected the test sets, rankings or independence"))
+        expected = "expected [[test_set]], [[rankings]] or [[independence]] with the files to compare"
+        text = f"missing; {expected}" if data else f"missing; the plan is empty. Instead, {REMEDY}"
+        complaints.append(Complaint(("test_set",), text))
     sets = data.get("test_set")
     n_sets = len(sets) if isinstance(sets, list) else 0
     try:

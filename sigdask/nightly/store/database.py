@@ -7,11 +7,13 @@ power, and the file can lie on shared file systems whose locks hold (a write-ahe
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import sqlite3
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -28,7 +30,11 @@ from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_leng
 from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
+log = logging.getLogger("sigdask.nightly.store")
+
 BUSY_SECONDS = 30
+ANNOUNCED_SECONDS = 2
+"""Seconds of waiting for a lock after which its holder is named."""
 CONNECT_SECONDS = 10
 SHARED_FILE_SYSTEMS = frozenset(
     {
@@ -153,11 +159,42 @@ def open_to_write(text: str, version: int = NEWEST) -> Database:
     url = parse_url(text)
     notes = _check_folder(url)
     database = Database(_create_engine(url, "BEGIN IMMEDIATE"), notes)
-    with _close_on_error(database), database.write_transaction() as connection:
+    with _close_on_error(database), _announce_wait(url), database.write_transaction() as connection:
         read_version(connection)
         _check_pages(connection)
         migrate(connection, database.where, version)
     return database
+
+
+@contextmanager
+def _announce_wait(url: URL) -> Iterator[None]:
+    """Log who holds the lock of a SQLite file, if the body waits for it."""
+    path = Path(url.database or "")
+
+    def announce() -> None:
+        if holder := find_lock_holder(path):
+            log.info("store %s: waiting up to %d s for %s, which holds its lock", path, BUSY_SECONDS, holder)
+
+    timer = threading.Timer(ANNOUNCED_SECONDS, announce)
+    timer.daemon = True
+    if url.get_backend_name() == "sqlite":
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def find_lock_holder(path: Path, locks: str = "/proc/locks") -> str:
+    """Return the other process of this machine that has a lock on a file, or "" if none is known."""
+    try:
+        inode = str(path.stat().st_ino)
+        rows = [line.split() for line in Path(locks).read_text("ascii").splitlines()]
+        pids = {row[4] for row in rows if len(row) > 5 and row[5].rpartition(":")[2] == inode}
+        pid = next(iter(sorted(pids - {"-1", str(os.getpid())})))
+        return f"process {pid} ({Path(f'/proc/{pid}/comm').read_text('utf-8').strip()})"
+    except (OSError, ValueError, IndexError, StopIteration):
+        return ""
 
 
 def open_to_read(text: str) -> Database:
@@ -285,11 +322,13 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
         return DamagedError([fault], where)
     if "not a database" in words:
         return NoDatabaseError(
-            f"store {where}: the file is not an SQLite database; give another with --store (if it was a store, "
-            f"`sigdask store repair {where}` recovers its rows)"
+            f"store {where}: the file is not an SQLite database; give a plan (.toml), or another file with --store. "
+            f"If it was a store, `sigdask store repair {where}` recovers its rows"
         )
     if re.search(r'database ".*" does not exist', words):
         return InputError(f"store {where}: the server has no such database; create it (createdb), or give another")
+    if "database is locked" in words and (holder := find_lock_holder(Path(where))):
+        words = f"{words} by {holder}"
     for signs, meaning in REMEDIES:
         if any(sign in words.lower() for sign in signs):
             return StoreError(

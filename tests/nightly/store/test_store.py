@@ -39,7 +39,7 @@ from sigdask.nightly.store import (
 )
 from sigdask.nightly.store import status as views
 from sigdask.nightly.store.checksums import compute_keys, seal_rows
-from sigdask.nightly.store.database import find_file_system, open_to_read, open_to_write, parse_url
+from sigdask.nightly.store.database import find_file_system, find_lock_holder, open_to_read, open_to_write, parse_url
 from sigdask.nightly.store.lease import Lease, LeaseHolder
 from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_version
 from sigdask.nightly.store.status import Changes, build_report, read_status
@@ -614,6 +614,20 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path):
             open_(str(tmp_path / "x.sqlite"))
     with pytest.raises(InputError, match="has not been run yet"):
         open_to_read(str(tmp_path / "none.sqlite"))
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="locks are listed in /proc/locks")
+def test_the_process_that_holds_the_lock_of_a_file_is_named(tmp_path):
+    store = tmp_path / "x.sqlite"
+    open_to_write(str(store)).close()
+    assert find_lock_holder(store) == ""
+    code = "import sqlite3, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute('BEGIN EXCLUSIVE'); print()"
+    command = [sys.executable, "-c", f"{code}; input()", str(store)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        holder = find_lock_holder(store)
+        process.communicate(b"\n")
+    assert holder.startswith(f"process {process.pid} (")
 
 
 def test_sqlite_runs_with_a_rollback_journal_and_full_synchronisation(tmp_path):
