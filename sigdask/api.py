@@ -21,7 +21,7 @@ from sigdask.analysis.comparison.stopping import (
     default_adjustment,
 )
 from sigdask.analysis.comparison.study import Study, prepare_study
-from sigdask.analysis.details import UnitTables, compute_details, select_rows
+from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
 from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
@@ -47,6 +47,7 @@ from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
 from sigdask.report.summary import headline
+from sigdask.report.summary.standings import Standings
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import Result
 from sigdask.statistics.stopping import Stopping, parse_rule
@@ -288,20 +289,29 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
 
 
 def compare_opened(
-    test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]
+    test_sets: Sequence[Counts | Any],
+    *,
+    open_pairs: Sequence[tuple[str, str]] = (),
+    **options: Unpack[SelectionOptions],
 ) -> tuple[Results, tuple[ComparisonDetails, ...]]:
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
-    All comparisons have details if they are few, else the borderline ones. Details are the null distribution, the
-    convergence of p, and the units that decide.
+    All comparisons have details if they are few. Else these have: those of `open_pairs`, the best system against its
+    runner-up, and borderline ones. Details are the null distribution, the convergence of p, and the units that decide.
+
+    Raises
+    ------
+    InputError
+        The systems of a pair in `open_pairs` are not compared.
     """
     all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)
     study = _build_study(test_sets, all_options, rule)
     results = _compute_results(study, all_options, rule)
-    return results, compute_details(
-        study, results.table, select_rows(len(results), headline.build_verdict(results).close)
-    )
+    chosen = find_pair_rows(results.table, open_pairs)
+    leading = Standings.from_table(results.table).list_leading_rows()
+    rows = select_rows(len(results), headline.build_verdict(results).close, leading=leading, chosen=chosen)
+    return results, compute_details(study, results.table, rows)
 
 
 def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:

@@ -494,6 +494,21 @@ class CsvOptions(TypedDict, total=False):
     ]
 
 
+class PageOptions(TypedDict, total=False):
+    """What the page of results (`--html`) shows."""
+
+    open_pairs: Annotated[
+        Sequence[tuple[str, str]],
+        Option(
+            "Also open the comparisons of these two systems on the page.",
+            (),
+            flag="--open",
+            metavar="A B",
+            repeats=True,
+        ),
+    ]
+
+
 class PowerQuestionOptions(TypedDict, total=False):
     """What a power analysis is asked."""
 
@@ -726,7 +741,7 @@ def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name; of one that several declare, the comparison's."""
     declarations = (
         CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, CsvOptions,
-        FigureStyleOptions, ReadingOptions, SelectionOptions,
+        PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 
@@ -794,7 +809,7 @@ def list_flag_names() -> Mapping[str, str]:
     return {"ref": "gold", "qrels": "gold", **{flag: name for flag, name in flags if flag}}
 
 
-PLAN_NAMES = {"id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
+PLAN_NAMES = {"open_pairs": "open", "id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
 """Declared options that plans call as the command line does."""
 
 UNDECLARED_OPTIONS = ("gold", "format", "within")

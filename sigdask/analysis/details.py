@@ -39,6 +39,7 @@ from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
 from sigdask.statistics import bounds
+from sigdask.text import suggest_name
 
 MOST_BARS = 61
 ROUNDING = 1e-9
@@ -744,8 +745,36 @@ MAX_DETAILS = 200
 """Comparisons that are opened at most."""
 
 
-def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> Integers:
-    """Return the rows that get details: all if they are few, else gated rows first, then borderline rows.
+def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
+    """Return the rows that compare the systems of any of these pairs, in either order.
+
+    Raises
+    ------
+    InputError
+        No row compares the systems of a pair.
+    """
+    names = [frozenset(pair) for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+    rows: list[int] = []
+    for a, b in pairs:
+        pair_rows = [row for row, pair in enumerate(names) if pair == {a, b}]
+        if not pair_rows:
+            systems = dict.fromkeys((*table.a.values, *table.b.values))
+            unknown = next((name for name in (a, b) if name not in systems), None)
+            problem = "not compared with each other" if unknown is None else f"no system {unknown!r}"
+            hint = suggest_name(unknown, systems) if unknown is not None else ""
+            raise InputError(f"--open {a} {b}: {problem}{hint}")
+        rows += pair_rows
+    return rows
+
+
+def select_rows(
+    n_rows: int,
+    borderline: Iterable[int],
+    gated: Iterable[int] = (),
+    leading: Sequence[int] = (),
+    chosen: Iterable[int] = (),
+) -> Integers:
+    """Return the rows that get details: all if they are few, else chosen, gated, leading and borderline rows.
 
     Parameters
     ----------
@@ -755,6 +784,10 @@ def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = (
         Rows that another seed or a few more units could turn, the closest first.
     gated : iterable of int
         Rows that a gate looks at, failures first.
+    leading : sequence of int
+        Rows that compare a best system with its runner-up.
+    chosen : iterable of int
+        Rows that the user asked for.
 
     Examples
     --------
@@ -763,7 +796,8 @@ def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = (
     """
     if n_rows <= MAX_FOR_ALL:
         return np.arange(n_rows)
-    candidates = dict.fromkeys(int(row) for rows in (gated, borderline) for row in rows)
+    first = [*dict.fromkeys((*chosen, *gated))][: MAX_DETAILS - len(leading)]
+    candidates = dict.fromkeys(int(row) for rows in (first, leading, borderline) for row in rows)
     return np.array([*candidates][:MAX_DETAILS], np.int64)
 
 

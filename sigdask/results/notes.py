@@ -41,6 +41,27 @@ NoteKind = Literal[
 ]
 """What a note is about; the names stay."""
 
+CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
+    {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "few-trials", "few-units",
+     "family-undecided", "caveat", "skewed", "dependence", "permutation"}
+)  # fmt: skip
+LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(
+    {"second-look", "interval", "interval-differs", "interval-coverage", "simultaneous-differs", "intervals-alone",
+     "missing"}
+)  # fmt: skip
+NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[NoteKind]]] = {
+    "Could change a verdict": (
+        "p may be too small or too large, or too little was counted to decide",
+        CHANGES_VERDICTS,
+    ),
+    "Limits what you can conclude": (
+        "the verdicts stand, but intervals, comparisons or earlier looks need care",
+        LIMITS_CONCLUSIONS,
+    ),
+    "Good to know": ("how the files were read and the method was chosen", frozenset()),
+}
+"""How much notes matter, the weightiest first: a label, its meaning, and the kinds. The last has all other kinds."""
+
 NoteValue = str | int | float | None
 
 
@@ -96,6 +117,22 @@ def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
 def remove_kind(notes: Iterable[Note], kind: NoteKind) -> tuple[Note, ...]:
     """Return the notes that are not of the given kind."""
     return tuple(note for note in notes if note.kind != kind)
+
+
+def group_by_weight(notes: Iterable[Note]) -> list[tuple[str, str, list[str]]]:
+    """Return the sentences of notes by how much they matter: label, its meaning, and distinct sentences.
+
+    Examples
+    --------
+    >>> [(label, texts) for label, _, texts in group_by_weight([Note("reading", "x"), Note("few-units", "y")])]
+    [('Could change a verdict', ['y']), ('Good to know', ['x'])]
+    """
+    *_, lightest = NOTE_WEIGHTS
+    texts: dict[str, dict[str, None]] = {label: {} for label in NOTE_WEIGHTS}
+    for note in notes:
+        label = next((label for label, (_, kinds) in NOTE_WEIGHTS.items() if note.kind in kinds), lightest)
+        texts[label][note.text] = None
+    return [(label, NOTE_WEIGHTS[label][0], [*own]) for label, own in texts.items() if own]
 
 
 def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,13 +68,50 @@ def read_status(page):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_answer_stands_on_the_first_screen_and_nothing_is_wider_than_it(opened, file, width):
     page = opened(file, width=width)
-    box = page.locator("#verdict").bounding_box()
-    assert box["y"] + box["height"] <= VIEWPORT_HEIGHT
+    for part in (page.locator("#verdict .headline").last, page.locator(".glance").first):
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= VIEWPORT_HEIGHT
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     verdict = page.locator("#verdict").inner_text()
     assert "sigdask run night.toml" in verdict
     assert "second run" in verdict
-    assert "56 comparisons" in verdict
+    assert "of 56 comparisons significantly different at 0.05: chance alone" in verdict
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_p_and_verdict_are_in_sight_wherever_a_table_is_scrolled(opened, file, sets, width):
+    page = opened(file, width=width)
+    r = sets["news"][0]
+    for scrolled in (0, 150):
+        page.evaluate(f"document.querySelector('[data-grid=comparisons] .scroll').scrollLeft = {scrolled}")
+        cells = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned")
+        assert [text.strip() for text in cells.all_inner_texts()] == [
+            format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05)
+        ]  # fmt: skip
+        left, right = (cell.bounding_box() for cell in cells.all())
+        assert 0 <= left["x"] < left["x"] + left["width"] <= right["x"] + 1
+        assert right["x"] + right["width"] <= width
+    for cell in page.locator(".ranking tbody td.p").all()[:3]:
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= width
+
+
+def test_each_metric_is_answered_once_with_its_size_and_drawn(opened, tmp_path):
+    names = [f"m{k}" for k in range(4)]
+    results = compare_all(Counts.from_scores(draw_scores(names)), metrics=["mean"], trials=999)
+    labels = Counts.from_labels([0, 1, 2] * 20, {n: [(k * j) % 3 for j in range(60)] for k, n in enumerate(names)})
+    several = compare_all(labels, metrics=["accuracy", "macro-f1"], trials=999)
+    for own, n in ((results, 1), (several, 2)):
+        path = tmp_path / f"{n}.html"
+        path.write_text(render_page({"": own}, title="t"), encoding="utf-8")
+        page = opened(path)
+        answer = page.locator("#verdict .headline").all_inner_texts()
+        assert len(answer) == 1
+        assert page.locator(".glance").count() == n
+        systems = page.locator(".glance").first.locator("tbody th").all_inner_texts()
+        best, *rest = [s.system for s in own.rankings()[0].systems]
+        assert (page.locator(".glance strong").first.inner_text(), sorted(systems)) == (best, sorted(rest))
+    assert len(page.locator("#verdict .headline li").all()) == 2
 
 
 def test_what_is_listed_is_what_the_json_has_sorted_as_its_heads_are_pressed(opened, file, sets):

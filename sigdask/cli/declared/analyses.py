@@ -72,6 +72,7 @@ COMPARE_GROUPS = {
         *TABLE_AND_LAYOUT_OPTIONS,
         declare_file("bibtex", "Write the BibTeX entries that --latex cites."),
         declare_file("html", "Write the results as a self-contained HTML page.", "FILE"),
+        *declare_options(options.PageOptions),
         *FIGURE_OPTIONS,
         VERBOSE,
         declare_all("comparison"),

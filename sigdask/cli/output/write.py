@@ -259,7 +259,10 @@ def write_figures(options: Mapping[str, Any], pictures: Iterable[FigureSpec]) ->
         log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
 
 
-BORDERLINE_REASON = "borderline results first: another seed or a few more units could change their verdict"
+OPENED_REASON = (
+    "the comparisons of --open, the best system and its runner-up, and borderline results "
+    "(another seed or a few more units could change their verdict)"
+)
 
 
 def command_line() -> str:
@@ -291,7 +294,7 @@ def write_results_page(
         _build_title(results, name),
         inputs={name or "read": hash_paths(dict.fromkeys(files))},
         command=command_line(),
-        parts=build_part(results.table, details, reason=BORDERLINE_REASON, origins=provenance),
+        parts=build_part(results.table, details, reason=OPENED_REASON, origins=provenance),
     )
 
 

@@ -24,6 +24,7 @@ from sigdask.options import (
     CsvOptions,
     LabelTestOptions,
     Option,
+    PageOptions,
     RankingOptions,
     list_options,
 )
@@ -257,6 +258,9 @@ class ReportKeys:
     latex: Annotated[Text | None, Field(description="File for the same tables as LaTeX with booktabs.")] = None
     text: Annotated[Text | None, Field(description="File for the plain-text report.")] = None
     html: Annotated[Text | None, Field(description="File for a self-contained HTML page.")] = None
+    open: Annotated[
+        tuple[Pair, ...], Field(description=f"{list_options(PageOptions)['open_pairs'].help} A list of [A, B].")
+    ] = ()
     figures: Annotated[Text | None, Field(description="Folder for figures. Needs sigdask[report].")] = None
     figure_format: Annotated[
         tuple[Literal["svg", "pdf", "png"], ...], Field(description="Formats of figures.", min_length=1)

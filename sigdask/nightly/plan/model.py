@@ -177,6 +177,8 @@ class ReportFiles:
         Layout of tables for papers.
     csv_safe : bool
         Whether names in CSV that spreadsheets would run as formulas are quoted.
+    open : tuple of (str, str)
+        Pairs of systems whose comparisons open on the page.
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
@@ -195,6 +197,7 @@ class ReportFiles:
     latex: Path | None = None
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
     csv_safe: bool = True
+    open: tuple[tuple[str, str], ...] = ()
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
     figure_style: FigureStyleOptions = field(default_factory=FigureStyleOptions)

@@ -251,6 +251,7 @@ def _iter_independence_tests(
 
 
 def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFiles:
+    check_pairs(keys.open, ("report", "open"), location.complain)
     files = {
         name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
     }
@@ -260,6 +261,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
         csv_safe=keys.csv_safe,
+        open=keys.open,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
         figure_format=keys.figure_format,
         figure_style=_build_style(keys, location),

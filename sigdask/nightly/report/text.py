@@ -48,7 +48,10 @@ from sigdask.text import (
     to_plain,
 )
 
-OPENED = "comparisons that the gate judges, and borderline results (another seed or two more units could change them)"
+OPENED = (
+    "the comparisons of the gate and of the plan's key open, the best system and its runner-up, and borderline results "
+    "(another seed or two more units could change them)"
+)
 NOT_OPENED = "details of single comparisons are only on the page that `sigdask run` writes, because they need the data"
 
 MOST_OPENED = 4

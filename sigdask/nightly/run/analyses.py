@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
+from sigdask.analysis.details import ComparisonDetails, compute_details, find_pair_rows, select_rows
 from sigdask.analysis.independence import IndependenceTests
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
@@ -29,6 +29,7 @@ from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
 from sigdask.report.presentable import Evaluation, Independences, convert_results
 from sigdask.report.summary import headline
+from sigdask.report.summary.standings import Standings
 from sigdask.results.table import Table
 
 
@@ -128,9 +129,12 @@ def read_tests(plan: Plan) -> list[PlanIndependence]:
 
 
 def open_details(
-    batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
+    batches: Sequence[Batch],
+    report: PlanReport,
+    gate: GateVerdict | None,
+    open_pairs: Sequence[tuple[str, str]] = (),
 ) -> tuple[ComparisonDetails, ...]:
-    """Return the details of the gated and borderline comparisons, with their rows among all results."""
+    """Return the details of chosen, gated, leading and borderline comparisons, with their rows among all results."""
     nonempty = [results for results in report.results.values() if len(results)]
     if not nonempty:
         return ()
@@ -138,7 +142,9 @@ def open_details(
     offsets = np.cumsum([0, *map(len, nonempty)])
     borderline = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
              for row in headline.build_verdict(results).close.tolist()]  # fmt: skip
-    rows = select_rows(len(table), borderline, _iter_gated_rows(table, gate))
+    leading = Standings.from_table(table).list_leading_rows()
+    chosen = find_pair_rows(table, open_pairs)
+    rows = select_rows(len(table), borderline, _iter_gated_rows(table, gate), leading, chosen)
     details_by_row = {detail.row: detail for batch in batches for detail in compute_details(batch.study, table, rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
 

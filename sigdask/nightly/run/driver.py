@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
-from sigdask.analysis.details import UnitTables
+from sigdask.analysis.details import ComparisonDetails, UnitTables
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
@@ -287,9 +287,16 @@ class _PlanRunner:
         report = status.build_report(self.store, self.plan.name, outcome.number)
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
         is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
-        opened_details = open_details(self.batches, report, outcome.gate) if is_opened else ()
+        opened_details: tuple[ComparisonDetails, ...] = ()
+        problems: list[UnfinishedError] = []
+        if is_opened:
+            try:
+                opened_details = open_details(self.batches, report, outcome.gate, files.open)
+            except InputError as error:  # a pair that no test set compares
+                problems = [UnfinishedError(f"[report] {error}")]
+                opened_details = open_details(self.batches, report, outcome.gate)
         units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
-        unwritten = tuple(write_files(report, files, opened_details, units))
+        unwritten = (*problems, *write_files(report, files, opened_details, units))
         return replace(
             outcome,
             report=replace(report, store=self.store.location),

@@ -14,16 +14,24 @@ import numpy as np
 from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
-from sigdask.report.page.comparisons import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
+from sigdask.report.page.comparisons import MOST_HEADLINES, build_card, list_borderline
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
-from sigdask.report.page.rankings import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, build_sections
+from sigdask.report.page.rankings import (
+    MOST_FORESTS,
+    MOST_IN_MATRIX,
+    MOST_IN_RANKINGS,
+    WIDTH,
+    RankingSection,
+    build_forests,
+    build_sections,
+)
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import list_texts, remove_kind
+from sigdask.results.notes import Note, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 
@@ -113,10 +121,12 @@ def render_page(
         "title": title,
         "created": created,
         "answer": card,
-        "most_sentences": MOST_SENTENCES,
+        "forests": build_forests(tables[:MOST_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
-        "warnings": list(dict.fromkeys(chain(notes, *map(_list_warnings, nonempty.values())))),
+        "warnings": group_by_weight(
+            chain((Note("reading", text) for text in notes), *map(_list_warnings, nonempty.values()))
+        ),
         "alarms": [
             (r, check) for r in iter_results(table.take(disagreeing[:MOST_ALARMS])) for check in r.disagreements()
         ],
@@ -140,8 +150,8 @@ def render_page(
     return render_frame(context, data, parts)
 
 
-def _list_warnings(results: ComparisonResults) -> Iterable[str]:
-    return list_texts(remove_kind(results.notes, "scope"))
+def _list_warnings(results: ComparisonResults) -> Iterable[Note]:
+    return remove_kind(results.notes, "scope")
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.page.grids import GridColumn, PageTable, encode_names, encode_rows, encode_values
+from sigdask.report.summary.checks import explain_checks, merge_causes
 from sigdask.report.summary.headline import Verdict, build_verdict
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import (
@@ -24,7 +25,6 @@ from sigdask.report.tables.cells import (
     format_p_cell,
     is_bounded,
 )
-from sigdask.report.terminal.remarks import describe_borderline
 from sigdask.report.wording import INTERVAL_METHODS
 from sigdask.results import messages
 from sigdask.results.columns import SIMULTANEOUS, CodedColumn
@@ -35,6 +35,17 @@ from sigdask.results.record import Result
 from sigdask.results.table import AGREES, DISAGREES, Table, select_intervals
 from sigdask.statistics.rounding import format_limits, format_score, format_signed
 from sigdask.text import format_count
+
+VERDICT_HINTS = {
+    "significant": "chance alone would rarely give a difference as large",
+    "not significant": "the data do not show which system is better; the two need not be equal",
+    "undecided": "more trials would decide",
+}
+CHECK_HINTS = {
+    "agree": "a second run, a sign test or an exact p gives the same p up to chance",
+    "disagree": "another way to compute p gives another value: do not use this p",
+}
+"""What verdicts and outcomes of checks mean, for readers who point at them."""
 
 MOST_ROWS = 20_000
 """Comparisons listed; of more, those with the smallest p."""
@@ -92,13 +103,15 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Gr
         text = _format_simultaneous if kind == SIMULTANEOUS else format_interval
         ends = encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text)
         yield GridColumn(head, ends, is_number=True)
-    for head, p in zip(_list_p_heads(table), (table.p_value, table.p_adjusted), strict=False):
-        yield GridColumn(head, encode_values(p, lambda p: format_p_cell(p, table.alpha)), is_number=True)
+    p_heads = _list_p_heads(table)
+    for head, p in zip(p_heads, (table.p_value, table.p_adjusted), strict=False):
+        p_texts = encode_values(p, lambda p: format_p_cell(p, table.alpha))
+        yield GridColumn(head, p_texts, is_number=True, is_pinned=head == p_heads[-1])
     verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
-    yield GridColumn("verdict", verdicts, is_filter=True)
+    yield GridColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
     calls = encode_values(is_borderline, lambda is_close: "close" if is_close else "")
     yield GridColumn("calls", calls, is_filter=True, is_hidden=True)
-    yield GridColumn("checks", _encode_checks(table), is_filter=True)
+    yield GridColumn("checks", _encode_checks(table), is_filter=True, hints=CHECK_HINTS)
     if bool(table.is_skewed.any()):
         assert table.assumptions is not None
         deciding = (table.is_skewed, table.assumptions.n_deciding)
@@ -208,9 +221,6 @@ def _list_interval_ends(table: Table) -> dict[str, list[float | None]]:
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
 
-MOST_SENTENCES = 4
-"""Sentences of single metrics that stand below a headline at once."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerCard:
@@ -222,13 +232,16 @@ class AnswerCard:
         By test set, the first ones.
     n_sets : int
         All of them.
-    counts : sequence of str
-        Comparisons and their verdicts; how many are close.
+    counts : sequence of (str, str)
+        Numbers of comparisons by verdict, and of borderline results, each with what it means.
+    check_meanings : sequence of str
+        What each check compares the p-values with.
     """
 
     verdicts: Mapping[str, Verdict]
     n_sets: int
-    counts: Sequence[str]
+    counts: Sequence[tuple[str, str]]
+    check_meanings: Sequence[str]
 
     @property
     def first(self) -> list[tuple[str, Verdict]]:
@@ -254,7 +267,7 @@ def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCar
     """Return the card of all test sets, given one table of their comparisons."""
     verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MOST_SETS)}
     causes = [cause for verdict in verdicts.values() for cause in verdict.causes]
-    return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)])
+    return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)], explain_checks(table))
 
 
 def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
@@ -267,11 +280,21 @@ def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str
     return np.concatenate(rows).tolist() if rows else []
 
 
-def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
-    """Yield text on the number of comparisons by verdict, and on the number of borderline results."""
-    n, decision = len(table), table.decision
-    kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
-    kind_texts = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
-    yield format_count(n, "comparison") + (f": {', '.join(kind_texts)} at {table.alpha:g}" if kind_texts else "")
+VERDICTS = {1: "significant", 0: "not significant", -1: "undecided"}
+
+
+def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield numbers of comparisons by verdict and of borderline results, each with what it means."""
+    n = len(table)
+    if not n:
+        yield "0 comparisons", "nothing was compared"
+    for code, name in VERDICTS.items():
+        if n_verdict := int((table.decision == code).sum()):
+            total = f"{n_verdict:,} of {format_count(n, 'comparison')}" if n > 1 else "1 comparison"
+            words = name.replace("significant", "significantly different")
+            yield f"{total} {words} at {table.alpha:g}", VERDICT_HINTS[name]
     if causes:
-        yield f"{len(causes):,} {describe_borderline(causes)}"
+        yield (
+            f"{len(causes):,} borderline result{'' if len(causes) == 1 else 's'}",
+            f"{merge_causes(causes)} could change the verdict",
+        )

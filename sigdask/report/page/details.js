@@ -180,10 +180,15 @@
     return make("div", {}, make("h4", {}, "The units that decide"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
   };
 
+  const again = (command) => {
+    const code = make("code", {}, command);
+    return make("p", { class: "quiet" }, "Repeat this comparison: ", code, " ", sigdask.copyable(code));
+  };
+
   const checksOf = (own) => make("div", {}, make("h4", {}, "Checked"), make("ul", { class: "checks" },
     ...own.checks.map(([name, verdict, words]) => make("li", { class: verdict === "disagrees" ? "alarm" : null }, make("strong", {}, `${name}: ${verdict}`), words ? `; ${words}` : "")),
     ...own.notes.map((words) => make("li", { class: "quiet" }, words))),
-    own.again ? make("p", { class: "quiet" }, "Repeat this comparison: ", make("code", {}, own.again)) : null);
+    own.again ? again(own.again) : null);
 
   const draw = (k) => {
     const own = held.opened[k];

@@ -45,6 +45,10 @@ class GridColumn:
         Whether it is for the script alone.
     is_aside : bool
         Whether it says how a number was had: paper has no room for it.
+    is_pinned : bool
+        Whether it stays in sight at the right while the table scrolls sideways.
+    hints : mapping of str to str
+        What cells mean, by their texts, for readers who point at them.
     """
 
     head: str
@@ -53,6 +57,8 @@ class GridColumn:
     is_filter: bool = False
     is_hidden: bool = False
     is_aside: bool = False
+    is_pinned: bool = False
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     def build_data(self) -> dict[str, Any]:
         """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
@@ -60,7 +66,12 @@ class GridColumn:
         column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
         if codes != [*range(len(codes))]:
             column["codes"] = codes
-        marks = {"number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside}
+        if self.hints:
+            column["hints"] = dict(self.hints)
+        marks = {
+            "number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside,
+            "pinned": self.is_pinned,
+        }  # fmt: skip
         return column | {name: True for name, is_so in marks.items() if is_so}
 
 
@@ -145,7 +156,8 @@ def build_columns(cells: Mapping[str, Sequence[str]]) -> list[GridColumn]:
     for head, column_cells in cells.items():
         texts = CodedColumn.from_values(column_cells)
         is_hidden = len(texts.values) < 2 if head == "test set" else head == "subset" and not any(texts.values)
-        columns.append(GridColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden))
+        pinned = head == "adjusted p" or (head == "p" and "adjusted p" not in cells)
+        columns.append(GridColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden, is_pinned=pinned))
     return columns
 
 

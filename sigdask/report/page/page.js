@@ -24,6 +24,22 @@ const sigdask = (() => {
   const count = (n) => n.toLocaleString("en");
   const some = (n, of, noun) => `${n === of ? count(n) : `${count(n)} of ${count(of)}`} ${noun}${of === 1 ? "" : "s"}`;
 
+  /** A block of code with a button that copies it. */
+  const copyable = (code) => {
+    const button = make("button", { type: "button", class: "copy" }, "Copy");
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code); // the reader copies what is selected
+        button.textContent = "Selected";
+      }
+    });
+    return button;
+  };
+  document.querySelectorAll(".copyable code").forEach((code) => code.after(copyable(code)));
+
   /* ---- sorting: by what is written ---- */
 
   const collator = new Intl.Collator("en", { numeric: true });
@@ -83,6 +99,7 @@ const sigdask = (() => {
 
   const MOST_PRINTED = 500;
   const BEYOND = 12; // rows that are drawn above and below what is seen
+  const NARROW = matchMedia("(max-width: 600px)"); // A and B share a column there
   const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
 
   class Grid {
@@ -101,6 +118,7 @@ const sigdask = (() => {
       this.order = Array.from({ length: this.n }, (_, row) => row);
       this.shown = this.order;
       this.build();
+      NARROW.addEventListener("change", () => this.build());
     }
 
     cell(head, row) {
@@ -109,10 +127,15 @@ const sigdask = (() => {
     }
 
     build() {
-      const visible = this.columns.filter((own) => !own.hidden);
+      const isPaired = NARROW.matches && this.columns.some((own) => own.head === "B");
+      const first = this.columns.filter((own) => isPaired && own.head === "A");
+      const visible = [...first, ...this.columns.filter((own) => !own.hidden && !(isPaired && ["A", "B"].includes(own.head)))];
+      this.pair = first[0];
+      this.pins = visible.filter((own) => own.pinned);
+      this.height = 0;
       this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
       this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : sortingHead(
-        own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
+        own === this.pair ? "A and B" : own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");
       this.table = make("table", {}, make("caption", {}, this.caption),
         make("colgroup", {}, ...this.layout.map((own) => this.width(own))),
@@ -124,6 +147,13 @@ const sigdask = (() => {
       this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
       new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.scroll);
       this.filter({}, []);
+      if (this.pins.length > 1) this.pin();
+    }
+
+    /** Let pinned columns stand side by side: the first is as far from the edge as the last is wide. */
+    pin() {
+      const last = this.heads[this.layout.indexOf(this.pins[1])];
+      this.table.style.setProperty("--pin", `${last.getBoundingClientRect().width}px`);
     }
 
     /** A column as wide as its longest text, within limits, so that rows may come and go. */
@@ -131,15 +161,18 @@ const sigdask = (() => {
       const made = make("col", { class: own?.aside ? "aside" : null });
       if (own === null) made.className = "drawn";
       else {
-        const longest = own.values.reduce((most, text) => Math.max(most, text.length), own.head.length + 2);
-        made.style.width = `${Math.min(longest, 38) + 2 + 7 * (own.head === "A" && this.opened.rows.size > 0)}ch`;
+        const texts = own === this.pair ? [...own.values, ...this.columns.find((other) => other.head === "B").values] : own.values;
+        const longest = texts.reduce((most, text) => Math.max(most, text.length), Math.max(...own.head.split(" ").map((word) => word.length)) + 2);
+        const most = this.pair && own === this.pair ? 17 : this.pair && own.pinned ? 11 : 38;
+        made.style.width = `${Math.min(longest, most) + 2 + 7 * (own.head === "A" && !this.pair && this.opened.rows.size > 0)}ch`;
       }
       return made;
     }
 
     /** The classes of a column's cells. */
     kind(own, more = null) {
-      return [own.number && "n", own.aside && "aside", more].filter(Boolean).join(" ") || null;
+      const pin = own.pinned && `pinned${this.pins.length > 1 && own === this.pins[0] ? " first" : ""}`;
+      return [own.number && "n", own.aside && "aside", own === this.pair && "pair", pin, more].filter(Boolean).join(" ") || null;
     }
 
     filter(chosen, words) {
@@ -205,12 +238,22 @@ const sigdask = (() => {
         const text = own.values[own.at(row)];
         const wins = (own.head === "A" && better === "1") || (own.head === "B" && better === "2");
         const mark = own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins && "wins";
-        const title = own.head === "verdict" && this.notes.has(row) ? `${text}; ${this.notes.get(row)}` : text;
+        const hint = [text, own.hints?.[text], own.head === "verdict" && this.notes.get(row)].filter(Boolean).join("; ");
         const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
-        return make("td", { class: this.kind(own, mark), title: title.length > 12 ? title : null }, button, text);
+        const shown = own === this.pair ? this.both(row, button) : [button, text];
+        return make("td", { class: this.kind(own, mark), title: hint.length > 12 ? hint : null }, ...shown);
       });
       const found = this.cell("verdict", row) === "significant" ? "found" : this.held.quiet?.[row] === "1" ? "quiet" : null;
       return make("tr", { "aria-rowindex": k + 2, "data-row": row, class: found }, ...cells);
+    }
+
+    /** The names of both systems, one below the other; within the button if the comparison can be opened. */
+    both(row, button) {
+      const names = [this.cell("A", row), make("br"), this.cell("B", row)];
+      if (!button) return names;
+      button.classList.add("pair");
+      button.replaceChildren(...names);
+      return [button];
     }
 
     button(row) {
@@ -229,7 +272,7 @@ const sigdask = (() => {
       const line = (kind, from, to, y1, y2) => make("line", { class: kind, x1: at(from), x2: at(to), y1, y2 });
       return make("svg", { class: "forest", viewBox: "0 0 140 20", "aria-hidden": "true" }, line("zero", 0, 0, 0, 20),
         low[row] === null || high[row] === null ? null : line("sure", low[row], high[row], 10, 10),
-        point[row] === null ? null : make("circle", { cx: at(point[row]), cy: 10, r: 3.5 }));
+        ...(point[row] === null ? [] : ["dot", "hole"].map((kind) => line(kind, point[row], point[row], 10, 10))));
     }
 
     scaled() {
@@ -344,7 +387,7 @@ const sigdask = (() => {
   performance.mark("sigdask:ready");
 
   return Object.freeze({
-    data, make,
+    data, make, copyable,
     /** Say which rows of all results can be opened, and what shows one: `show(row, button)`. */
     openable: (rows, show) => comparisons.openable([...rows], show),
     /** What the table of comparisons says of a row of all results, by the heads of its columns. */

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.report.summary.standings import BASELINE, SOME, Standings
 from sigdask.report.tables.cells import describe_groups, format_groups, format_p_cell
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import SystemRanking, build_ranking, iter_ranked
+from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
 from sigdask.results.table import Table, select_intervals
-from sigdask.statistics.ranking_letters import RankedSystem
 from sigdask.statistics.rounding import format_score, format_signed
 
 MOST_IN_MATRIX = 150
@@ -24,6 +24,9 @@ MOST_IN_RANKINGS = 5000
 
 WIDTH, PAD = 340, 14
 """Of the drawing of differences, and what stays free at its sides."""
+
+MOST_FORESTS, MOST_IN_FOREST, MOST_IN_FORESTS = 3, 8, 5
+"""Forest plots at the top of the page, systems in a single one, and systems in each of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,62 @@ class RankingSection:
         return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Forest plot of a reference against the other systems: the best system, or the baseline.
+
+    Attributes
+    ----------
+    title : str
+        Metric, with test set and subset where there are several.
+    reference : str
+        Name of the system that the differences are from.
+    rows : sequence of RankedRow
+        The other systems, the best first.
+    n_more : int
+        Systems that the plot leaves out.
+    zero, ticks, confidence
+        As in `RankingSection`.
+    """
+
+    title: str
+    reference: str
+    rows: Sequence[RankedRow]
+    n_more: int
+    zero: float
+    ticks: Sequence[tuple[float, str]]
+    confidence: str
+
+
+def build_forests(tables: Iterable[Table]) -> list[Forest]:
+    """Return forest plots for the top of the page, of the first test sets, subsets and metrics."""
+    groups = [table.take(rows) for table in tables for rows in group_rows(table)]
+    standings = [*map(Standings.from_table, groups[:MOST_FORESTS])]
+    has_many_sets = len({group.test_set[0] for group in groups}) > 1
+    most = MOST_IN_FOREST if len(groups) == 1 else MOST_IN_FORESTS
+    return [
+        _build_forest(group, c, most, has_many_sets=has_many_sets)
+        for group, c in zip(groups, standings, strict=False)
+        if c.design != SOME
+    ]
+
+
+def _build_forest(table: Table, c: Standings, most: int, *, has_many_sets: bool) -> Forest:
+    reference = c.names[int(c.b[0] if c.design == BASELINE else c.top[0])]
+    compared, confidence = _compare_with_best(table, reference)
+    score, subset = table.metric[0], table.subset[0]
+    sign = -1 if score.higher_is_better else 1
+    nearest = sorted(compared, key=lambda name: (math.isnan(compared[name][0]), sign * compared[name][0]))
+    shown = nearest[:most] if len(nearest) > most + 1 else nearest
+    scale = _DrawingScale.from_values(np.array([compared[name][:3] for name in shown]).ravel())
+    rows = [
+        _build_row((rank, name, "", ""), compared[name], scale, table.alpha) for rank, name in enumerate(shown, start=1)
+    ]
+    names = (table.test_set[0] if has_many_sets else "", f"{subset.column} {subset.value}" if subset else "")
+    title = ", ".join(filter(None, (score.name, *names)))
+    return Forest(title, reference, rows, len(nearest) - len(shown), scale.locate(0.0), scale.list_ticks(), confidence)
+
+
 def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
     """Return the rankings of a test set for which the page has room, and the number of other rankings.
 
@@ -135,7 +194,12 @@ def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) ->
     compared, confidence = _compare_with_best(table, ranking.systems[0].system)
     scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
     rows = [
-        _build_row(ranked, groups, compared.get(ranked.system), scale, table.alpha)
+        _build_row(
+            (ranked.rank, ranked.system, format_score(ranked.score), groups),
+            compared.get(ranked.system),
+            scale,
+            table.alpha,
+        )
         for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True)
     ]
     fits = all_listed and len(rows) <= MOST_IN_MATRIX
@@ -180,9 +244,8 @@ def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], s
 
 
 def _build_row(
-    ranked: RankedSystem, groups: str, compared: BestComparison | None, scale: _DrawingScale, alpha: float
+    labels: tuple[int, str, str, str], compared: BestComparison | None, scale: _DrawingScale, alpha: float
 ) -> RankedRow:
-    labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
     if compared is None:
         return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
     difference, low, high, p, verdict = compared

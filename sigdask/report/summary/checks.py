@@ -18,6 +18,23 @@ NAMES = {"second run": "second run", "sign test": "sign test", "exact value": "e
 """Checks as a line names them."""
 
 
+MEANINGS = {
+    "second run": "the same test with other random numbers, whose p must agree up to chance",
+    "sign test": "an exact test that equals this one if units are scored 0 or 1",
+    "exact value": "p over all arrangements, without random numbers",
+}
+"""What each check compares the p-values with."""
+
+
+def explain_checks(table: Table) -> list[str]:
+    """Return a phrase for each check that was made, on what it compares the p-values with."""
+    return [
+        f"{NAMES.get(name, name)}: {MEANINGS[name]}"
+        for name, checked in table.checks.items()
+        if name in MEANINGS and any(_count_outcomes(checked.verdict))
+    ]
+
+
 def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out.
 

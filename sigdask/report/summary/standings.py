@@ -31,6 +31,9 @@ from sigdask.text import format_count
 
 Integers = NDArray[np.int64]
 PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
+
+MOST_LEADING = 20
+"""Test sets, subsets and metrics of which the best system and its runner-up are opened on a page."""
 """Which systems were compared in each group: two, all with one, all with each other, or others."""
 
 
@@ -168,6 +171,14 @@ class Standings:
         rows = np.flatnonzero(self.has_top & (self.group == group))
         lead = np.abs(np.nan_to_num(self.ahead[rows], nan=np.inf))
         return int(rows[np.argmin(lead)])
+
+    def list_leading_rows(self) -> list[int]:
+        """Return the row of each of the first groups that compares its best system with the runner-up or baseline."""
+        groups = range(min(self.n_groups, MOST_LEADING))
+        if self.design == BASELINE:
+            rows = (np.flatnonzero(self.group == g) for g in groups)
+            return [int(own[np.argmax(np.nan_to_num(self.ahead[own], nan=-np.inf))]) for own in rows]
+        return [self.find_rival(g) for g in groups]
 
     def get_winner(self, row: int) -> str:
         """Return the name of the better system."""
