@@ -467,7 +467,8 @@ class FigureStyleOptions(TypedDict, total=False):
     figure_kinds: Annotated[
         str | None,
         Option(
-            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix and others.",
+            "Kinds of figures to draw, as their files are named: forest, cd (critical-difference), matrix, "
+            "differences and others.",
             otherwise="all that fit",
             metavar="KIND,...",
         ),

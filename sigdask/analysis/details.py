@@ -548,6 +548,51 @@ def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: Int
     return panel.metrics[column].form.score(panel.to_arguments(column, sums))
 
 
+MOST_POINTS = 120
+"""Units of a sorted curve; of more, so many at equal distances, with the first and the last."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SortedUnits:
+    """The contributions of all units to the difference of one comparison, sorted by size.
+
+    Attributes
+    ----------
+    ranks, values : int64 array and float64 array, shape (n_points,)
+        Places from 0, the largest contribution first, and the contributions there.
+    n_units, n_above, n_below : int
+        Units, and those that raise or lower the difference.
+    kind : {"share", "leave-one-out"}
+        What contributions are.
+    contributions : float64 array, shape (n_named,)
+        Contributions of the units that decide.
+    scores : float64 array, shape (n_named, 2)
+        Both systems' scores on them alone; NaN if undefined.
+    """
+
+    ranks: Integers
+    values: Floats
+    n_units: int
+    n_above: int
+    n_below: int
+    kind: str
+    contributions: Floats
+    scores: Floats
+
+    @staticmethod
+    def from_scores(contributions: Floats, scores: Floats, kind: str, named: Integers) -> SortedUnits | None:
+        """Return the sorted units of a comparison; None if they have no contributions."""
+        if np.isnan(contributions).any() or not len(contributions):
+            return None
+        ordered = np.sort(contributions)[::-1]
+        is_zero = np.abs(ordered) <= ROUNDING * np.abs(ordered).max()
+        ranks = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+        n_above = int(np.count_nonzero((ordered > 0) & ~is_zero))
+        n_below = int(np.count_nonzero((ordered < 0) & ~is_zero))
+        own = (contributions[named], scores[named])
+        return SortedUnits(ranks, ordered[ranks], len(ordered), n_above, n_below, kind, *own)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonDetails:
     """Details of one comparison.
@@ -568,6 +613,8 @@ class ComparisonDetails:
         The units that decide, as `shares` lists them.
     field_names : FieldNames
         What is asked and right in these data.
+    units : SortedUnits or None
+        What all units contribute, sorted; None if the metric is not computed from sums over units.
     """
 
     row: int
@@ -577,6 +624,7 @@ class ComparisonDetails:
     shares: UnitShares | None
     deciding_units: tuple[UnitDetails, ...]
     field_names: FieldNames
+    units: SortedUnits | None = None
 
 
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
@@ -704,9 +752,11 @@ class _PanelComparisons:
             for k, (null, row, convergence) in enumerate(entries):
                 shares: UnitShares | None = None
                 deciding: tuple[UnitDetails, ...] = ()
+                units = None
                 if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
                     deciding = self.unit_index.list_details(int(self.indices[k]), shares.addresses, shares.scores)
+                    units = self._sort_units(int(self.indices[k]), shares.addresses)
                 yield ComparisonDetails(
                     int(self.rows[k]),
                     self.table.alternative[k],
@@ -715,9 +765,20 @@ class _PanelComparisons:
                     shares,
                     deciding,
                     self.unit_index.field_names,
+                    units,
                 )
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
+
+    def _sort_units(self, k: int, deciding: Integers) -> SortedUnits | None:
+        """Return the sorted units of comparison `k`, with the contributions of the units that decide."""
+        c = self.jobs.comparisons
+        pair, metric, mask = (int(c.a[k]), int(c.b[k])), c.metrics[int(c.metric[k])], c.masks[int(c.subset.codes[k])]
+        if not isinstance(metric, BoundMetric):
+            return None
+        addresses, _, scores, contributions, kind, _ = _SetUnits(self.jobs.spec).compute_scores(pair, metric, mask)
+        order = np.argsort(addresses)
+        return SortedUnits.from_scores(contributions, scores, kind, order[np.searchsorted(addresses[order], deciding)])
 
     def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
         """Return, for each comparison, how p converges in its first and its second run."""
@@ -892,28 +953,31 @@ class _SetUnits:
         self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None, max_calls: int
     ) -> Iterator[UnitScores]:
         """Yield the units of one comparison; nothing if the systems have no item in common."""
+        counts, names = self.spec.counts, self.names
+        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask, max_calls)
+        if len(addresses):
+            a, b = (counts.systems[system] for system in pair)
+            labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
+            ids = [names[address] for address in addresses.tolist()]
+            yield UnitScores(*labels, ids, sizes, scores, contributions, kind, note)
+
+    def compute_scores(
+        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None, max_calls: int = 0
+    ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
+        """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
         counts, units = self.spec.counts, self.spec.units
         items = counts.in_common(pair, mask, metric.held)
         addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
-        if not len(addresses):
-            return
-        order = np.argsort(first)  # as in the data
+        order = np.argsort(first)
         addresses, index, sizes = addresses[order], np.argsort(order)[index], sizes[order]
-        scores, contributions = np.full((len(addresses), 2), np.nan), np.full(len(addresses), np.nan)
-        kind, note = NO_CONTRIBUTION, NO_SUMS
         if isinstance(metric, BoundMetric):
-            scores, contributions, adds_up = compute_effects(
-                metric.form, _sum_by_unit(metric, counts, pair, items, index, len(addresses))
-            )
-            kind, note = SHARE if adds_up else LEAVE_ONE_OUT, ""
-        elif 2 * (len(addresses) + 1) <= max_calls:
-            contributions, kind, note = self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
-        names = self.names
-        yield UnitScores(
-            counts.name, None if subset is None else subset.value, counts.unit, metric.name, counts.systems[pair[0]],
-            counts.systems[pair[1]], [names[address] for address in addresses.tolist()], sizes, scores, contributions,
-            kind, note,
-        )  # fmt: skip
+            sums = _sum_by_unit(metric, counts, pair, items, index, len(addresses))
+            scores, contributions, adds_up = compute_effects(metric.form, sums)
+            return addresses, sizes, scores, contributions, SHARE if adds_up else LEAVE_ONE_OUT, ""
+        scores = np.full((len(addresses), 2), np.nan)
+        if 2 * (len(addresses) + 1) <= max_calls:
+            return addresses, sizes, scores, self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
+        return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
 
     def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
         """Return what a difference loses without each unit, by scoring the other units again."""

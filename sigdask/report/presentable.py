@@ -13,6 +13,7 @@ from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.analysis.independence import IndependenceResults
 from sigdask.analysis.power import PowerResults
+from sigdask.errors import InputError
 from sigdask.report import notebook
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
@@ -170,6 +171,27 @@ class Results(ComparisonResults):
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
         """
         return result_figures.plot_null(self.table, opened.row, opened.null)
+
+    def plot_units(self, opened: ComparisonDetails) -> Figure:
+        """Draw what the units contribute to the difference of one comparison, sorted by size.
+
+        Parameters
+        ----------
+        opened : ComparisonDetails
+            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        InputError
+            The metric is not computed from sums over units, so that units have no contributions.
+        """
+        if opened.units is None:
+            raise InputError("there is nothing to draw: units have no contributions under this metric")
+        return result_figures.plot_units(self.table, opened.row, opened.units)
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""

@@ -9,6 +9,7 @@ from sigdask.analysis import details as comparison_details
 from sigdask.analysis.details import CUT, MOST_CHARACTERS, EqualBars
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
+from sigdask.errors import InputError
 from sigdask.formats import read
 from sigdask.metrics import black_box
 from sigdask.statistics import bounds
@@ -205,3 +206,31 @@ def test_topics_are_shown_by_what_both_runs_score_in_them():
         [item] = unit.items
         assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
         assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)
+
+
+def test_units_are_sorted_and_those_that_decide_have_their_scores_and_contributions():
+    rng = np.random.default_rng(8)
+    gold, a, b = (rng.integers(0, 2, 300) for _ in range(3))
+    counts = Counts.from_responses(gold, {"a": a, "b": b})
+    for metric, kind in (("f1", "leave-one-out"), ("recall", "share")):
+        results, [details] = compare_opened([counts], metrics=[metric], trials=99, second_run=False)
+        table = results.unit_table("a", "b").set_index("id")
+        ordered = np.sort(table["contribution"])[::-1]
+        units = details.units
+        assert (units.kind, units.n_units, len(units.ranks)) == (kind, 300, 120)
+        assert (units.ranks[0], units.ranks[-1]) == (0, 299)
+        np.testing.assert_array_equal(units.values, ordered[units.ranks])
+        assert (units.n_above, units.n_below) == tuple(np.count_nonzero(s * ordered > 1e-12) for s in (1, -1))
+        names = [unit.name for unit in details.deciding_units]
+        np.testing.assert_array_equal(units.contributions, table["contribution"][names])
+        np.testing.assert_array_equal(units.scores, table.loc[names, ["score_a", "score_b"]])
+
+
+def test_units_of_an_error_rate_are_towards_the_system_with_fewer_errors():
+    counts = Counts.from_numbers([1.0, 2, 3, 4], {"a": [1.5, 2, 3, 4], "b": [2.0, 3, 3, 4.1]})
+    results, [details] = compare_opened([counts], metrics=["MAE"])
+    figure = results.plot_units(details)
+    assert [text.get_text() for text in figure.legends[0].texts] == ["towards b: 0 of 4", "towards a: 3 of 4"]
+    ranks, [ranked] = compare_opened([counts], metrics=["kendall"])
+    with pytest.raises(InputError, match="units have no contributions"):
+        ranks.plot_units(ranked)

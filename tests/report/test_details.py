@@ -96,7 +96,7 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     browser = opened(file)
     heading = browser.locator("#detail h3")
     assert heading.inner_text() == "I and II by recall"
-    assert browser.locator("#detail svg[role=img]").count() == 3
+    assert browser.locator("#detail svg[role=img]").count() == 4
     buttons = browser.locator("button.open")
     assert buttons.count() == 3
     buttons.nth(2).click()
@@ -128,6 +128,21 @@ def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(
     assert browser.locator("#detail img").count() == 0
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert find_violations(browser) == []
+
+
+def test_units_are_drawn_sorted_with_ids_as_they_are_written(tmp_path, opened):
+    scores = {"new": [0.5, 0.25, 0.5, 1], "old": [0.2, 0.75, 0.5, 0.1]}
+    (tmp_path / "page.html").write_text(render_details(Counts.from_scores(scores, ids=["<b>1</b>", "q&2", "q3", "q4"])))
+    page = opened(tmp_path / "page.html")
+    picture = page.locator("#detail figure", has_text="Units by contribution")
+    words = picture.locator("svg text").all_text_contents()
+    assert {"towards new, up to +0.225", "towards old, up to −0.125", "4 units, sorted"} < {*words}
+    assert picture.locator("svg rect").count() == 4
+    rows = [row.locator("th, td").all_inner_texts() for row in page.locator(".units-table tbody tr").all()]
+    assert rows == [
+        ["q4", "+0.225", "1", "0.1"], ["<b>1</b>", "+0.075", "0.5", "0.2"],
+        ["q&2", "−0.125", "0.25", "0.75"],
+    ]  # fmt: skip
 
 
 def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():

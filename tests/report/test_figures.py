@@ -120,6 +120,16 @@ def test_a_null_distribution_has_its_counts_and_the_observed_difference(alternat
     assert "observed: p = 0.07" in list_texts(figure)
 
 
+def test_sorted_units_have_their_contributions_and_the_system_of_each_side():
+    values = np.array([0.5, 0.25, 0.0, -1.0])
+    figure = plots.unit_differences(np.array([0, 1, 5, 7]), values, 9, [("new", 5), ("old", 2)])
+    above, below = figure.axes[0].patches
+    assert above.get_data().values.tolist() == [0.5, 0.25, 0, 0]
+    assert below.get_data().values.tolist() == [0, 0, 0, -1]
+    assert above.get_data().edges.tolist() == [0, 1, 5, 7, 9]
+    assert [text.get_text() for text in figure.legends[0].texts] == ["towards new: 5 of 9", "towards old: 2 of 9"]
+
+
 @pytest.mark.parametrize("n", [5, 40])
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_a_critical_difference_diagram_joins_the_systems_of_each_group(n, higher_is_better):

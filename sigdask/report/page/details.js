@@ -121,6 +121,24 @@
     return figure("Differences by unit", label, drawn, words, numbers);
   };
 
+  /** Contributions of all units, the largest first. */
+  const sortedPicture = (own) => {
+    const { ranks, values, counts, left_out: isLeftOut } = own.sorted, all = counts[0] + counts[1] + counts[2];
+    const better = (raises) => (raises === own.higher ? own.a : own.b);
+    const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)], bottom = HEIGHT - BOTTOM;
+    const x = (rank) => LEFT + (rank / all) * (WIDTH - LEFT - RIGHT);
+    const y = (value) => TOP + ((most - value) / (most - least || 1)) * (bottom - TOP);
+    const drawn = values.map((value, k) => make("rect", { class: value > 0 ? "for-a" : "for-b", x: x(ranks[k]), width: x(ranks[k + 1] ?? all) - x(ranks[k]), y: y(Math.max(value, 0)), height: Math.abs(y(value) - y(0)) }));
+    drawn.push(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(0), y2: y(0) }), text(LEFT - 6, y(0) + 4, "0", "end"));
+    if (most > 0) drawn.push(text(x(counts[0]) + (counts[0] > all / 2 ? -6 : 6), TOP + 4, `towards ${better(true)}, up to ${sign(most)}`, counts[0] > all / 2 ? "end" : ""));
+    if (least < 0) drawn.push(text(x(counts[0] + counts[1]) + (counts[2] > all / 2 ? 6 : -6), bottom, `towards ${better(false)}, up to ${sign(least)}`, counts[2] > all / 2 ? "" : "end"));
+    drawn.push(text(WIDTH / 2, HEIGHT - 2, `${count(all)} units, sorted`, "middle"));
+    const words = isLeftOut ? "What each unit contributes: the difference minus the difference without this unit. These do not add up to the difference."
+      : "What each unit contributes to the difference, the largest first.";
+    const label = `Sorted contributions: ${count(counts[0])} towards ${better(true)}, ${count(counts[2])} towards ${better(false)}`;
+    return figure("Units by contribution", label, drawn, [words], table(["place", "contribution"], values.map((value, k) => [count(ranks[k] + 1), sign(value)])));
+  };
+
   /** Words of a text, those that another text lacks (in order) marked. */
   const against = (words, others) => {
     const [a, b] = [words.split(/(\s+)/), others.split(/\s+/)];
@@ -155,20 +173,27 @@
   const unitTable = (own, some, hasTexts) => {
     const hasAsked = some.some(([, , , [[, asked]]]) => asked !== null);
     const hasGold = some.some(([, , , [[, , gold]]]) => gold.length);
-    const heads = [own.unit, "contribution", ...(hasAsked ? [own.asked] : []), ...(hasGold ? [own.gold] : []), ...(hasTexts ? [own.a, own.b] : [])];
-    const rows = some.map(([name, value, , [[, asked, gold, a, b]]]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
+    const hasScores = own.sorted && !hasTexts && some.some(([, , , , scores]) => scores[0] !== "" || scores[1] !== "");
+    const isLeftOut = own.sorted && own.sorted.left_out;
+    const heads = [own.unit, "contribution", ...(isLeftOut ? ["left out"] : []), ...(hasScores ? [own.a, own.b] : []), ...(hasAsked ? [own.asked] : []), ...(hasGold ? [own.gold] : []), ...(hasTexts ? [own.a, own.b] : [])];
+    const rows = some.map(([name, value, , [[, asked, gold, a, b]], scores]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, sign(value)),
+      ...(isLeftOut ? [make("td", { class: "n" }, sign(scores[2]))] : []), ...(hasScores ? [0, 1].map((side) => make("td", { class: "n" }, scores[side])) : []),
       ...[...(hasAsked ? [asked] : []), ...(hasGold ? [gold[0]] : []), ...(hasTexts ? [a, b] : [])].map((place) => make("td", {}, held.texts[place] ?? ""))));
     return make("div", { class: "scroll units-table", tabindex: "0", role: "region", "aria-label": "Units" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), make("tbody", {}, ...rows)));
   };
 
-  const unitEntry = (own, [name, value, n, items]) => make("li", {},
-    make("span", { class: "name" }, called(own, name)), " ", make("span", { class: "value" }, sign(value)),
+  /** Scores of a unit, and its contribution where that is not the swap's. */
+  const scoresOf = (own, scores) => [...(scores[0] || scores[1] ? [`scores ${scores[0] || "none"} and ${scores[1] || "none"}`] : []), ...(own.sorted.left_out ? [`left out ${sign(scores[2])}`] : [])].map((words) => ` · ${words}`).join("");
+
+  const unitEntry = (own, [name, value, n, items, scores]) => make("li", {},
+    make("span", { class: "name" }, called(own, name)), " ", make("span", { class: "value" }, sign(value)), own.sorted ? make("span", { class: "quiet" }, scoresOf(own, scores)) : null,
     n > items.length ? make("span", { class: "quiet" }, ` · ${items.length} of ${count(n)} items`) : null,
     ...items.flatMap((one) => item(own, one)).filter((made) => made));
 
   const unitsOf = (own) => {
     if (!own.units || !own.units.length) return null;
     const every = own.units.flatMap(([, , , items]) => items.flatMap(([, asked, gold, a, b]) => [asked, ...gold, a, b])).filter((place) => place !== null);
+    if (own.sorted) own.units.forEach((unit, k) => { unit[4] = own.sorted.named[k]; });
     const isShort = own.units.every(([, , n]) => n === 1) && every.every((place) => held.texts[place].length <= SHORT);
     const side = (raises) => {
       const some = own.units.filter(([, value]) => value > 0 === raises);
@@ -176,7 +201,8 @@
       const drawn = isShort ? unitTable(own, some, every.length > 0) : make("ul", { class: "units" }, ...some.map((unit) => unitEntry(own, unit)));
       return make("div", {}, make("h5", {}, make("span", { class: `swatch ${raises ? "for-a" : "for-b"}`, "aria-hidden": "true" }), `For ${raises === own.higher ? own.a : own.b}`), drawn);
     };
-    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.`;
+    const leftOut = own.sorted && own.sorted.left_out ? " “Left out” is the difference minus the difference without the unit." : "";
+    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.${leftOut}`;
     return make("div", {}, make("h4", {}, "The units that decide"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
   };
 
@@ -194,7 +220,7 @@
     const own = held.opened[k];
     chosen.value = String(k);
     const heading = make("h3", { tabindex: "-1" }, own.title);
-    const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), runsPicture(own), own.shares ? sharesPicture(own) : null].filter((made) => made));
+    const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), runsPicture(own), own.shares ? sharesPicture(own) : null, own.sorted ? sortedPicture(own) : null].filter((made) => made));
     const none = own.shares ? null : make("p", { class: "quiet" }, "This metric scores whole outputs, not units, so no unit can be named.");
     panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), pictures, ...[checksOf(own), none, unitsOf(own)].filter((made) => made));
     return heading;

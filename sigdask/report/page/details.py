@@ -19,6 +19,7 @@ from sigdask.analysis.details import (
     EqualBars,
     ItemDetails,
     NullDistribution,
+    SortedUnits,
     UnitDetails,
     UnitShares,
 )
@@ -26,10 +27,11 @@ from sigdask.report.page.frame import PagePart
 from sigdask.report.summary.sentences import describe_size, describe_standing
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.terminal import comparisons
+from sigdask.results.export import LEAVE_ONE_OUT
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import format_p_equals, format_signed
+from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
 from sigdask.text import format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
@@ -140,6 +142,8 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
     }
     if comparison.shares is not None:
         fields |= {"gold": comparison.field_names.gold, "asked": comparison.field_names.prompt}
+        if comparison.units is not None:
+            fields["sorted"] = _build_sorted(comparison.units)
         fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
     return fields
 
@@ -182,6 +186,19 @@ def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool)
 def _build_shares(shares: UnitShares) -> dict[str, Any]:
     bars = None if shares.histogram is None else _build_bars(shares.histogram)
     return {"counts": [shares.n_for_a, shares.n_alike, shares.n_for_b], "add_up": shares.add_up, "bars": bars}
+
+
+def _build_sorted(units: SortedUnits) -> dict[str, Any]:
+    """Return the sorted contributions, and the scores and contributions of the units that decide."""
+    named = zip(units.scores.tolist(), units.contributions.tolist(), strict=True)
+    return {
+        "ranks": units.ranks.tolist(),
+        "values": _shorten_all(units.values),
+        "counts": [units.n_above, units.n_units - units.n_above - units.n_below, units.n_below],
+        "left_out": units.kind == LEAVE_ONE_OUT,
+        "named": [[*(format_score(score) if score == score else "" for score in scores), _shorten(value)]  # noqa: PLR0124
+                  for scores, value in named],
+    }  # fmt: skip
 
 
 def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[list[Any]]:

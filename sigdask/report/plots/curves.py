@@ -263,6 +263,52 @@ def histograms(shown: Mapping[str, Histogram]) -> Figure:
     return figure
 
 
+def unit_differences(
+    ranks: NDArray[np.int64],
+    values: NDArray[np.float64],
+    n_units: int,
+    sides: Sequence[tuple[str, int]],
+    *,
+    title: str = "",
+    score: str = "contribution",
+    units: str = "units",
+) -> Figure:
+    """Draw what units contribute to a difference, sorted by size, with the system that each side favours.
+
+    Parameters
+    ----------
+    ranks : int64 array, shape (n,)
+        Places of some units among all, from 0, rising; the largest contribution is the first.
+    values : float64 array, shape (n,)
+        Contributions there.
+    n_units : int
+        All units.
+    sides : sequence of (str, int)
+        The system that contributions above 0 favour, and their number; then the same for those below 0.
+    title, score, units : str
+        Above the figure, of its vertical axis, and what units are called.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    with canvas.build_figure(5.2, 3) as figure:
+        axes = figure.add_subplot()
+        edges = np.append(ranks, n_units)
+        names = canvas.shorten_names([name for name, _ in sides])
+        labels = [f"towards {name}: {n:,} of {n_units:,}" for name, (_, n) in zip(names, sides, strict=True)]
+        parts = (values.clip(0, None), values.clip(None, 0))
+        for label, color, part in zip(labels, (canvas.BLUE, canvas.ORANGE), parts, strict=True):
+            axes.stairs(part, edges, fill=True, color=color, label=label)
+        axes.axhline(0, color=canvas.INK, linewidth=0.8)
+        axes.set_xlim(0, n_units)
+        axes.set_xlabel(f"{units}, sorted by contribution", parse_math=False)
+        axes.set_ylabel(score, parse_math=False, wrap=True)
+        canvas.set_title(axes, title)
+        canvas.add_legend(figure, axes.get_legend_handles_labels()[0])
+    return figure
+
+
 def null_distribution(
     edges: NDArray[np.float64],
     counts: NDArray[np.int64],

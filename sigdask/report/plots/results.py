@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
-from sigdask.analysis.details import ComparisonDetails, NullDistribution
+from sigdask.analysis.details import ComparisonDetails, NullDistribution, SortedUnits
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import FigureStyleOptions
 from sigdask.report import plots
@@ -48,7 +48,8 @@ KINDS = {"cd": "critical-difference"}
 """Short names of figures."""
 
 ALL_KINDS = (
-    "forest", "critical-difference", "matrix", "achieved-significance", "null", "precision", "recall", "nights"
+    "forest", "critical-difference", "matrix", "achieved-significance", "null", "differences", "precision", "recall",
+    "nights",
 )  # fmt: skip
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
@@ -244,6 +245,19 @@ def plot_null(table: Table, row: int, distribution: NullDistribution) -> Figure:
     )  # fmt: skip
 
 
+def plot_units(table: Table, row: int, units: SortedUnits) -> Figure:
+    """Draw the sorted contributions of the units to the difference of one comparison."""
+    selected = table.take(slice(row, row + 1))
+    a, b, metric = selected.a[0], selected.b[0], selected.metric[0]
+    above, below = (a, b) if metric.higher_is_better else (b, a)
+    return plots.unit_differences(
+        units.ranks, units.values, units.n_units, [(above, units.n_above), (below, units.n_below)],
+        title=f"{a} − {b}: {_format_title(selected)}",
+        score=f"contribution to the difference of\n{_describe_score(selected)} ({units.kind})",
+        units=f"{selected.unit[0]}s",
+    )  # fmt: skip
+
+
 def _get_ranking(table: Table) -> SystemRanking:
     if not is_ranked(table):
         raise InputError(
@@ -373,6 +387,15 @@ def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -
             (*get_subject(table.take(slice(details.row, details.row + 1))), table.a[details.row], table.b[details.row]),
             partial(plot_null, table, details.row, details.null),
         )
+
+
+def iter_unit_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
+    """Yield pictures of the sorted contributions of units to the first comparisons that have details."""
+    for details in all_details[:MOST_NULLS]:
+        if details.units is not None:
+            row = table.take(slice(details.row, details.row + 1))
+            draw = partial(plot_units, table, details.row, details.units)
+            yield FigureSpec("differences", (*get_subject(row), row.a[0], row.b[0]), draw)
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
