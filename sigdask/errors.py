@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from sigdask.text import redact, shorten_message
 
@@ -119,3 +120,9 @@ class DamagedError(SigdaskError):
 def build_extra_error(package: str, extra: str, purpose: str) -> InputError:
     """Return the error for an optional package that is not installed."""
     return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")
+
+
+def check_installed(package: str, extra: str, purpose: str) -> None:
+    """Raise if an optional package is not installed, without importing it."""
+    if find_spec(package) is None:
+        raise build_extra_error(package, extra, purpose)

@@ -74,7 +74,9 @@ def _run_command() -> int:
     except click.exceptions.Abort:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        return _log_error(f"{error.format_message()} (see sigdask --help)", 2)
+        context = getattr(error, "ctx", None)
+        command = "sigdask" if context is None else context.command_path
+        return _log_error(f"{error.format_message()} (see {command} --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise

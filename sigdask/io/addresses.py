@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+import sysconfig
+import traceback
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -21,6 +23,11 @@ def check_address(address: str, what: str) -> None:
     >>> check_address("mine.scores:best", "metric")
     """
     module, _, attribute = address.partition(":")
+    if module.endswith(".py"):
+        raise InputError(
+            f"{what} {address!r}: expected a module, not a file; write {Path(module).stem}:{attribute}. Modules are "
+            "looked for on Python's path, in the current folder, and in the folder of a plan"
+        )
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
 
@@ -75,11 +82,25 @@ def load_object(address: str, what: str) -> Any:
     try:
         target: Any = importlib.import_module(module_name)
     except Exception as error:  # noqa: BLE001  # a user's module may raise anything
-        raise InputError(
-            f"{what} {address!r}: cannot import {module_name!r} ({error or type(error).__name__})"
-        ) from None
+        reason = describe_failure(error)
+        if isinstance(error, ModuleNotFoundError) and error.name in {module_name, module_name.partition(".")[0]}:
+            reason = f"no module of this name on Python's path or in {', '.join(FOLDERS.folders)}"
+        raise InputError(f"{what} {address!r}: cannot import {module_name!r} ({reason})") from None
     for part in attribute.split("."):
         target = getattr(target, part, None)
     if target is None:
         raise InputError(f"{what} {address!r}: {module_name!r} has no {what} or function {attribute!r}")
     return target
+
+
+def describe_failure(error: BaseException, function: Any = None) -> str:
+    """Return an error of a user's code as text, with the last line of it that was run, or where the function begins."""
+    others = (str(Path(__file__).parents[1]), "<frozen", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(others)]
+    code: Any = getattr(function, "__code__", None)
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, SyntaxError) or (not frames and code is None):  # the first names file and line itself
+        return text
+    file, line = (frames[-1].filename, frames[-1].lineno) if frames else (code.co_filename, code.co_firstlineno)
+    path = Path(file)
+    return f"{text} ({path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}, line {line})"

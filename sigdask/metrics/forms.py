@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.identity import known_as
+from sigdask.io import addresses
 from sigdask.metrics.transport import reduce_by_address
+from sigdask.text import format_count
 
 Array = NDArray[Any]
 
@@ -99,7 +101,10 @@ class Formula:
             with np.errstate(divide="ignore", invalid="ignore"):
                 scores = self.compute_values(sums)
         except Exception as error:
-            raise InputError(f"metric {self.name} failed: {type(error).__name__}: {error}") from error
+            raise InputError(
+                f"metric {self.name} failed: {addresses.describe_failure(error, self.function)}; it was called with "
+                f"{format_count(sums.shape[-1], 'array')} of sums of shape {sums.shape[:-1]}"
+            ) from error
         if scores.shape != sums.shape[:-1]:
             raise InputError(
                 f"metric {self.name}: returned shape {scores.shape} for sums of shape {sums.shape[:-1]}; "

@@ -29,7 +29,8 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
         ("macro-f:beta=123456789", "too many digits"),
         ("f1:zero_division=3", "must be 0 or 1"),
         ("accuracy[A]", r"takes no \[label\]"),
-        ("no_such_module:f", "cannot import"),
+        ("no_such_module:f", r"cannot import 'no_such_module' \(no module of this name on Python's path or in "),
+        ("folder/mine.py:best", "expected a module, not a file; write mine:best"),
         ("sigdask:nothing", "no metric or function"),
         ("", "expected NAME"),
     ],
@@ -121,8 +122,17 @@ def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():
     def fails(outputs, gold):
         return outputs["x"]
 
-    with pytest.raises(InputError, match="fails' failed: TypeError"):
+    line = fails.__code__.co_firstlineno
+    with pytest.raises(
+        InputError, match=rf"fails' failed: TypeError: .*test_names.py, line {line + 1}\); it was called"
+    ):
         compare([1, 2], [0, 0], metric=sigdask.black_box(fails))
+    with pytest.raises(
+        InputError, match=r"takes 1 positional argument .*test_names.py, line \d+\).* and None, as there"
+    ):
+        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda outputs: 1.0, name="one"))
+    with pytest.raises(InputError, match="'text' returned 'high', expected a number"):
+        compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: "high", name="text"))
     with pytest.raises(InputError, match="returned nan"):
         compare([1, 2], [0, 0], metric=sigdask.black_box(lambda o, _: float("nan")))
 

@@ -16,7 +16,7 @@ import click
 
 from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, format_endings
 from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
-from sigdask.errors import InputError, UnfinishedError, build_extra_error
+from sigdask.errors import InputError, UnfinishedError, check_installed
 from sigdask.io import describe_url_error
 from sigdask.options import FigureStyleOptions, check_options, select_options
 from sigdask.report import files
@@ -136,7 +136,7 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
             if not data_stream(sys.stdout).open:  # nobody reads what else there is to make
                 return
     elif file is not None:
-        with _name_option_in_errors("--json"):
+        with _name_option_in_errors("--json", file):
             write_parts(Path(file), chain(parts(), ["\n"]))
 
 
@@ -153,7 +153,7 @@ def write_parquet(file: str | None, table: Table) -> None:
         export.write_parquet([table], buffer)
         data_stream(sys.stdout).write_bytes(buffer.getvalue())
     elif file is not None:
-        with _name_option_in_errors("--parquet"):
+        with _name_option_in_errors("--parquet", file):
             files.write_parquet(Path(file), [table])
 
 
@@ -180,7 +180,7 @@ def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]], *, 
                 notes[part.metric, part.note] = None
             yield part
 
-    with _name_option_in_errors("--items"):
+    with _name_option_in_errors("--items", file):
         files.write_units(Path(file), read_notes(), csv_safe=csv_safe)
     for metric, note in notes:
         log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
@@ -200,23 +200,25 @@ def write_data(file: str, parts: Iterable[str], option: str) -> None:
             print_data(part)
         return
 
-    with _name_option_in_errors(option):
+    with _name_option_in_errors(option, file):
         write_parts(Path(file), parts)
 
 
 def write_text(file: str, text: str) -> None:
     """Write the plain-text report to a file."""
-    with _name_option_in_errors("-o"):
+    with _name_option_in_errors("--text", file):
         write_whole_text(Path(file), f"{text}\n")
 
 
 @contextmanager
-def _name_option_in_errors(option: str) -> Iterator[None]:
-    """Begin the text of errors in the body, which are about an option's file, with the option's name."""
+def _name_option_in_errors(option: str, file: str) -> Iterator[None]:
+    """Begin the text of errors in the body, which are about an option's file, with the option that named it."""
     try:
         yield
     except UnfinishedError as error:
-        raise UnfinishedError(f"{option} {error}") from None
+        context = click.get_current_context(silent=True)
+        outputs = () if context is None else context.params.get("outputs", ())
+        raise UnfinishedError(f"{'-o' if file in outputs else option} {error}") from None
 
 
 MOST_NAMED = 6
@@ -236,10 +238,7 @@ def check_figures(options: Mapping[str, Any]) -> None:
         return
     if Path(folder).exists() and not Path(folder).is_dir():
         raise InputError(f"--figures {folder}: not a folder")
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise build_extra_error("matplotlib", "report", "--figures")
+    check_installed("matplotlib", "report", "--figures")
 
 
 def write_figures(options: Mapping[str, Any], pictures: Iterable[FigureSpec]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sigdask import formats, metrics
@@ -152,14 +152,8 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
         complain((*key, "test_sets"), f"no test set {format_value(name)}; {hint}")
     covered_names = {*rule.test_sets} or names
     covered = [t for t in plan.test_sets if t.name in covered_names]
-    counted_metrics = sorted({name for t in covered for name in t.metrics})
-    for name in rule.metrics:
-        if all(t.metrics for t in covered) and name.casefold() not in map(str.casefold, counted_metrics):
-            complain(
-                (*key, "metrics"),
-                f"metric {format_value(name)} is not computed there; "
-                f"{suggest_nearest(name, counted_metrics, 'metrics')}",
-            )
+    if all(t.metrics for t in covered):
+        check_rule_metrics(rule, {name for t in covered for name in t.metrics}, key, complain)
     for test_set in covered:
         _check_baseline(rule, test_set, key, complain)
     if isinstance(rule, NotWorse):
@@ -167,6 +161,15 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> Non
             complain((*key, "adjust"), 'found "plan", but the plan has adjust = "none"; expected "holm" or "none"')
         if isinstance(plan.stopping, ConfidenceSequence):
             complain(key, 'needs p-values, and [stopping] rule = "confidence-sequence" gives none')
+
+
+def check_rule_metrics(rule: Rule, compared: Iterable[str], key: PlanKey, complain: Complain) -> None:
+    """Complain about metrics of a rule that no test set of the rule is compared by."""
+    names = sorted({*compared})
+    for name in rule.metrics:
+        if name.casefold() not in map(str.casefold, names):
+            hint = suggest_nearest(name, names, "metrics")
+            complain((*key, "metrics"), f"metric {format_value(name)} is not computed there; {hint}")
 
 
 def _check_baseline(rule: Rule, test_set: TestSet, key: PlanKey, complain: Complain) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
 from sigdask.analysis.comparison.stopping import default_adjustment
-from sigdask.errors import InputError
+from sigdask.errors import InputError, check_installed
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source, reads_folders
@@ -257,6 +257,9 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     }
     if (items := files["items"]) is not None:
         location.attempt(("report", "items"), parse_unit_file, items)
+    for name, package, extra in (("figures", "matplotlib", "report"), ("parquet", "pyarrow", "parquet")):
+        if getattr(keys, name) is not None:
+            location.attempt(("report", name), check_installed, package, extra, name)
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),

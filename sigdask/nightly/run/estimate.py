@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
 from sigdask.nightly.gate import NotWorse, Rule, check_direction, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
+from sigdask.nightly.plan.cross_checks import check_rule_metrics
 from sigdask.nightly.plan.errors import Complaint, PlanKey
 from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
@@ -57,7 +58,9 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     source = StatisticsSource(
         get_user_cache(), ClusterExtraction(plan.cluster, plan.comparison["workers"]), tell or ExtractionLog()
     )
-    costs = [_estimate_test_set(plan, number, source, complaints) for number in range(len(plan.test_sets))]
+    compared: dict[str, Sequence[str]] = {}
+    costs = [_estimate_test_set(plan, number, source, compared, complaints) for number in range(len(plan.test_sets))]
+    _check_rule_metrics(plan, compared, complaints)
     costs += [_attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
     costs += [
         _attempt(complaints, ("independence", k), _estimate_independence, entry)
@@ -78,7 +81,19 @@ def count_threads(plan: Plan) -> int | None:
     return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted
 
 
-def _estimate_test_set(plan: Plan, number: int, source: StatisticsSource, complaints: list[Complaint]) -> Cost | None:
+def _check_rule_metrics(plan: Plan, compared: Mapping[str, Sequence[str]], complaints: list[Complaint]) -> None:
+    """Add a complaint for each metric of a rule that no test set of the rule is compared by, if all could be read."""
+    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
+        names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
+        if names <= compared.keys():
+            computed = {metric for name in names for metric in compared[name]}
+            key: PlanKey = ("gate", "rules", number)
+            check_rule_metrics(rule, computed, key, lambda key, text: complaints.append(Complaint(key, text)))
+
+
+def _estimate_test_set(
+    plan: Plan, number: int, source: StatisticsSource, compared: dict[str, Sequence[str]], complaints: list[Complaint]
+) -> Cost | None:
     test_set, key = plan.test_sets[number], ("test_set", number)
     set_and_counts = _attempt(complaints, key, _read_test_set, test_set)
     if set_and_counts is None:
@@ -91,6 +106,7 @@ def _estimate_test_set(plan: Plan, number: int, source: StatisticsSource, compla
     )
     if len(complaints) > n_before:
         return None
+    compared[test_set.name] = [metric.name for metric in metrics]
     _check_gate(plan, test_set, counts, metrics, complaints)
     return _attempt(complaints, key, _build_cost, plan, test_set, counts, metrics)
 

@@ -15,6 +15,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.identity import known_as
+from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
@@ -122,12 +123,21 @@ class OutputsPanel(ComparedPanel):
         return first, second
 
     def _score_outputs(self, outputs: list[Any], gold: list[Any] | None) -> float:
+        name = self.metric.name
         try:
-            score = float(self.metric.function(outputs, gold))
+            value: Any = self.metric.function(outputs, gold)
         except Exception as error:
-            raise InputError(f"metric {self.metric.name!r} failed: {type(error).__name__}: {error}") from error
+            failure = addresses.describe_failure(error, self.metric.function)
+            arguments = f"{_describe_items(outputs)} and {_describe_items(gold)}"
+            raise InputError(
+                f"metric {name!r} failed: {failure}; it was called as f(outputs, gold) with {arguments}"
+            ) from error
+        try:
+            score = float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"metric {name!r} returned {value!r}, expected a number") from None
         if not np.isfinite(score):
-            raise InputError(f"metric {self.metric.name!r} returned {score}")
+            raise InputError(f"metric {name!r} returned {score}")
         return score
 
     def iter_swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[Bools]:
@@ -193,3 +203,8 @@ class OutputsPanel(ComparedPanel):
         bit_of = np.full(self.n_units, -1, np.int64)
         bit_of[self.discordant_units] = np.arange(len(self.discordant_units))
         return replace(self, index=bit_of[self.index], enumerated=True)
+
+
+def _describe_items(items: list[Any] | None) -> str:
+    """Return what a list given to a user's function holds, for errors."""
+    return "None, as there is no gold standard" if items is None else f"a list of {len(items):,}, first {items[0]!r}"

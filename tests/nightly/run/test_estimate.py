@@ -111,6 +111,14 @@ def test_a_baseline_and_direction_that_the_gate_could_not_use_are_refused(folder
     assert "gate.rules[0].baseline: no system 'old' on test set 'one'; systems: a, b" in str(result.exception)
 
 
+def test_a_metric_of_the_gate_that_the_data_do_not_suggest_is_refused(folder):
+    (folder / "wide.csv").write_text("item,a,b\nx,1,2\ny,2,1\n")
+    plan = '[[test_set]]\nname = "one"\nsystems = "wide.csv"\n[gate]\nrules = [{ rule = "not-worse", baseline = "a", %s }]\n'
+    result = run_check(folder, plan % 'metrics = ["f1"]')
+    assert 'gate.rules[0].metrics: metric "f1" is not computed there; metrics: mean' in str(result.exception)
+    assert run_check(folder, plan % 'metrics = ["Mean"]').exception is None
+
+
 def test_a_reader_and_a_metric_beside_the_plan_are_found(folder):
     (folder / "own_reader.py").write_text(
         "from sigdask.counts import Counts\n"
