@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from numpy.typing import NDArray
 
@@ -30,15 +30,17 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress, connect_once, count_jobs
-from sigdask.formats.frames import as_counts
+from sigdask.formats.frames import as_counts, move_index
 from sigdask.metrics import takes_numbers
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.options import (
+    FRAME_READING,
     OPTIONS,
     Adjust,
     ComparisonOptions,
+    FrameOptions,
     PowerOptions,
     SelectionOptions,
     fill_options,
@@ -78,39 +80,81 @@ RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "val
 """Names for rankings of candidates; `sigdask` has the others."""
 
 
+@overload
 def compare(
     a: Sequence[Any] | NDArray[Any],
     b: Sequence[Any] | NDArray[Any],
     *,
     gold: Sequence[Any] | NDArray[Any] | None = None,
     metric: AnyMetric | None = None,
-    names: tuple[str, str] = ("A", "B"),
+    names: Sequence[str] | None = None,
     ids: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
     **options: Unpack[ComparisonOptions],
-) -> Result:
-    """Compare two systems given as arrays.
+) -> Result: ...
+@overload
+def compare(
+    a: Any,
+    *,
+    metric: AnyMetric | Sequence[AnyMetric] | None = None,
+    names: Sequence[str] | None = None,
+    **options: Unpack[FrameOptions],
+) -> Results: ...
+def compare(
+    a: Any,
+    b: Sequence[Any] | NDArray[Any] | None = None,
+    *,
+    gold: Sequence[Any] | NDArray[Any] | None = None,
+    metric: Any = None,
+    names: Sequence[str] | None = None,
+    units: Sequence[str] | None = None,
+    **options: Unpack[FrameOptions],
+) -> Result | Results:
+    """Compare two systems given as arrays, or all systems of a data frame.
 
     Parameters
     ----------
-    a, b : sequence, length n_items
-        Item scores; with `gold`, labels, or predicted numbers under a metric of them (MAE, pearson, AUC, ...).
+    a : sequence of length n_items, or data frame
+        Item scores of the first system. With `gold` they are labels, or predicted numbers under a metric of them (MAE,
+        pearson, AUC, ...). Without `b` it is a data frame of pandas, polars, pyarrow or another library, a mapping of
+        names to scores, an array of shape (n_items, n_systems), or Counts. A frame has a column for each system, or
+        rows of `system`, `item` and `score`, or such rows with a column for each metric. A named index of pandas
+        counts as columns.
+    b : sequence of length n_items, optional
+        The same of the second system.
     gold : sequence, length n_items, optional
-        The gold labels or numbers.
+        The gold labels or numbers, if `a` and `b` are sequences.
     metric : str, Metric or BlackBox, optional
-        By default the mean of scores, or accuracy of labels.
-    names : tuple of str
-        What to call the systems.
-    ids : sequence of str, optional
-        Item ids; without them items are known by position.
+        By default the mean of scores, or accuracy of labels. For a data frame also a sequence of these, by default
+        those that the data suggest.
+    names : sequence of str, optional
+        What to call the systems of sequences ("A" and "B") or of an array.
     units : sequence of str, optional
-        Unit of each item that is swapped as a whole (document, topic).
+        Unit of each item that is swapped as a whole (document, topic), if `a` and `b` are sequences.
+    ids : sequence of str, or str, optional
+        Item ids; without them items are known by position. For a data frame also the column that holds them.
+    groups : str, sequence of str, or mapping, optional
+        Columns of a data frame that hold groups of items, such as documents. Columns in `unit` and `by` need not be
+        named.
+    format : str
+        How a data frame is laid out: "auto", "wide", "long", "labels", "responses" or "numbers".
+    system_column, score_column, gold_column : str, optional
+        Columns of a data frame. By default they are found by their usual names.
+    ignore : sequence of str
+        Columns of a data frame to leave out.
+    missing : {"error", "pairwise", "zero"}, optional
+        How missing scores in a data frame are handled. "pairwise" compares each pair on the items that both have.
+    min_items : int, optional
+        Number of common items that two systems of a data frame need; by default 5 % of the items of either.
+    name : str
+        Name of the test set in a data frame. It also determines the random stream.
     **options
-        As in `compare_sets`, but for those that choose among systems, metrics and subsets.
+        As in `compare_sets`.
 
     Returns
     -------
-    Result
+    Result or Results
+        One result of two sequences, all comparisons of a data frame.
 
     Examples
     --------
@@ -119,13 +163,31 @@ def compare(
     Result(A - B, mean 0.8000 - 0.2000 = +0.6000, p = 0.25)
     >>> result.method, result.n_extreme, result.n_trials, result.p_value
     ('exact', 2, 8, 0.25)
+
+    A long data frame with a column for each metric:
+
+    >>> import pandas
+    >>> rows = {"system": [*"aaabbb"], "item": [1, 2, 3] * 2, "f1": [1, 1, 1, 0, 1, 0], "recall": [1, 1, 0, 0, 1, 0]}
+    >>> [(r.a, r.b, r.metric, r.p_value) for r in compare(pandas.DataFrame(rows))]
+    [('a', 'b', 'f1', 0.5), ('a', 'b', 'recall', 1.0)]
     """
+    if b is None:
+        return _compare_frame(a, metric=metric, names=names, gold=gold, units=units, options=options)
+    if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - {"ids"}), None):
+        remedy = FRAME_SELECTION.get(wrong, "give a data frame, or a mapping to sigdask.as_counts")
+        raise TypeError(f"{wrong}= does not apply to two sequences; {remedy}")
+    names, ids = ("A", "B") if names is None else names, options.pop("ids", None)
+    if isinstance(names, str) or len(names) != 2:
+        raise InputError(f"names = {names!r}: expected the names of two systems")
     systems = dict(zip(names, (a, b), strict=True))
     groups = {"unit": units} if units is not None else None
     if gold is None:
-        counts = Counts.from_scores(systems, ids=ids, groups=groups)
+        for name, column in systems.items():
+            if text := next((value for value in column if isinstance(value, str)), None):
+                raise InputError(f"{name!r} holds texts such as {text!r}, no scores; to compare labels give gold=")
+        counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups)
     elif isinstance(metric, str) and takes_numbers(metric):
-        counts = Counts.from_numbers(gold, systems, ids=ids, groups=groups)
+        counts = Counts.from_numbers(gold, systems, ids=cast("Any", ids), groups=groups)
     else:
         gold_labels, system_labels = (
             Factor.from_values(gold),
@@ -134,15 +196,60 @@ def compare(
         counts = Counts.from_labels(
             gold_labels,
             system_labels,
-            ids=ids,
+            ids=cast("Any", ids),
             groups=groups,
             warnings=describe_foreign_labels(gold_labels, system_labels),
         )
     metric_to_use = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
-    results = compare_all(counts, metrics=[metric_to_use], unit=unit, **options)
+    selection = cast("SelectionOptions", {**options, "metrics": [metric_to_use], "unit": unit})
+    results = compare_all(counts, **selection)
     scope_notes = [note for note in results.notes if note.kind == "scope"]
     return replace(results[0], notes=(*results[0].notes, *scope_notes)) if scope_notes else results[0]
+
+
+FRAME_SELECTION = {
+    "unit": "give units=, the unit of each item",
+    "by": "give a data frame with this column",
+    "metrics": "give metric=, or a data frame for several metrics",
+    "pairs": "there is only one pair",
+    "baseline": "the second sequence is the baseline",
+    "together": "there is only one test set",
+}
+"""Options that choose among systems, metrics and subsets, and what to give for two sequences instead."""
+
+
+def _compare_frame(
+    data: Any, *, metric: Any, names: Sequence[str] | None, gold: Any, units: Any, options: FrameOptions
+) -> Results:
+    """Compare all systems of a data frame or of other aligned data."""
+    for name, value, remedy in (("gold", gold, "gold_column="), ("units", units, "unit=")):
+        if value is not None:
+            raise TypeError(f"{name}= is for two sequences; for a data frame give {remedy}, the name of a column")
+    if metric is not None and options.get("metrics") is not None:
+        raise TypeError("give either metric= or metrics=")
+    reading: dict[str, Any] = {name: value for name, value in options.items() if name in FRAME_READING}
+    rest: dict[str, Any] = {name: value for name, value in options.items() if name not in FRAME_READING}
+    if metric is not None:
+        rest["metrics"] = metric
+    fill_options(SelectionOptions, cast("SelectionOptions", rest))  # a wrong one before data are read
+    if isinstance(data, Counts):
+        if wrong := next(iter(reading), None):
+            raise TypeError(f"{wrong}= is for data frames; these are Counts already")
+        return compare_all(data, **rest)
+    metrics = rest.get("metrics") or ()
+    metrics = metrics if isinstance(metrics, list | tuple) else (metrics,)
+    units_named = rest.get("unit") or ()
+    levels = (units_named,) if isinstance(units_named, str) else tuple(units_named)
+    groups, frame, index = reading.pop("groups", None), *move_index(data)
+    if not isinstance(groups, Mapping):
+        named = (groups,) if isinstance(groups, str) else tuple(groups or ())
+        groups = [*dict.fromkeys(name for name in (*named, *levels, rest.get("by")) if name not in {None, "item"})]
+    if reading.get("ids") is None:
+        reading["ids"] = index
+    asked = [name for name in metrics if isinstance(name, str)]
+    counts = as_counts(frame, groups=groups, names=names, metrics=asked, **reading)
+    return compare_all(counts, **rest)
 
 
 def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Results:

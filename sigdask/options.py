@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from numbers import Real
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sigdask.errors import InputError, SeveralError, SigdaskError
+from sigdask.text import suggest_name
 
 Alternative = Literal["two-sided", "greater", "less"]
 Method = Literal["auto", "randomization", "exact", "both"]
@@ -103,6 +105,10 @@ class Option:
         """
         if value is None:
             return
+        if self.kind in {int, float} and not isinstance(value, Real):
+            raise InputError(f"{name} = {value!r}: must be a number")
+        if self.kind is int and value != int(value):
+            raise InputError(f"{name} = {value!r}: must be a whole number")
         if self.choices and value not in self.choices:
             raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}")
         if self.above is not None and self.below is not None and not self.above < value < self.below:
@@ -360,6 +366,27 @@ class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
     together: Annotated[
         bool, Option("Also test each pair over all subsets or test sets, by the mean of its differences.", False)
     ]
+
+
+class FrameOptions(SelectionOptions, total=False):
+    """Options of `compare` for a data frame: those of comparisons, and how the frame is read."""
+
+    ids: str | Sequence[str] | None
+    groups: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    format: str
+    system_column: str | None
+    score_column: str | None
+    gold_column: str | None
+    ignore: Sequence[str]
+    missing: Missing | None
+    min_items: int | None
+    name: str
+
+
+FRAME_READING = (
+    "ids", "groups", "format", "system_column", "score_column", "gold_column", "ignore", "missing", "min_items", "name",
+)  # fmt: skip
+"""Options of `compare` that say how a data frame is read."""
 
 
 class AgreementOptions(TypedDict, total=False):
@@ -775,7 +802,7 @@ def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
     options = list_options(declaration)
     for name, value in values.items():
         if name not in options:
-            raise TypeError(f"no option {name!r}; options: {', '.join(options)}")
+            raise TypeError(f"no option {name!r}{suggest_name(name, options)}; options: {', '.join(options)}")
         options[name].check(name, value)
 
 

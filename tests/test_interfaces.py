@@ -130,3 +130,47 @@ def test_a_metric_of_other_data_is_answered_by_what_it_needs(metric, needed):
 def test_a_test_that_is_asked_for_elsewhere_is_answered_by_where(test, answer):
     with pytest.raises(InputError, match=answer):
         sigdask.compare_all({"a": [1.0, 2.0, 3.0], "b": [1.5, 2.0, 2.5]}, tests=test)
+
+
+SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
+GAPS = {**SCORES, "b": [0.0, None, 1, 0]}
+LONG = {"system": [*"aabbb"], "item": [1, 2, 1, 2, 2], "score": [1, 2, 3, 4, 5]}
+PAIR = ([1, 0, 1], [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((GAPS,), {}, InputError, "missing='pairwise'"),
+        ((SCORES,), {"unit": "documant"}, InputError, "no column 'documant'.*did you mean 'document'"),
+        ((SCORES,), {"by": "domain"}, InputError, "no column 'domain'; columns: item, document"),
+        ((SCORES,), {"baseline": "base"}, InputError, "no system 'base'; systems: a, b"),
+        ((SCORES,), {"pairs": ("a", "b")}, InputError, r"pairs: 'a' is no pair.*\[\('new', 'old'\)\]"),
+        ((SCORES,), {"metric": "acc"}, InputError, "unknown metric 'acc'"),
+        ((SCORES,), {"metric": "mean", "metrics": "mean"}, TypeError, "either metric= or metrics="),
+        ((SCORES,), {"trails": 100}, TypeError, "no option 'trails'; did you mean 'trials'"),
+        ((SCORES,), {"alpha": "0.05"}, InputError, "alpha = '0.05': must be a number"),
+        ((SCORES,), {"trials": 99.5}, InputError, "trials = 99.5: must be a whole number"),
+        ((SCORES,), {"adjust": "bonferroni"}, InputError, "adjust = 'bonferroni': must be one of none, holm"),
+        ((SCORES,), {"format": "tall"}, InputError, "format = 'tall'.*must be one of auto, wide, long"),
+        ((SCORES,), {"ids": "name"}, InputError, "no column 'name'"),
+        ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold= is for two sequences.*gold_column="),
+        ((SCORES,), {"units": [1, 0, 1, 1]}, TypeError, "units= is for two sequences.*unit="),
+        ((LONG,), {}, InputError, "id '2' of system 'b' stands on line 4 already"),
+        (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"different numbers of items \(a: 3, b: 2\)"),
+        (("scores.csv",), {}, InputError, "str holds no scores.*sigdask.read reads files"),
+        (PAIR, {"unit": "document"}, TypeError, "unit= does not apply to two sequences; give units="),
+        (PAIR, {"metrics": "mean"}, TypeError, "metrics= does not apply.*metric="),
+        (PAIR, {"missing": "zero"}, TypeError, "missing= does not apply"),
+        (PAIR, {"names": ["a"]}, InputError, "expected the names of two systems"),
+        ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),
+        ((["x"], ["x"]), {"gold": ["x", "y"]}, InputError, r"different numbers of items \(gold: 2, A: 1, B: 1\)"),
+    ],
+)
+def test_mistakes_of_a_call_are_named_by_pythons_arguments(arguments, options, error, message):
+    pandas = pytest.importorskip("pandas")
+    if isinstance(arguments[0], dict) and "item" in arguments[0]:
+        arguments = (pandas.DataFrame(arguments[0]),)
+    with pytest.raises(error, match=message) as raised:
+        sigdask.compare(*arguments, **options)
+    assert not find_options(str(raised.value))

@@ -23,9 +23,12 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
+from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, provide_table
+from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES
 from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
+from sigdask.options import rename_options
 
 FRAME_PATH = Path("data frame")
 """What a data frame is called in messages, in the place of a file."""
@@ -49,9 +52,10 @@ def as_counts(
     """Return counts of item scores, or of labels.
 
     A data frame is read as the same table in a file is: a column a system; a row for each `system`, `item` and
-    `score`; or labels with a column `gold`. A column with a usual name of ids ("id", "item", "topic", ...) holds the
-    items' ids, columns of texts that repeat are groups of items, and counters, times and settings are left out with a
-    warning. A mapping without columns of system, item and score, and an array, hold a system in each column.
+    `score`, or a column for each metric in place of `score`; or labels with a column `gold`. A column with a usual name
+    of ids ("id", "item", "topic", ...) holds the items' ids, columns of texts that repeat are groups of items, and
+    counters, times and settings are left out with a warning. A mapping without columns of system, item and score, and
+    an array, hold a system in each column.
 
     Parameters
     ----------
@@ -70,7 +74,9 @@ def as_counts(
         How a data frame is laid out: "wide", "long", "labels", "responses" or "numbers", with options as on the
         command line ("wide:systems=new+old" names the columns of systems); "auto" detects it.
     **options
-        `name`, `missing` and `warnings`, as in `Counts.from_scores`.
+        `name` of the test set; `missing`: "error", "pairwise" (compare each pair on the items that both have) or
+        "zero"; `warnings`; of data frames also `system_column`, `score_column`, `gold_column`, `ignore` and
+        `min_items`.
 
     Raises
     ------
@@ -96,6 +102,8 @@ def as_counts(
     if format != "auto" or (are_columns and _is_frame(scores, columns)):
         if not are_columns:
             raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
+        ignored = {*options.pop("ignore", ())}
+        columns = {name: column for name, column in columns.items() if name not in ignored}
         group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
         table_options = Options(id_column=ids, groups=group_names, metrics=tuple(metrics))  # type: ignore[arg-type]
         return _read_frame_table(_build_table(columns), format, table_options, **options)
@@ -113,6 +121,56 @@ def as_counts(
     for name, column in columns.items():
         _check_score_column(name, column)
     return Counts.from_scores(columns, ids=item_ids, groups=groups, **{"warnings": warnings, **options})
+
+
+def move_index(frame: Any) -> tuple[Any, str | None]:
+    """Return a pandas object with its index as columns, and which of these holds the ids of items.
+
+    An index without a name is moved only if it holds texts. A series becomes a frame with a column `score`.
+    """
+    index: Any = getattr(frame, "index", None)
+    if not hasattr(frame, "reset_index") or not hasattr(index, "names"):
+        return frame, None
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame(frame.name if frame.name is not None else SCORE_NAMES[0])
+    names = [str(name) for name in index.names if name is not None]
+    if not names and index.dtype.kind == "O" and index.is_unique:
+        names = [ID_NAMES[0]]
+    if len(names) != index.nlevels or not {*names}.isdisjoint(map(str, frame.columns)):
+        return frame, None
+    items = [name for name in names if name.lower() not in SYSTEM_NAMES]
+    usual = [name for name in items if name.lower() in ID_NAMES]
+    return frame.reset_index(names=names), next(iter([*usual, *items]), None)
+
+
+def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
+    """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
+    system, item = table.find_system_column(options), table.find_id_column(options)
+    if not system or not item or options.score_column is not None or table.find_column(SCORE_NAMES):
+        return []
+    if item in table.nested or Texts.from_values(table.columns[item]).are_unique:
+        return []
+    others = table.list_other_columns(item, system, *options.groups, *options.ignore, *table.nested)
+    numbers = [name for name in others if table.is_numeric(name)]
+    requested = [name for name in numbers if name in options.metrics]
+    return requested or [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
+
+
+def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
+    """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
+    matrices: dict[str, Array] = {}
+    for name in names:
+        kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
+        own = replace(options, score_column=name, min_items=0, missing="pairwise")
+        with provide_table(replace(table, columns=kept)):
+            counts = formats.read(Source(FRAME_PATH), format="long", options=own)
+        values = next(values for field, values in counts.fields.items() if field.startswith("score"))
+        masks = [mask for mask in (counts.present, *counts.held.values()) if mask is not None]
+        matrices[name] = np.where(np.logical_and.reduce(masks), values, np.nan) if masks else values
+    groups = {name: counts.groups[name] for name in options.groups}
+    return build_score_counts(
+        matrices, counts.systems, counts.ids, groups=groups, options=options, warnings=counts.warnings
+    )
 
 
 def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
@@ -184,14 +242,21 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
     options = replace(options, own=format_options, is_detected=layout == "auto", **settings)
     try:
         with provide_table(table):
-            if layout == "auto":
+            metric_columns = _list_metric_columns(table, options) if layout in {"auto", "long"} else []
+            if layout == "auto" and not metric_columns:
                 layout = formats.detect_layout(table, options)
             if layout == "wide":
                 _check_scores(table, options)
-            counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
+            if metric_columns:
+                counts = _read_metric_columns(table, metric_columns, options)
+            else:
+                counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
     except InputError as error:
         raise type(error)(_convert_message(str(error))) from None
-    scope, noticed = (tuple(map(_convert_message, texts)) for texts in (counts.scope, counts.warnings))
+    scope, noticed = (
+        tuple(rename_options(_convert_message(text), "python") for text in texts)
+        for texts in (counts.scope, counts.warnings)
+    )
     return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
@@ -211,7 +276,7 @@ def _convert_message(text: str) -> str:
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
-    return re.sub(r"--(id|missing)\b", lambda match: "ids=" if match[1] == "id" else "missing=", text)
+    return re.sub(r"--id\b", "ids=", text)
 
 
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
@@ -223,7 +288,8 @@ def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Arra
         return _name_columns(frame.columns, [_convert_series(series) for series in frame.iter_columns()])
     if frame is not None or not hasattr(scores, "__array__"):
         problem = "names are of an array's systems" if names is not None else f"{type(scores).__name__} holds no scores"
-        raise InputError(f"{problem}: expected {EXPECTED}")
+        remedy = "; sigdask.read reads files" if isinstance(scores, str | Path) else ""
+        raise InputError(f"{problem}: expected {EXPECTED}{remedy}")
     values = _as_array(scores)
     if values.ndim != 2:
         raise InputError(f"an array of shape {values.shape}: expected {EXPECTED}")

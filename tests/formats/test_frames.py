@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from builders import build_rng
 
-from sigdask import InputError, as_counts, compare_all, compare_sets
+from sigdask import InputError, as_counts, compare, compare_all, compare_sets
 from sigdask.counts import Counts
 
 polars = pytest.importorskip("polars")
@@ -148,3 +148,67 @@ def test_what_holds_no_scores_is_said(given, options, said):
 def test_a_unit_that_a_frame_lacks_is_said():
     with pytest.raises(InputError, match="no column 'document'; columns: a, b, c, d"):
         compare_all(SCORES, unit="document")
+
+
+LIBRARIES = {"pandas": pd.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table}
+BLEU = {name: build_rng(k).integers(0, 100, 60).astype(float).tolist() for k, name in enumerate("abcd", 2)}
+LONG = {
+    "system": [name for name in SCORES for _ in range(60)],
+    "item": [f"i{k}" for _ in SCORES for k in range(60)],
+    "mine": [float(score) for column in SCORES.values() for score in column],
+    "BLEU": [score for column in BLEU.values() for score in column],
+}
+"""Rows of system and item, with a column for each metric."""
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_compare_takes_wide_frames_and_long_ones_with_a_column_for_each_metric(library):
+    build, options = LIBRARIES[library], {"trials": 500, "second_run": False}
+    ids = [f"i{k}" for k in range(60)]
+    for frame in (
+        build({"item": ids, **SCORES}),
+        build({name: LONG[name] for name in ("system", "item")} | {"score": LONG["mine"]}),
+    ):
+        expected = compare_all(Counts.from_scores(SCORES, ids=ids), metrics=["mean"], **options)
+        assert [(r.a, r.b, r.n_extreme, r.difference) for r in compare(frame, **options)] == [
+            (r.a, r.b, r.n_extreme, r.difference) for r in expected
+        ]
+    results = compare(build(LONG), baseline="a", **options)
+    assert [(r.metric, r.a, r.b) for r in results] == [(m, a, "a") for a in "bcd" for m in ("mine", "BLEU")]
+    for metric, scores in (("mine", SCORES), ("BLEU", BLEU)):
+        expected = compare_all(Counts.from_scores(scores, ids=ids), metrics=["mean"], baseline="a", **options)
+        chosen = compare(build(LONG), metric=metric, baseline="a", **options)
+        assert [r.n_extreme for r in chosen] == [r.n_extreme for r in expected]
+        assert [r.n_extreme for r in results if r.metric == metric] == [r.n_extreme for r in expected]
+
+
+def test_an_index_of_pandas_is_columns_of_ids_systems_and_groups():
+    options = {"trials": 500, "second_run": False}
+    long = pd.DataFrame(LONG)
+    expected = [r.n_extreme for r in compare(long, **options)]
+    assert [r.n_extreme for r in compare(long.set_index(["system", "item"]), **options)] == expected
+    series = long.set_index(["item", "system"])["BLEU"]
+    assert [r.n_extreme for r in compare(series, **options)] == expected[1::2]
+    wide = long.pivot_table("BLEU", "item", "system")
+    for frame in (wide, wide.rename_axis("segment_name"), wide.rename_axis(None)):
+        results = compare(frame, **options)
+        assert [r.score_a for r in results] == pytest.approx([np.mean(BLEU[r.a]) for r in results])
+        assert {*results.unit_table("a", "b")["id"]} == {*LONG["item"]}
+    documents = pd.DataFrame({**SCORES, "document": [f"d{k % 7}" for k in range(60)]}).set_index(
+        "document", append=True
+    )
+    assert {r.unit for r in compare(documents.reset_index("document"), unit="document", **options)} == {"document"}
+
+
+def test_missing_scores_of_one_metric_are_handled_as_asked():
+    frame = pd.DataFrame(LONG)
+    frame.loc[3, "BLEU"] = np.nan  # system a, item i3
+    with pytest.raises(InputError, match="system 'a' has no score 'BLEU' for item 'i3'.*missing='pairwise'"):
+        compare(frame)
+    results = compare(frame, missing="pairwise", pairs=[("a", "b")], trials=99)
+    assert [(r.metric, r.n_items) for r in results] == [("mine", 60), ("BLEU", 59)]
+    rest = [k for k in range(60) if k != 3]
+    assert results[1].difference == pytest.approx(np.mean([BLEU["a"][k] - BLEU["b"][k] for k in rest]))
+    assert [r.metric for r in compare(frame, ignore=["BLEU"], pairs=[("a", "b")], trials=99)] == ["mine"]
+    [note] = [text for text in compare(frame, score_column="mine", trials=99).warnings if "left out" in text] or [None]
+    assert note is None or "score_column=" in note

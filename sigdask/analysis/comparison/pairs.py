@@ -601,6 +601,9 @@ class CompareSpec:
 def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> Integers:
     """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
     check_names(counts.systems)
+    for pair in pairs or ():
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InputError(f"pairs: {pair!r} is no pair of systems; expected a list such as [('new', 'old')]")
     index_of = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in index_of:
