@@ -19,6 +19,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
 from sigdask.execution.clusters import settings as monitoring
 from sigdask.formats import Source
+from sigdask.formats.reading.files import NOT_DATA
 from sigdask.io import as_path, is_present
 from sigdask.metrics import check_name
 from sigdask.options import (
@@ -137,9 +138,21 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
         f"read as {format_name}: {format_count(counts.n_systems, noun)}{times}, "
         f"{format_count(counts.of_one.n_items, 'item')}"
     )
+    if unused := _find_unused_group_file(options):
+        LOG.warning(unused)
     if not options["metrics"]:
         log_note(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
     return counts
+
+
+def _find_unused_group_file(options: dict[str, Any]) -> str | None:
+    """Return text on a file of documents or groups that neither units nor subsets are taken from, or None."""
+    names = {*options["unit"], options.get("by"), options.get("within")} - {None, "item"}
+    if options["group_file"] and not names:
+        return f"--groups {options['group_file']}: not used; name one of its columns with --unit or --by"
+    if options["documents"] and not names & {"document", "domain"}:
+        return f"--documents {options['documents']}: not used, as items are swapped one by one; add --unit document"
+    return None
 
 
 def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, str]:
@@ -160,11 +173,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
     requested, format_options = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with (
-        formats.cache_tables(),
-        steps.reading(filter(None, (gold, *list_source_paths(sources)))),
-        _suggest_references(options),
-    ):
+    with formats.cache_tables(), steps.reading(filter(None, (gold, *list_source_paths(sources)))):
         format_name = requested if requested != "auto" else formats.detect(sources, gold, reading)
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)
@@ -176,20 +185,6 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
             if requested != "auto" or isinstance(error, RefusedFileError):
                 raise
             raise InputError(f"{error} [read as {format_name}; choose with --format]") from None
-
-
-@contextmanager
-def _suggest_references(options: dict[str, Any]) -> Iterator[None]:
-    """Add to an error that a metric of texts needs references, if none are given."""
-    try:
-        yield
-    except InputError as error:
-        needing = [metric for metric in options["metrics"] if formats.needs_references(metric)]
-        if options["gold"] or options.get("references") or options["format_"] != "auto" or not needing:
-            raise
-        if "--ref" in str(error):
-            raise
-        raise InputError(f"{needing[0]}: needs references: name them with --ref FILE ({error})") from None
 
 
 def _list_sources(options: dict[str, Any]) -> list[Source]:
@@ -221,9 +216,14 @@ def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
     """Yield what lies in a folder as systems, without hidden files and files with another role."""
     others = [options["gold"], options["documents"], options["group_file"], *options["references"]]
     roles = {Path(text).resolve() for text in others if text and not is_url(text)}
-    found = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and path.resolve() not in roles]
+    paths = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and path.resolve() not in roles]
+    others = [path.name for path in paths if NOT_DATA.search(path.name)]
+    found = [path for path in paths if path.name not in others]
     if not found:
-        raise InputError(f"{folder}: is an empty folder; give a folder with a file for each system")
+        problem = f"has no file of a system ({format_list(others, MOST_NAMES)})" if others else "is an empty folder"
+        raise InputError(f"{folder}: {problem}; give a folder with a file for each system")
+    if others:
+        log_note(f"{folder}: not taken as systems: {format_list(others, MOST_NAMES)} (name a file to compare it)")
     yield from map(Source, found)
 
 

@@ -23,6 +23,7 @@ from sigdask.counts.checks import (
     check_unique,
     convert_groups,
     convert_ids,
+    suggest_group_file,
 )
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import (
@@ -197,7 +198,7 @@ class Counts:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
-            raise InputError(f"no column {column!r} to group items by; columns: {names}")
+            raise InputError(f"no column {column!r} to group items by; columns: {names}. {suggest_group_file(column)}")
         return Factor.from_values(self.groups[column])
 
     def in_common(

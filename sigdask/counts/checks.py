@@ -210,3 +210,10 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
             remedy = "some differ only in case; change them with --map"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
     return warnings
+
+
+def suggest_group_file(name: str) -> str:
+    """Return which option takes the groups of a column from a file of their own."""
+    if name == "document":
+        return "Give a file with the document of each item with --documents FILE"
+    return "Give a file with the group of each item with --groups FILE, or name a column with --unit or --by"

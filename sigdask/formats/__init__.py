@@ -16,11 +16,12 @@ import numpy as np
 
 from sigdask import metrics
 from sigdask.counts import Counts
+from sigdask.counts.checks import suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, is_number, is_percent
+from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, find_dataset
 from sigdask.formats.reading.files import (
     HEAD,
@@ -412,10 +413,14 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     with replicates.collect_samples(name, may_differ=may_differ) as samples:
         while samples.current < samples.n_samples:  # one until the first reading finds repeated ids
             for files in replicated:
-                counts = reader(files, gold, reader_options)
+                with _suggest_group_file(reader_options):
+                    counts = reader(files, gold, reader_options)
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
     counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
+    if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
+        note = f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
+        counts = replace(counts, warnings=(*counts.warnings, note))
     if not samples.sizes:
         return counts
     if swap_separately and not samples.is_uniform:
@@ -428,6 +433,20 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
         counts = replace(counts, fields=fields)
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
+
+
+@contextmanager
+def _suggest_group_file(options: Options) -> Iterator[None]:
+    """Add to an error about a missing column of groups the option that takes groups from a file."""
+    try:
+        yield
+    except RefusedFileError:
+        raise
+    except InputError as error:
+        name = re.search(r"no column '([^']*)'", str(error))
+        if name is None or name[1] not in options.groups:
+            raise
+        raise InputError(f"{error}. {suggest_group_file(name[1])}") from None
 
 
 def is_address(format_: str) -> bool:
@@ -573,7 +592,37 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     except RefusedFileError:
         raise
     except InputError as error:
+        if _is_prose(path):
+            raise _build_reference_error(path, options.metrics) or InputError(
+                f"{path}: is text and no table. If it is the output of a system, {REFERENCE_REMEDY}. Else choose "
+                f"--format ({error})"
+            ) from None
         raise InputError(f"{error} [read as a table; choose with --format]") from None
+
+
+REFERENCE_REMEDY = "give --ref FILE (the reference translations or transcripts) or --gold FILE (the gold standard)"
+
+FEWEST_WORDS = 3
+"""Words of a line of prose, on average."""
+
+
+def _is_prose(path: Path) -> bool:
+    """Return whether a file's first lines are phrases or sentences."""
+    if path.suffix.lower() in {".csv", ".tsv"} or not is_line_text(path):
+        return False
+    lines = [line for line in read_head_lines(path)[:20] if line.strip()]
+    return sum(len(line.split()) for line in lines) >= FEWEST_WORDS * max(len(lines), 1)
+
+
+def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputError | None:
+    """Return the error for metrics that compare outputs with a reference; None if all do without."""
+    for metric in metric_names:
+        if (needed := _find_metric_format(metric)) is not None:
+            option, content = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
+            return InputError(
+                f"{path}: metric {metric} compares outputs with a reference; give {option} FILE ({content})"
+            )
+    return None
 
 
 def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Source]) -> str:
@@ -608,12 +657,10 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
 
 def _build_unknown_error(table: FileTable, options: Options) -> InputError:
     """Return the error for a file whose format is not known: what is missing, or what to choose."""
-    for metric in options.metrics:
-        if (needed := _find_metric_format(metric)) is not None:
-            option, content = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
-            return InputError(
-                f"{table.path}: metric {metric} compares outputs with a reference; give {option} FILE ({content})"
-            )
+    if (error := _build_reference_error(table.path, options.metrics)) is not None:
+        return error
+    if (text := _describe_bad_score(table)) is not None:
+        return InputError(text)
     columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "lines of text"
     if columns_text == "lines of text" and _is_table_of_blanks(table):
         return InputError(
@@ -622,9 +669,20 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
         )
     return InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "
-        "these outputs of a system? Then give --ref FILE (the reference translations or transcripts) or --gold FILE "
-        f"(the gold standard). Else choose --format NAME: {', '.join(FORMATS)}"
+        f"these outputs of a system? Then {REFERENCE_REMEDY}. Else choose --format NAME: {', '.join(FORMATS)}"
     )
+
+
+def _describe_bad_score(table: FileTable) -> str | None:
+    """Return the error for a single column of numbers in which some cells are none, or None."""
+    cells = list(next(iter(table.columns.values()))) if len(table.columns) == 1 and not table.nested else []
+    if not cells or 2 * sum(map(is_number, cells)) <= len(cells):
+        return None
+    try:
+        to_numbers(cells)
+    except NotANumberError as error:
+        return f"{table.path}, line {table.lines[error.index]}: {error}"
+    return None
 
 
 def _is_table_of_blanks(table: FileTable) -> bool:
@@ -680,17 +738,6 @@ def _find_metric_format(name: str) -> str | None:
         return "trec" if retrieval.find_measure(name) is not None else None
     except InputError:  # a metric of the user's own, or a name that is none
         return None
-
-
-def needs_references(metric: str) -> bool:
-    """Return whether a metric compares texts with references.
-
-    Examples
-    --------
-    >>> needs_references("BLEU:tokenize=none"), needs_references("accuracy")
-    (True, False)
-    """
-    return _find_metric_format(metric) in LINE_FORMATS
 
 
 def reads_folders(format_: str) -> bool:

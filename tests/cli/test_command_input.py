@@ -184,4 +184,82 @@ def test_a_metric_of_texts_without_references_asks_for_them(tmp_path):
         (tmp_path / f"{name}.txt").write_text("a line, of text\nand another\n")
     refused = call_sigdask("compare", "a.txt", "b.txt", "-m", "BLEU", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "BLEU: needs references: name them with --ref FILE (" in refused.stderr
+    assert "a.txt: metric BLEU compares outputs with a reference; give --ref FILE" in refused.stderr
+    assert "field" not in refused.stderr  # nothing about tables
+    refused = call_sigdask("compare", "a.txt", "b.txt", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "a.txt: is text and no table. If it is the output of a system, give --ref FILE" in refused.stderr
+
+
+def test_readme_and_licence_in_a_folder_are_no_systems(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for name, text in (
+        ("a.txt", "1\n0\n1\n"),
+        ("b.txt", "0\n0\n1\n"),
+        ("LICENSE", "Free.\n"),
+        ("README.md", "# Runs\n"),
+    ):
+        (tmp_path / "runs" / name).write_text(text)
+    result = call_sigdask("compare", "runs", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "runs: not taken as systems: LICENSE, README.md" in result.stderr
+    assert "2 systems, 3 items" in result.stderr
+
+
+USED_FOR_NOTHING = {
+    "documents": (
+        (),
+        ("--documents", "groups.txt"),
+        "--documents groups.txt: not used, as items are swapped one by one",
+    ),
+    "groups": ((), ("--groups", "groups.txt"), "--groups groups.txt: not used; name one of its columns with --unit"),
+    "used documents": (("--unit", "document"), ("--documents", "groups.txt"), ""),
+    "used groups": (("--by", "group"), ("--groups", "groups.txt"), ""),
+}
+
+
+@pytest.mark.parametrize(("names", "option", "warning"), USED_FOR_NOTHING.values(), ids=USED_FOR_NOTHING.keys())
+def test_a_file_of_groups_that_is_used_for_nothing_is_named(tmp_path, names, option, warning):
+    (tmp_path / "t.csv").write_text("A,B\n1,0\n0,0\n1,1\n1,0\n")
+    (tmp_path / "groups.txt").write_text("x\nx\ny\ny\n")
+    result = call_sigdask("compare", "t.csv", *option, *names, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert warning in result.stderr
+    assert ("not used" in result.stderr) == bool(warning)
+
+
+@pytest.mark.parametrize(
+    ("unit", "remedy"),
+    [("document", "with the document of each item with --documents FILE"), ("topic", "each item with --groups FILE")],
+)
+def test_a_unit_that_the_files_lack_names_the_option_for_a_file_of_groups(tmp_path, unit, remedy):
+    (tmp_path / "t.csv").write_text("A,B\n1,0\n0,0\n")
+    result = call_sigdask("compare", "t.csv", "--unit", unit, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"no column '{unit}'" in result.stderr
+    assert remedy in result.stderr
+
+
+@pytest.mark.parametrize("mark", ["n.a.", "-", "?", "#N/A"])
+def test_a_mark_of_a_missing_score_names_what_to_write_instead(tmp_path, mark):
+    (tmp_path / "t.csv").write_text(f"id,A,B\n1,1,0\n2,{mark},0\n3,1,1\n")
+    (tmp_path / "a.txt").write_text(f"1\n{mark}\n0\n")
+    (tmp_path / "b.txt").write_text("1\n1\n0\n")
+    for files in (["t.csv"], ["a.txt", "b.txt"]):
+        result = call_sigdask("compare", *files, cwd=tmp_path)
+        assert result.returncode == 2
+        assert f"found {mark!r}, expected a number. If the score is missing, leave the cell empty" in result.stderr
+        assert "--missing pairwise or --missing zero" in result.stderr
+
+
+def test_a_gold_file_that_is_a_system_too_is_named(tmp_path):
+    for name, text in (("gold.txt", "x\ny\nx\nz\n"), ("a.txt", "x\nx\nx\nz\n")):
+        (tmp_path / name).write_text(text)
+    result = call_sigdask("compare", "gold.txt", "a.txt", "--gold", "gold.txt", "-m", "accuracy", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "gold.txt: is the gold standard and also a system, so this system's score is perfect" in result.stderr
+
+
+def test_an_error_of_usage_names_the_help_of_its_command(tmp_path):
+    for words, command in ((["compare", "--nothing"], "sigdask compare"), (["store", "check"], "sigdask store check")):
+        assert f"(see {command} --help)" in call_sigdask(*words, cwd=tmp_path).stderr

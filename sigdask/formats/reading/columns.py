@@ -515,6 +515,30 @@ class ParquetColumns:
         return InputError(f"{self.path}: damaged Parquet file ({error})")
 
 
+NO_VALUE = frozenset(
+    {
+        "-",
+        "--",
+        "---",
+        "–",
+        "—",
+        "?",
+        ".",
+        "*",
+        "n.a.",
+        "n.a",
+        "n/a",
+        "na",
+        "#n/a",
+        "none",
+        "null",
+        "nil",
+        "missing",
+        "x",
+    }
+)
+"""Cells, in small letters, that people write for a missing score and that are not read as one."""
+
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
 
@@ -661,6 +685,12 @@ def _parse_number(cell: str, index: int) -> float:
     except ValueError:
         if is_percent([cell]):
             raise NotANumberError(index, f"found {cell!r}, {PERCENT_PROBLEM}") from None
+        if cell.strip().casefold() in NO_VALUE:
+            raise NotANumberError(
+                index,
+                f"found {cell!r}, expected a number. If the score is missing, leave the cell empty or write NA, and "
+                "choose --missing pairwise or --missing zero",
+            ) from None
         raise NotANumberError(
             index,
             f"found {cell!r}, expected a number; correct it or, where the column is no system, name it with --id, "

@@ -106,6 +106,13 @@ MOST_FILES = 100_000
 """Files and folders in a folder and below it."""
 
 
+NOT_DATA = re.compile(
+    r"(?i)^(readme|licen[cs]es?|copying|notice|authors|citation|changelog|(sha256|md5)sums?|makefile)([._-].*)?$"
+    r"|\.(md|rst|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|cff|sqlite|sqlite-journal|db|ya?ml)$"
+)
+"""Names of files in a folder of outputs that are documentation, code or figures."""
+
+
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     r"""Open a text file for reading; line ends are not translated (``newline=""``).

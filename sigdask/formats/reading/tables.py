@@ -167,7 +167,8 @@ class FileTable:
         try:
             return to_numbers(self.get_column(name)).astype(self.kinds.get(name, "float64"), copy=False)
         except NotANumberError as error:
-            raise InputError(f"{self.path}, line {self.lines[error.index]}, column {name!r}: {error}") from None
+            column_text = f", column {name!r}" if name else ""
+            raise InputError(f"{self.path}, line {self.lines[error.index]}{column_text}: {error}") from None
 
     def is_numeric(self, name: str) -> bool:
         """Return whether every cell of a column is a number or missing."""

@@ -18,6 +18,7 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options, Source
+from sigdask.formats.reading.files import NOT_DATA
 from sigdask.formats.reading.options import DEFAULTS
 from sigdask.formats.samples.files import are_one_system
 from sigdask.nightly.plan import paths
@@ -28,10 +29,8 @@ _find_common_prefix = os.path.commonprefix  # of characters, as is meant
 MOST_FILES, DEEPEST = 20_000, 4
 """Files that are looked at, in folders so far below."""
 
-NOT_DATA = re.compile(
-    r"(?i)^(readme|source|licen[cs]es?|copying|changelog|sha256sums|makefile|reference_scores)\b"
-    r"|\.(md|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|sqlite|sqlite-journal|db|log|ya?ml)$"
-)
+OTHER_FILES = re.compile(rf"(?i)^(source|reference_scores)\b|\.log$|{NOT_DATA.pattern.removeprefix('(?i)')}")
+"""Names of files that `init` does not look at. Logs may be systems, but then a folder of them is named."""
 GOLD = re.compile(r"(?i)(^|[._-])(gold|golden|refs?|references?|ref[a-z0-9]|qrels?|truth|key|annotated)([._-]|$)")
 DOCUMENTS = re.compile(r"(?i)(^|[._-])(docs?|documents?|docids?|doc[_-]ids?)([._-]|$)")
 SOURCES = re.compile(r"(?i)(^|[._-])(src|source|input_text)([._-]|$)")
@@ -177,7 +176,7 @@ def _list_files(folder: Path) -> list[Path]:
         depth = len(Path(parent).relative_to(folder).parts)
         folders[:] = sorted(n for n in folders if not n.startswith((".", "__"))) if depth < DEEPEST else []
         files += [
-            Path(parent, name) for name in sorted(names) if not name.startswith(".") and not NOT_DATA.search(name)
+            Path(parent, name) for name in sorted(names) if not name.startswith(".") and not OTHER_FILES.search(name)
         ]
         if len(files) > MOST_FILES:
             raise InputError(f"{folder}: more than {MOST_FILES:,} files; give the folder of one test set")
