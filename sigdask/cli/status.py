@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sigdask.cli.output.streams import output_columns, print_json, print_text
+from sigdask.cli.output.streams import log_note, output_columns, print_json, print_text
 from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures, write_json, write_tables
 from sigdask.errors import InputError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
+from sigdask.nightly.report.site import find_latest_report, write_site
 from sigdask.nightly.report.text import (
     build_status_dict,
     format_history,
@@ -61,8 +62,14 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
         print_text(format_history(store_status.list_runs(location, plan, last), width=output_columns()))
 
 
-def report(where: str, store: str | None, name: str | None, number: int | None, **options: Any) -> None:
-    """Print and write the results of a plan and what changed since the previous run."""
+def report(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
+    """Print and write the results of a plan and what changed since the previous run, or write a site of plans."""
+    if options["site"] is not None:
+        _write_sites(options["site"], wheres, store, name)
+        return
+    if len(wheres) > 1:
+        raise InputError(f"{wheres[1]}: several plans are for --site; otherwise name one plan")
+    [where] = wheres
     files = assign_files(options, "json", "markdown", "latex", "html")
     layout = select_layout(options)
     check_figures(options)
@@ -77,6 +84,15 @@ def report(where: str, store: str | None, name: str | None, number: int | None, 
         if files["html"] is not None:
             write_report(Path(files["html"]), plan_report)
         write_figures(options, plot_report(plan_report))
+
+
+def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:
+    """Write or update a site of some plans."""
+    for where in wheres:
+        location, plan = find_store_and_plan(where, store, name)
+        with report_damage(location):
+            write_site(Path(site), find_latest_report(location, plan), has_all_nights=True)
+    log_note(f"site: {Path(site) / 'index.html'}")
 
 
 def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:

@@ -11,7 +11,9 @@ from builders import build_rng
 from click.testing import CliRunner
 
 from sigdask.cli import commands
+from sigdask.errors import InputError
 from sigdask.nightly.report.page import LOWEST_P, build_part
+from sigdask.nightly.report.site import get_folder_name, write_site
 from sigdask.nightly.store import open_store
 from sigdask.nightly.store import status as views
 
@@ -33,6 +35,7 @@ format = "wide"
 
 [report]
 html = "night.html"
+site = "site"
 
 [gate]
 rules = [{ rule = "not-worse", alpha = 0.05, test_sets = ["news & <i>"] }]
@@ -319,3 +322,94 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
     assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MOST_KEPT, 250, 250)
     assert not any(f["passed"] for f in rule["findings"])
     assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "applies to no comparison"}
+
+
+PLAN_FOLDER = "nightly-b-b6d3583f"
+
+
+def read_site_data(file, name):
+    found = re.search(rf'<script type="application/json" id="data-{name}">(.*?)</script>', file.read_text(), re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_each_run_updates_a_site_whose_drawings_are_the_numbers_of_the_nights(folder):
+    """Against the results of each run, as the store gives them one by one."""
+    plan_folder = folder / "site" / PLAN_FOLDER
+    pages = {file.name for file in plan_folder.iterdir()}
+    assert pages == {"index.html", "plan.json", *(f"night-{number}.html" for number in range(1, 5))}
+    grid = read_site_data(plan_folder / "index.html", "series")
+    columns = {column["head"]: column for column in grid["columns"]}
+    names = [
+        [columns[head]["values"][columns[head].get("codes", range(grid["n"]))[row]] for head in ("A", "B")]
+        for row in range(grid["n"])
+    ]
+    series = grid["series"]
+    assert series["runs"] == [1, 2, 3, 4]
+    for k, number in enumerate(series["runs"]):
+        results = {(r.a, r.b): r for own in build_report(folder, number).results.values() for r in own}
+        for row, (a, b) in enumerate(names):
+            r = results[a, b]
+            numbers = (r.score_a, r.score_b, r.p_value if r.p_adjusted is None else r.p_adjusted)
+            assert [series[name][row][k] for name in ("a", "b", "p")] == pytest.approx(numbers, rel=0.005, abs=1e-9)
+    nights = {column["head"]: column for column in read_site_data(plan_folder / "index.html", "runs")["columns"]}
+    assert nights["night"]["values"] == ["4", "3", "2", "1"]
+    assert nights["night"]["links"]["3"] == "night-3.html"
+    assert "Details of comparisons" in (plan_folder / "night-4.html").read_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_the_site_without_a_request(opened, folder, width):
+    site = folder / "site"
+    index = opened(site / "index.html", width=width)
+    assert index.locator(".plan h2").inner_text() == "nightly <b> ✗ FAILED"
+    assert index.locator(".plan h2 a").get_attribute("href") == f"{PLAN_FOLDER}/index.html"
+    plan = opened(site / PLAN_FOLDER / "index.html", width=width)
+    assert plan.locator("script:not([type])").count() == 1
+    assert plan.locator(".made a").get_attribute("href") == "../index.html"
+    assert plan.evaluate("document.documentElement.scrollWidth") <= width
+    assert {"p", "verdict"} <= {text.strip() for text in plan.locator("#series th.pinned").all_inner_texts()}
+    drawing = plan.locator("#series .series svg").first
+    drawing.dispatch_event("pointermove", {"clientX": 0})
+    assert drawing.locator("title").text_content().startswith("night 1: A ")
+    assert plan.locator("#runs a").first.get_attribute("href") == "night-4.html"
+    assert find_violations(plan) == find_violations(index) == []
+
+
+def test_a_site_takes_several_plans_and_names_of_any_kind(folder, tmp_path):
+    from shutil import copytree
+
+    names = ["../../up", "/etc", "..", "", "Nightly <b>", "<img src=x onerror=alert(1)>", "con/../x", "nightly", "ночь"]
+    folders = {name: get_folder_name(name) for name in names}
+    assert len(set(folders.values())) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9_-]*", own) for own in folders.values())
+    copied = copytree(folder, tmp_path / "copy")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "plan.toml").write_text(PLAN.replace("nightly <b>", "../up").replace('site = "site"', ""))
+    run_night(other, 0.5)
+    site = copied / "site"
+    marked = (site / PLAN_FOLDER / "night-4.html").read_text() + "<!-- kept -->"
+    (site / PLAN_FOLDER / "night-4.html").write_text(marked)
+    (site / PLAN_FOLDER / "night-2.html").unlink()
+    plans = [str(own / "plan.toml") for own in (copied, other)]
+    before = {path for path in tmp_path.rglob("*") if site not in path.parents}
+    assert CliRunner().invoke(commands, ["report", *plans, "--site", str(site)]).exit_code == 0
+    assert {path for path in tmp_path.rglob("*") if site not in path.parents} == before
+    assert (site / PLAN_FOLDER / "night-4.html").read_text() == marked
+    assert (site / PLAN_FOLDER / "night-2.html").exists()
+    links = [attrs["href"] for tag, attrs in SectionParser((site / "index.html").read_text()).tags if "href" in attrs]
+    assert links == ["#main", f"{PLAN_FOLDER}/index.html", f"{get_folder_name('../up')}/index.html"]
+
+
+def test_a_site_refuses_a_namesake_of_another_store_and_a_damaged_summary(folder, tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN.replace('site = "site"', ""))
+    run_night(tmp_path, 0.5)
+    plan, site = str(tmp_path / "plan.toml"), str(folder / "site")
+    with pytest.raises(InputError, match="has the nights of another store with a plan 'nightly <b>'; rename the plan"):
+        CliRunner().invoke(commands, ["report", plan, "--site", site], standalone_mode=False, catch_exceptions=False)
+    damaged = tmp_path / "site" / PLAN_FOLDER / "plan.json"
+    damaged.parent.mkdir(parents=True)
+    for text in ("{", "[]", '{"plan": 3}', '{"marks": [[1]]}'):
+        damaged.write_text(text)
+        with pytest.raises(InputError, match=r"plan.json: is no summary of a plan; remove it"):
+            write_site(tmp_path / "site", build_report(tmp_path))

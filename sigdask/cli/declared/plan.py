@@ -21,10 +21,8 @@ from sigdask.cli.declared.options import (
 )
 from sigdask.options import ReadingOptions
 
-STORE = (
-    click.argument("where", metavar="PLAN.toml|STORE"),
-    click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's."),
-)
+STORE_OPTION = click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's.")
+STORE = (click.argument("where", metavar="PLAN.toml|STORE"), STORE_OPTION)
 SET = click.option(
     "--set",
     "opened",
@@ -112,7 +110,9 @@ def history(**options: Any) -> None:
 
 
 @click.command()
-@add_options(*STORE, PLAN_NAME)
+@click.argument("wheres", metavar="PLAN.toml|STORE...", nargs=-1, required=True)
+@STORE_OPTION
+@PLAN_NAME
 @click.option(
     "--run", "number", type=int, metavar="N", help="Report the results as of this run.  [default: the latest]"
 )
@@ -123,10 +123,18 @@ def history(**options: Any) -> None:
 @declare_file("json", "Write JSON.")
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
+@click.option(
+    "--site",
+    metavar="DIR",
+    help="Write or update a static site of these plans, with a page for each night. It prints nothing else.",
+)
 @add_options(*FIGURE_OPTIONS)
 @run_by("sigdask.cli.status:report")
 def report(**options: Any) -> None:
-    """Show the results of a plan, and what changed since the previous run."""
+    """Show the results of a plan, and what changed since the previous run.
+
+    With --site you can name several plans.
+    """
 
 
 @click.command()

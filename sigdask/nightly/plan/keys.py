@@ -258,6 +258,10 @@ class ReportKeys:
     latex: Annotated[Text | None, Field(description="File for the same tables as LaTeX with booktabs.")] = None
     text: Annotated[Text | None, Field(description="File for the plain-text report.")] = None
     html: Annotated[Text | None, Field(description="File for a self-contained HTML page.")] = None
+    site: Annotated[
+        Text | None,
+        Field(description="Folder of a static site, which each run updates: plans, nights, and a page for each night."),
+    ] = None
     open: Annotated[
         tuple[Pair, ...], Field(description=f"{list_options(PageOptions)['open_pairs'].help} A list of [A, B].")
     ] = ()

@@ -177,6 +177,8 @@ class ReportFiles:
         Layout of tables for papers.
     csv_safe : bool
         Whether names in CSV that spreadsheets would run as formulas are quoted.
+    site : Path or None
+        Folder of a static site, which each run updates.
     open : tuple of (str, str)
         Pairs of systems whose comparisons open on the page.
     figures : Path or None
@@ -197,10 +199,16 @@ class ReportFiles:
     latex: Path | None = None
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
     csv_safe: bool = True
+    site: Path | None = None
     open: tuple[tuple[str, str], ...] = ()
     figures: Path | None = None
     figure_format: tuple[str, ...] = ("svg", "pdf")
     figure_style: FigureStyleOptions = field(default_factory=FigureStyleOptions)
+
+    @property
+    def has_page(self) -> bool:
+        """Whether the run writes a page, alone or in a site."""
+        return self.html is not None or self.site is not None
 
     @property
     def files(self) -> dict[str, Path]:

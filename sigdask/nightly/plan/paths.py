@@ -75,6 +75,13 @@ def resolve_folder(text: str, folder: Path) -> Path:
     return path
 
 
+def resolve_site(text: str, folder: Path) -> Path:
+    """Return the path of a site's folder, which all runs share: it has no date."""
+    if re.search("|".join(map(re.escape, PLACEHOLDERS)), text):
+        raise _build_error(text, ": expected one folder for all runs, without a date")
+    return resolve_folder(text, folder)
+
+
 def _resolve_dated(text: str, folder: Path) -> Path:
     """Return the path of an output file; raise for a URL or an unknown placeholder in braces."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):

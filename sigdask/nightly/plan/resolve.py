@@ -264,6 +264,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
         csv_safe=keys.csv_safe,
+        site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
         open=keys.open,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
         figure_format=keys.figure_format,

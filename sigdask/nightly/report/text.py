@@ -360,8 +360,10 @@ def write_files(
                 yield UnfinishedError(str(error))
 
 
-def write_report(path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> None:
-    """Write a report as a page, with the details of single comparisons that are given."""
+def write_report(
+    path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), home: str = ""
+) -> None:
+    """Write a report as a page, with the details of single comparisons that are given; `home` as in `render_page`."""
     write_page(
         path,
         report.results,
@@ -370,6 +372,7 @@ def write_report(path: Path, report: PlanReport, opened_details: Sequence[Compar
         candidates=format_evaluations(report.evaluations),
         command=shlex.join(["sigdask", "run", report.run.path]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
+        home=home,
     )
 
 

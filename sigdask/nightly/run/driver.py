@@ -23,6 +23,7 @@ from sigdask.execution.run import Progress
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan
+from sigdask.nightly.report.site import write_site
 from sigdask.nightly.report.text import write_files
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings, open_details, read_rankings, read_tests
 from sigdask.nightly.run.count import CountRunner, MessageCallback
@@ -286,7 +287,7 @@ class _PlanRunner:
         """Write the plan's reports of a run."""
         report = status.build_report(self.store, self.plan.name, outcome.number)
         files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
-        is_opened = (files.html is not None or files.figures is not None) and not outcome.stopped
+        is_opened = (files.has_page or files.figures is not None) and not outcome.stopped
         opened_details: tuple[ComparisonDetails, ...] = ()
         problems: list[UnfinishedError] = []
         if is_opened:
@@ -296,11 +297,16 @@ class _PlanRunner:
                 problems = [UnfinishedError(f"[report] {error}")]
                 opened_details = open_details(self.batches, report, outcome.gate)
         units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
-        unwritten = (*problems, *write_files(report, files, opened_details, units))
+        problems += write_files(report, files, opened_details, units)
+        if files.site is not None:
+            try:
+                write_site(files.site, report, opened_details)
+            except (InputError, UnfinishedError) as error:
+                problems.append(UnfinishedError(str(error)))
         return replace(
             outcome,
             report=replace(report, store=self.store.location),
-            unwritten=unwritten,
+            unwritten=tuple(problems),
             page=files.html if files.html is not None and files.html.exists() else None,
         )
 

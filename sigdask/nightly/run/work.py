@@ -224,7 +224,7 @@ class UnreadSets:
         read together.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
-        readers = (plan.gate, plan.report.html, plan.report.figures, plan.report.items)
+        readers = (plan.gate, plan.report.html, plan.report.site, plan.report.figures, plan.report.items)
         has_readers = any(reader is not None for reader in readers)
         run = None if has_readers else store.find_finished_run()
         if run is None:

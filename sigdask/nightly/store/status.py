@@ -264,9 +264,9 @@ def _is_alive(connection: Connection, name: str, latest: PlanRun) -> bool:
     return latest.ended is None and has_sign_of_life(connection, ("", name), latest.host, latest.pid)
 
 
-def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
+def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
     """Return the runs of a plan, latest first, with the number of results that each changed."""
-    with open_for_reading(store) as connection:
+    with _connect(store) as connection:
         name = history.find_plan(connection, plan)
         changed = count_changed(connection, name)
         plan_runs = history.list_runs(connection, name, limit)
@@ -407,7 +407,7 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOS
         recorded = [
             earlier_run
             for earlier_run in history.list_runs(connection, run.plan)[::-1]
-            if earlier_run.number <= run.number and _has_results(earlier_run)
+            if earlier_run.number <= run.number and has_results(earlier_run)
         ]
         shown_runs = recorded[-limit:]
         arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for (name,) in NUMBERS}
@@ -416,9 +416,9 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOS
     return Nights(tuple(shown_runs), len(recorded) - len(shown_runs), **arrays)
 
 
-def _has_results(run: PlanRun) -> bool:
+def has_results(run: PlanRun) -> bool:
     """Return whether a run recorded its results."""
-    return "frames" in run.details
+    return "frames" in run.details and "settings" in run.details
 
 
 def _fill_arrays(

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.bits import popcount
+from sigdask.randomization.kernels.discordance import popcount
 
 PEARSON, SPEARMAN, KENDALL, ACCURACY = range(4)
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.bits import popcount
+from sigdask.io.caches import FunctionToCompile, cached_njit
 
 UNITS = 8192
 """Units whose values are laid out system by system at a time."""
@@ -23,6 +22,24 @@ ROOM_BYTES = 2**20
 
 FEW = 4
 """Pairs up to which NumPy looks at each: for so few, kernels take longer to compile or load than they save."""
+
+
+def _generate_popcount(_context: Any, word: Any) -> Any:
+    """Return the number of set bits of a word (LLVM's ctpop)."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate
+
+
+def _build_intrinsic(function: Any) -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(function)
+
+
+popcount = FunctionToCompile(_generate_popcount, _build_intrinsic)
 
 
 def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: Integers, weights: Integers) -> Integers:

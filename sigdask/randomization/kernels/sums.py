@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
-from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.kernels.dense import DistinctColumns
+from sigdask.randomization.kernels.discordance import popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import BLOCK, COLUMN, fill_counting_words, fill_swap_words
 

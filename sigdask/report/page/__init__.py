@@ -67,12 +67,14 @@ def write_page(
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
+    home: str = "",
 ) -> None:
     """Write results as a page, whole or not at all; the arguments are those of `render_page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     text = render_page(
-        sets, title=title, created=created, inputs=inputs, candidates=candidates, command=command, parts=parts
-    )
+        sets, title=title, created=created, inputs=inputs, candidates=candidates, command=command, parts=parts,
+        home=home,
+    )  # fmt: skip
     write_whole_text(path, text)
 
 
@@ -86,6 +88,7 @@ def render_page(
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
+    home: str = "",
 ) -> str:
     """Return results as the text of an HTML page.
 
@@ -107,6 +110,8 @@ def render_page(
         That makes the same page again.
     parts : mapping of str to PagePart
         Sections that others add: "details" of single comparisons, "plan" of a run.
+    home : str
+        Link to the page of all nights, if the page is part of a site.
     """
     nonempty = {name: results for name, results in sets.items() if len(results)}
     tables = [results.table for results in nonempty.values()]
@@ -119,6 +124,7 @@ def render_page(
     disagreeing = np.flatnonzero(table.has_disagreement)
     context = {
         "title": title,
+        "home": home,
         "created": created,
         "answer": card,
         "forests": build_forests(tables[:MOST_FORESTS]),

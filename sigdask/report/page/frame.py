@@ -49,7 +49,9 @@ class PagePart:
     data: Any = None
 
 
-def render_frame(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, PagePart]) -> str:
+def render_frame(
+    context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, PagePart], name: str = "page.html"
+) -> str:
     """Return the complete page as HTML.
 
     Parameters
@@ -60,10 +62,12 @@ def render_frame(context: Mapping[str, Any], data: Mapping[str, Any], parts: Map
         What scripts read, by name.
     parts : mapping of str to PagePart
         By name, that of their files.
+    name : str
+        The template, a file of this folder.
     """
     styles, scripts = _read_sources("css", parts), _read_sources("js", parts)
     all_data = {**data, **{name: part.data for name, part in parts.items() if part.data is not None}}
-    template = _build_environment().get_template("page.html")
+    template = _build_environment().get_template(name)
     text: str = template.render(
         {
             **context,

@@ -49,6 +49,10 @@ class GridColumn:
         Whether it stays in sight at the right while the table scrolls sideways.
     hints : mapping of str to str
         What cells mean, by their texts, for readers who point at them.
+    links : mapping of str to str
+        Addresses that cells lead to, by their texts.
+    series : str
+        Whether cells are drawings of numbers over the nights: "scores", "p", or "" for texts.
     """
 
     head: str
@@ -59,6 +63,8 @@ class GridColumn:
     is_aside: bool = False
     is_pinned: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    series: str = ""
 
     def build_data(self) -> dict[str, Any]:
         """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
@@ -66,8 +72,8 @@ class GridColumn:
         column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
         if codes != [*range(len(codes))]:
             column["codes"] = codes
-        if self.hints:
-            column["hints"] = dict(self.hints)
+        more = {"hints": dict(self.hints), "links": dict(self.links), "series": self.series}
+        column |= {name: value for name, value in more.items() if value}
         marks = {
             "number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside,
             "pinned": self.is_pinned,

@@ -9,7 +9,7 @@ const sigdask = (() => {
     return held && JSON.parse(held.textContent);
   };
 
-  const SVG = new Set(["svg", "g", "line", "rect", "circle", "path", "text", "polyline"]);
+  const SVG = new Set(["svg", "g", "line", "rect", "circle", "path", "text", "polyline", "title"]);
 
   /** An element: attributes by name (true for an empty one, null or false for none), children as elements or text. */
   const make = (tag, attributes = {}, ...children) => {
@@ -102,6 +102,37 @@ const sigdask = (() => {
   const NARROW = matchMedia("(max-width: 600px)"); // A and B share a column there
   const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
 
+  /** A drawing over the nights, 2 units wide a night and 40 high; it names the night that is pointed at, and opens it. */
+  const drawNights = ({ runs, links, alpha, a, b, p }, kind, row) => {
+    const lines = kind === "p" ? { a: p[row] } : { a: a[row], b: b[row] };
+    const known = Object.values(lines).flat().filter((value) => value !== null);
+    const [low, high] = [Math.min(...known), Math.max(...known)];
+    const height = kind === "p" ? (value) => 3 + 34 * Math.log10(Math.min(Math.max(value, 1e-4), 1)) / -4
+      : (value) => 37 - 34 * (high > low ? (value - low) / (high - low) : 0.5);
+    const path = (values) => values.map((value, k) => {
+      if (value === null) return "";
+      const joins = k > 0 && values[k - 1] !== null;
+      return `${joins ? "L" : "M"}${2 * k + 1} ${height(value).toFixed(1)}${joins ? "" : "h0"}`;
+    }).join("");
+    const title = make("title");
+    const level = kind === "p" ? [make("line", { class: "level", x1: 0, x2: 2 * runs.length, y1: height(alpha), y2: height(alpha) })] : [];
+    const drawing = make("svg", { viewBox: `0 0 ${2 * runs.length} 40`, preserveAspectRatio: "none", "aria-hidden": "true" }, title,
+      ...level, ...Object.entries(lines).map(([name, values]) => make("path", { class: name, d: path(values) })));
+    const night = (event) => {
+      const box = drawing.getBoundingClientRect();
+      return Math.min(Math.max(Math.floor(runs.length * (event.clientX - box.left) / box.width), 0), runs.length - 1);
+    };
+    drawing.addEventListener("pointermove", (event) => {
+      const k = night(event);
+      title.textContent = `night ${runs[k]}: A ${a[row][k] ?? "none"}, B ${b[row][k] ?? "none"}, p = ${p[row][k] ?? "none"}`;
+    });
+    drawing.addEventListener("click", (event) => {
+      const link = links[runs[night(event)]];
+      if (link) location.assign(link);
+    });
+    return drawing;
+  };
+
   class Grid {
     constructor(place) {
       this.place = place;
@@ -134,7 +165,7 @@ const sigdask = (() => {
       this.pins = visible.filter((own) => own.pinned);
       this.height = 0;
       this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
-      this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : sortingHead(
+      this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : own.series ? make("th", { scope: "col" }, own.head) : sortingHead(
         own === this.pair ? "A and B" : own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");
       this.table = make("table", {}, make("caption", {}, this.caption),
@@ -160,6 +191,7 @@ const sigdask = (() => {
     width(own) {
       const made = make("col", { class: own?.aside ? "aside" : null });
       if (own === null) made.className = "drawn";
+      else if (own.series) made.className = "series";
       else {
         const texts = own === this.pair ? [...own.values, ...this.columns.find((other) => other.head === "B").values] : own.values;
         const longest = texts.reduce((most, text) => Math.max(most, text.length), Math.max(...own.head.split(" ").map((word) => word.length)) + 2);
@@ -235,12 +267,14 @@ const sigdask = (() => {
       const better = this.better?.[row];
       const cells = this.layout.map((own) => {
         if (own === null) return make("td", { class: "drawn" }, this.picture(row));
+        if (own.series) return make("td", { class: "series" }, this.nights(own.series, row));
         const text = own.values[own.at(row)];
         const wins = (own.head === "A" && better === "1") || (own.head === "B" && better === "2");
         const mark = own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins && "wins";
         const hint = [text, own.hints?.[text], own.head === "verdict" && this.notes.get(row)].filter(Boolean).join("; ");
         const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
-        const shown = own === this.pair ? this.both(row, button) : [button, text];
+        const link = own.links?.[text];
+        const shown = own === this.pair ? this.both(row, button) : [button, link ? make("a", { href: link }, text) : text];
         return make("td", { class: this.kind(own, mark), title: hint.length > 12 ? hint : null }, ...shown);
       });
       const found = this.cell("verdict", row) === "significant" ? "found" : this.held.quiet?.[row] === "1" ? "quiet" : null;
@@ -273,6 +307,14 @@ const sigdask = (() => {
       return make("svg", { class: "forest", viewBox: "0 0 140 20", "aria-hidden": "true" }, line("zero", 0, 0, 0, 20),
         low[row] === null || high[row] === null ? null : line("sure", low[row], high[row], 10, 10),
         ...(point[row] === null ? [] : ["dot", "hole"].map((kind) => line(kind, point[row], point[row], 10, 10))));
+    }
+
+    /** Scores or p over the nights; drawn once, as rows come and go. */
+    nights(kind, row) {
+      this.drawn ??= new Map();
+      const key = `${kind} ${row}`;
+      if (!this.drawn.has(key)) this.drawn.set(key, drawNights(this.held.series, kind, row));
+      return this.drawn.get(key);
     }
 
     scaled() {

@@ -1,0 +1,318 @@
+"""A static site of plans: an index of all plans, a page of all nights of each, and a page for each night.
+
+The site is a folder. Each plan has a folder in it, with `plan.json`, from which the index is made. So a run updates
+the site without the other plans' stores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.analysis.details import ComparisonDetails
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.nightly.report.gate import iter_reasons
+from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first
+from sigdask.nightly.report.text import write_report
+from sigdask.nightly.store import PlanRun
+from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
+from sigdask.report.files import write_whole_text
+from sigdask.report.page.comparisons import MOST_HEADLINES, VERDICT_HINTS
+from sigdask.report.page.frame import PagePart, render_frame
+from sigdask.report.page.grids import GridColumn, PageTable
+from sigdask.report.summary.headline import build_verdict
+from sigdask.report.summary.sentences import is_adjusted
+from sigdask.report.tables.cells import format_p_cell
+from sigdask.results.columns import CodedColumn
+from sigdask.results.fields import iter_results
+from sigdask.results.table import Table
+from sigdask.statistics.rounding import format_score, format_signed
+from sigdask.text import as_json, format_duration, format_time, to_plain, value_from_json
+
+MOST_NIGHTS = 2000
+"""Nights that a plan's page lists and draws; of more, the latest."""
+
+MOST_DRAWN = 400_000
+"""Comparisons times nights that a plan's page draws; of more, comparisons of the gate and changed ones come first."""
+
+MOST_MARKS = 60
+"""Nights of each plan that the index marks."""
+
+MOST_INDEX_WRITES = 5
+"""Times that the index is written again because another run changed the site meanwhile."""
+
+SUMMARY = "plan.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """The latest verdicts of a plan, as the index shows them.
+
+    Attributes
+    ----------
+    plan : str
+        Its name.
+    history : str
+        Identifies the plan's runs: its first run in the store.
+    run, when, state : int, str, str
+        Number, time and state of the latest run with results.
+    gate : str
+        passed, failed, or "" without a verdict.
+    reasons : tuple of str
+        Why the gate failed, the first reasons.
+    answers : tuple of (str, str)
+        Test set and verdict in a sentence, of the first test sets.
+    n_sets : int
+        Test sets in all.
+    marks : tuple of (int, str)
+        Number and gate of the latest nights, the first one first.
+    n_nights : int
+        Nights in all.
+    """
+
+    plan: str
+    history: str
+    run: int
+    when: str
+    state: str
+    gate: str
+    reasons: tuple[str, ...]
+    answers: tuple[tuple[str, str], ...]
+    n_sets: int
+    marks: tuple[tuple[int, str], ...]
+    n_nights: int
+
+
+def get_folder_name(plan: str) -> str:
+    """Return the name of a plan's folder in a site: the plan's own if it is plain, else one with a digest.
+
+    Examples
+    --------
+    >>> get_folder_name("nightly"), get_folder_name("../Nightly")
+    ('nightly', 'nightly-f4dbe5fd')
+    """
+    plain = re.sub(r"[^a-z0-9_-]+", "-", plan.lower()).strip("-")[:60]
+    if plain and plain == plan:
+        return plan
+    digest = hashlib.sha256(plan.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{plain or 'plan'}-{digest}"
+
+
+def write_site(
+    site: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), *, has_all_nights: bool = False
+) -> None:
+    """Update a site with the results of a plan's latest run.
+
+    Parameters
+    ----------
+    site : Path
+        Its folder, made if it is not there.
+    report : PlanReport
+        Of the latest run.
+    opened_details : sequence of ComparisonDetails
+        Of the comparisons that the night's page opens.
+    has_all_nights : bool
+        Whether to write the pages of earlier nights that the site lacks.
+
+    Raises
+    ------
+    UnfinishedError
+        A file cannot be written.
+    InputError
+        Another plan of the same name is in the site, or a summary in it is none.
+    """
+    runs = list_runs(report.store, report.run.plan)[::-1]
+    history = f"{runs[0][0].number} {runs[0][0].started:.6f}"
+    folder = site / get_folder_name(report.run.plan)
+    if (folder / SUMMARY).exists() and _read_summary(folder / SUMMARY).history != history:
+        raise InputError(
+            f"{folder}: has the nights of another store with a plan {report.run.plan!r}; rename the plan, or remove "
+            "the folder"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnfinishedError(f"{folder}: cannot be made ({error.strerror})") from None
+    latest = folder / _get_night_file(report.run)
+    if not (has_all_nights and latest.exists()):  # a run's page has details, which the store lacks
+        write_report(latest, report, opened_details, home="index.html")
+    for run, _ in runs if has_all_nights else ():
+        file = folder / _get_night_file(run)
+        if has_results(run) and not file.exists():
+            write_report(file, build_report(report.store, run.plan, run.number), home="index.html")
+    write_whole_text(folder / "index.html", _render_plan(report, runs[-MOST_NIGHTS:], len(runs), folder))
+    summary = _build_summary(report, [run for run, _ in runs], history)
+    write_whole_text(folder / SUMMARY, as_json(to_plain(summary)) + "\n")
+    _write_index(site)
+
+
+def find_latest_report(store: str, plan: str | None) -> PlanReport:
+    """Return the report of a plan's latest run that recorded results."""
+    runs = list_runs(store, plan)
+    latest = next((run for run, _ in runs if has_results(run)), None)
+    if latest is None:
+        raise InputError(f"plan {runs[0][0].plan!r}: no run has recorded results yet; run the plan to its end first")
+    return build_report(store, latest.plan, latest.number)
+
+
+def _get_night_file(run: PlanRun) -> str:
+    return f"night-{run.number}.html"
+
+
+def _get_gate(run: PlanRun) -> str:
+    verdict = run.details.get("verdict")
+    return "" if verdict is None else "passed" if verdict["passed"] else "failed"
+
+
+def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) -> PlanSummary:
+    run = report.run
+    verdict = run.details.get("verdict")
+    return PlanSummary(
+        plan=run.plan,
+        history=history,
+        run=run.number,
+        when=format_time(run.started),
+        state=run.state + (f" ({run.message})" if run.message else ""),
+        gate=_get_gate(run),
+        reasons=tuple(reason["text"] for reason in iter_reasons(verdict))[:MOST_REASONS] if verdict else (),
+        answers=tuple(_iter_answers(report)),
+        n_sets=len(report.results),
+        marks=tuple((run.number, _get_gate(run)) for run in runs[-MOST_MARKS:]),
+        n_nights=len(runs),
+    )
+
+
+def _iter_answers(report: PlanReport) -> Iterator[tuple[str, str]]:
+    for name in [*report.results][:MOST_HEADLINES]:
+        yield name, build_verdict(report.results[name]).headline
+
+
+def _read_summary(file: Path) -> PlanSummary:
+    """Return the summary of a plan in a site; raise InputError if the file is none."""
+    try:
+        summary: PlanSummary = value_from_json(PlanSummary, json.loads(file.read_text(encoding="utf-8")))
+        texts = (summary.plan, summary.history, summary.when, summary.state, summary.gate, *summary.reasons)
+        numbers = (summary.run, summary.n_sets, summary.n_nights, *(number for number, _ in summary.marks))
+        pairs = (*summary.answers, *((gate, gate) for _, gate in summary.marks))
+        is_sound = all(isinstance(text, str) for text in (*texts, *(text for pair in pairs for text in pair)))
+        is_sound = is_sound and all(type(number) is int for number in numbers)
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        is_sound = False
+    if not is_sound:
+        raise InputError(f"{file}: is no summary of a plan; remove it, then write the plan's part of the site again")
+    return summary
+
+
+def _write_index(site: Path) -> None:
+    """Write the index of all plans from their summaries, again if another run changes one meanwhile."""
+    written: list[tuple[str, PlanSummary]] = []
+    for _ in range(MOST_INDEX_WRITES):
+        summaries = [(quote(file.parent.name), _read_summary(file)) for file in sorted(site.glob(f"*/{SUMMARY}"))]
+        if summaries == written:
+            return
+        written = summaries
+        write_whole_text(site / "index.html", _render_index(summaries))
+
+
+def _render_index(summaries: Sequence[tuple[str, PlanSummary]]) -> str:
+    worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
+    context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
+    return render_frame(context, {}, {"site": PagePart(None)}, "site.html")
+
+
+def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:
+    """Return the page of a plan: its latest verdicts, scores and p over the nights, and links to the nights."""
+    table = join_tables(report)
+    rows, _ = select_first(report, table, MOST_DRAWN // max(len(runs), 1))
+    shown = table.take(rows)
+    nights = read_nights(report.store, report.run, shown, MOST_NIGHTS)
+    links = {str(run.number): file for run, _ in runs if (folder / (file := _get_night_file(run))).exists()}
+    grids = [_build_series_grid(shown, len(table), nights, links), _build_runs_grid(runs, n_runs, links)]
+    context = {
+        "title": report.run.plan,
+        "created": "",
+        "home": "../index.html",
+        "plans": None,
+        "summary": _build_summary(report, [run for run, _ in runs], ""),
+        "latest": links.get(str(report.run.number), ""),
+        "adjusted": len(table) > 0 and is_adjusted(table),
+        "alpha": report.alpha,
+        "grids": [grid for grid in grids if grid.n_rows],
+    }
+    data = {grid.name: grid.build_data() for grid in grids if grid.n_rows}
+    return render_frame(context, data, {"site": PagePart(None)}, "site.html")
+
+
+def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str, str]) -> PageTable:
+    """Return the grid of comparisons with their scores and p over the nights."""
+    last = [*iter_results(table)]
+    p = [r.p_value if r.p_adjusted is None else r.p_adjusted for r in last]
+    blank = CodedColumn.from_values([""] * len(last))
+
+    def column(head: str, texts: Sequence[str], **marks: Any) -> GridColumn:
+        return GridColumn(head, CodedColumn.from_values(texts), **marks)
+
+    subsets = [r.subset["value"] if r.subset else "" for r in last]
+    columns = [
+        column("test set", [r.test_set for r in last], is_filter=True, is_hidden=len({r.test_set for r in last}) < 2),
+        column("subset", subsets, is_filter=True, is_hidden=not any(subsets)),
+        column("A", [r.a for r in last]),
+        column("B", [r.b for r in last]),
+        column("metric", [r.metric for r in last], is_filter=True),
+        GridColumn("scores over the nights", blank, series="scores"),
+        column("score A", [format_score(r.score_a) for r in last], is_number=True),
+        column("score B", [format_score(r.score_b) for r in last], is_number=True),
+        column("A − B", [format_signed(r.difference) for r in last], is_number=True),
+        GridColumn("p over the nights", blank, series="p"),
+        column("p", [format_p_cell(x, table.alpha) for x in p], is_number=True, is_pinned=True),
+        column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
+    ]
+    series = {
+        "runs": [run.number for run in nights.runs],
+        "links": links,
+        "alpha": table.alpha,
+        "a": _round_all(nights.score_a),
+        "b": _round_all(nights.score_b),
+        "p": _round_all(nights.p, 3),
+    }
+    left_out = ""
+    if len(last) < n_all:
+        left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first."
+    return PageTable("series", "Scores and p over the nights", columns, left_out, {"series": series})
+
+
+def _round_all(values: NDArray[np.float64], digits: int = 5) -> list[list[float | None]]:
+    """Return numbers for drawing, None for NaN."""
+    return [[None if np.isnan(x) else float(f"{x:.{digits}g}") for x in row] for row in values.tolist()]
+
+
+def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: dict[str, str]) -> PageTable:
+    """Return the grid of nights, the latest first."""
+    cells = {
+        "night": [str(run.number) for run, _ in runs],
+        "started": [format_time(run.started) for run, _ in runs],
+        "took": [format_duration((run.ended or run.updated) - run.started) for run, _ in runs],
+        "state": [run.state for run, _ in runs],
+        "gate": [_get_gate(run) for run, _ in runs],
+        "changed": [f"{changed:,}" for _, changed in runs],
+        "message": [run.message for run, _ in runs],
+    }
+    numbers, filters = {"night", "changed"}, {"state", "gate"}
+    columns = [
+        GridColumn(
+            head, CodedColumn.from_values(texts[::-1]), head in numbers, head in filters,
+            is_hidden=not any(texts), is_pinned=head == "gate", links=links if head == "night" else {},
+        )
+        for head, texts in cells.items()
+    ]  # fmt: skip
+    left_out = f"The latest {len(runs):,} of {n_runs:,} nights." if len(runs) < n_runs else ""
+    return PageTable("runs", "Nights", columns, left_out)
