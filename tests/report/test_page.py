@@ -169,6 +169,7 @@ def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets)
     page = opened(file)
     page.locator(".pairs").first.scroll_into_view_if_needed()
     matrix = page.locator(".matrix table").first
+    matrix.wait_for()  # it is drawn once it is near the screen
     systems = [s.system for s in sets["news"].rankings()[0].systems]
     assert matrix.locator("thead th").all_text_contents() == systems
     assert matrix.locator("tbody th").all_text_contents() == systems

@@ -49,7 +49,7 @@ from sigdask.text import (
 )
 
 OPENED = (
-    "the comparisons of the gate and of the plan's key open, the best system and its runner-up, and borderline results "
+    "comparisons that the gate judges or the plan opens, the best system and its runner-up, and borderline results "
     "(another seed or two more units could change them)"
 )
 NOT_OPENED = "details of single comparisons are only on the page that `sigdask run` writes, because they need the data"
