@@ -118,8 +118,8 @@ def test_what_is_promised_is_kept_over_a_thousand_data_sets(name):
 
 
 FEWER_SETS = {
-    "families": 200, "discoveries": 100, "power of families": 100, "rankings": 100, "foretold power": 50, "exact": 200,
-    "gates": 100, "dependence": 200, "intervals": 300,
+    "families": 100, "discoveries": 50, "power of families": 50, "rankings": 50, "foretold power": 50, "exact": 100,
+    "gates": 50, "dependence": 100, "intervals": 150,
 }  # fmt: skip
 """Data sets of what takes milliseconds each."""
 
@@ -133,7 +133,7 @@ LONG_CASES = [
 def test_what_the_table_says_is_so_over_some_hundreds_of_data_sets(name):
     """Beside the kept share within both errors: a procedure that changed would leave it, on either side."""
     page_rows = {(m.table, m.row, m.procedure): m for m in load_results()}
-    for m in measure_case(name, FEWER_SETS.get(get_case(name).table, 500)).values():
+    for m in measure_case(name, FEWER_SETS.get(get_case(name).table, 250)).values():
         long = page_rows[m.table, m.row, m.procedure]
         spread = np.sqrt(m.error**2 + long.error**2 + 1 / m.n_sets**2)
         assert abs(m.share - long.share) <= 4.5 * spread, (m, long)

@@ -210,7 +210,7 @@ def check_table(tmp_path, monkeypatch, seed):
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(SEEDS_PER_TEST * k, marks=pytest.mark.slow) for k in range(1, 50))]
+    "first", [0, *(pytest.param(SEEDS_PER_TEST * k, marks=pytest.mark.slow) for k in range(1, 10))]
 )
 @pytest.mark.usefixtures("every_size")
 def test_files_right_and_wrong_are_read_alike_by_both_readers(tmp_path, monkeypatch, first):

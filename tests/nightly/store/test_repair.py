@@ -384,7 +384,7 @@ def test_drivers_that_start_together_on_an_empty_database_make_its_schema_once(s
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(3))
 def test_three_plans_that_start_together_on_an_empty_database_all_finish(server, tmp_path, night, number):
     import subprocess
 
