@@ -34,6 +34,7 @@ from sigdask.results.values import (
     build_optional_pairs,
     build_pairs,
     build_records,
+    format_values,
     list_values,
 )
 from sigdask.statistics.bounds import Check
@@ -300,7 +301,7 @@ def iter_json_lines(table: Table) -> Iterator[str]:
         assert isinstance(notes, SparseLists)
         values["warnings"] = replace(notes, convert=list_texts)
         members = tuple(values[name] for name in names)
-        yield ",\n".join(Composite(members, dict, (*pieces, "}")).to_json())
+        yield ",\n".join(format_values(Composite(members, dict, (*pieces, "}"))))
 
 
 def read_schema() -> str:

@@ -5,8 +5,9 @@ Notes on intervals say why one is missing, that it disagrees with p, or that its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,20 @@ from sigdask.results.columns import (
     AdjustmentDetails,
     Assumption,
     Assumptions,
+    CodedColumn,
     Intervals,
     format_deciding,
     pluralize,
 )
 from sigdask.results.notes import Note
-from sigdask.results.table import CheckResults, ClassicalColumn, Table, get_details
+from sigdask.results.table import ClassicalColumn, Table, get_details
+from sigdask.results.values import Sentences, Values
 from sigdask.statistics.bounds import (
+    ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
+    RUNS_TEXT,
+    TRIALS_TEXT,
     compute_level,
-    describe_arrangements,
-    describe_runs,
-    describe_trials,
     estimate_trials_to_decide,
 )
 from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
@@ -189,7 +192,7 @@ NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p i
 STOP_UNKNOWN = Note("stop-unknown", "the stopping trial is not determined yet: p is its upper bound")
 
 
-def describe_checks(table: Table, name: str) -> list[str]:
+def describe_checks(table: Table, name: str) -> Values:
     """Return the sentence on the outcome of one check for each row, empty where the row has no such check.
 
     Parameters
@@ -200,31 +203,38 @@ def describe_checks(table: Table, name: str) -> list[str]:
         Of the check.
     """
     checked = table.checks[name]
+    applies, is_enumerated = checked.verdict > 0, table.is_enumerated & (name != SECOND_RUN)
+    if applies.all() and not checked.kept and is_enumerated.min(initial=True) == is_enumerated.max(initial=False):
+        return _describe_applicable(table, name, np.arange(len(table)))
     messages = checked.why.to_list()
-    rows = np.flatnonzero(checked.verdict > 0)
-    check_texts = _describe_second_runs(table, rows) if name == SECOND_RUN else _describe_known_p(table, checked, rows)
-    for row, text in zip(rows.tolist(), check_texts, strict=True):
-        messages[row] = text
-    for row, text in checked.kept.items():
-        messages[row] = text
-    return messages
+    for rows in (np.flatnonzero(applies & is_enumerated), np.flatnonzero(applies & ~is_enumerated)):
+        for row, text in zip(rows.tolist(), _describe_applicable(table, name, rows).to_list(), strict=True):
+            messages[row] = text
+    return [checked.kept.get(row, text) for row, text in enumerate(messages)]
 
 
-def _describe_second_runs(table: Table, rows: NDArray[np.intp]) -> Sequence[str]:
-    _, extreme = table.total_counts
-    agreement = format_p_values(table.agreement_p[rows])
-    columns = (extreme[rows], table.second_extreme[rows], table.second_trials[rows])
-    return [*map(describe_runs, *(column.tolist() for column in columns), agreement)]
+def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> Sentences:
+    """Return the sentences of rows to which a check applies, all with or all without a count of all arrangements."""
+    trials, extreme = (column[rows] for column in table.total_counts)
+    if name == SECOND_RUN:
+        counts = _code_numbers(extreme), _code_numbers(table.second_extreme[rows])
+        n_trials = _code_numbers(table.second_trials[rows], _format_trials)
+        return Sentences(RUNS_TEXT, (*counts, n_trials, code_p_values(table.agreement_p[rows])))
+    known_p = code_p_values(table.checks[name].p_value[rows], KNOWN_DIGITS)
+    if table.is_enumerated[rows].any():
+        return Sentences(ARRANGEMENTS_TEXT, (known_p, _code_numbers(extreme), _code_numbers(trials)))
+    counts = _code_numbers(extreme), _code_numbers(trials, _format_trials)
+    return Sentences(TRIALS_TEXT, (known_p, *counts, code_p_values(table.checks[name].fit[rows])))
 
 
-def _describe_known_p(table: Table, checked: CheckResults, rows: NDArray[np.intp]) -> Sequence[str]:
-    trials, extreme = (column[rows].tolist() for column in table.total_counts)
-    known_p = format_p_values(checked.p_value[rows], KNOWN_DIGITS)
-    fits = format_p_values(checked.fit[rows])
-    return [
-        describe_arrangements(p, k, n) if exact else describe_trials(p, k, n, fit)
-        for p, k, n, fit, exact in zip(known_p, extreme, trials, fits, table.is_enumerated[rows].tolist(), strict=True)
-    ]
+def _format_trials(n: int) -> str:
+    return format_count(n, "trial")
+
+
+def _code_numbers(numbers: NDArray[Any], form: Callable[[Any], str] = "{:,}".format) -> CodedColumn[str]:
+    """Return a column of formatted numbers; equal ones are formatted once."""
+    distinct, positions = np.unique(numbers, return_inverse=True)
+    return CodedColumn(positions.astype(np.int32), tuple(map(form, distinct.tolist())))
 
 
 def describe_test(test: ClassicalColumn) -> list[str]:
@@ -236,11 +246,14 @@ def describe_test(test: ClassicalColumn) -> list[str]:
     return messages
 
 
-def format_p_values(values: Floats, digits: int = 3) -> list[str]:
-    """Return a text such as "p = 0.03" for each number, formatting equal rounded numbers only once."""
-    distinct, positions = np.unique(round_up(values, digits), return_inverse=True)
-    p_texts = [format_p_equals(value, digits=digits) for value in distinct.tolist()]
-    return [p_texts[position] for position in positions.tolist()]
+def code_p_values(values: Floats, digits: int = 3) -> CodedColumn[str]:
+    """Return a column of texts such as "p = 0.03", formatting equal rounded numbers only once."""
+    return _code_numbers(round_up(values, digits), partial(_format_rounded_p, digits=digits))
+
+
+@lru_cache(maxsize=2**16)
+def _format_rounded_p(p: float, *, digits: int) -> str:
+    return format_p_equals(p, digits=digits)
 
 
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:

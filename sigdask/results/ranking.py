@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,14 @@ class SystemRanking:
         return {name: value for name, value in to_plain(self).items() if name != "clusters" or value is not None}
 
 
-def build_rankings(table: Table) -> list[SystemRanking]:
+@lru_cache(maxsize=1)
+def build_rankings(table: Table) -> tuple[SystemRanking, ...]:
     """Return a ranking of the systems for each test set, subset and metric with all pairs compared.
 
-    Comparisons are two-sided, or those of metrics by their agreement with people, the better one first.
+    Comparisons are two-sided, or those of metrics by their agreement with people, the better one first. The report and
+    the JSON of a call ask for the same rankings, so the last ones are kept.
     """
-    return [build_ranking(part) for part in iter_ranked(table)]
+    return tuple(map(build_ranking, iter_ranked(table)))
 
 
 def iter_ranked(table: Table) -> Iterator[Table]:

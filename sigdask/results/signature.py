@@ -25,6 +25,7 @@ from sigdask.randomization.panels.digests import format_hash, hash_content, mix_
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
 from sigdask.results.table import Table
+from sigdask.results.values import Sentences, Values, list_values
 
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
 """How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
@@ -276,7 +277,7 @@ def _parse_value(key: str, text: str) -> Any:
     return value
 
 
-def format_signatures(table: Table) -> list[str | None]:
+def format_signatures(table: Table) -> Values:
     """Return the signature of each row, or None for rows of earlier versions without digests.
 
     Rows of one set, metric and so on differ in `data` alone, so a signature is made of the first of these and
@@ -287,11 +288,13 @@ def format_signatures(table: Table) -> list[str | None]:
         return [None] * len(table)
     group, firsts = _group_signatures(table, digests)
     halves = [str(template).split(f"|data:{NO_DIGESTS}|") for template in firsts]
-    texts = (digests.units.to_list(), digests.data_a.to_list(), digests.data_b.to_list())
-    return [
-        f"{halves[k][0]}|data:{units}.{a}.{b}|{halves[k][1]}" if units else None
-        for k, units, a, b in zip(group.tolist(), *texts, strict=True)
-    ]
+    starts, ends = (CodedColumn(group.astype(np.int32), tuple(half[k] for half in halves)) for k in range(2))
+    digest_columns = digests.units, digests.data_a, digests.data_b
+    signatures = Sentences("{}|data:{}.{}.{}|{}", (starts, *digest_columns, ends))
+    has_digests = digests.units.find(bool)
+    if has_digests.all():
+        return signatures
+    return [text if known else None for text, known in zip(signatures.to_list(), has_digests.tolist(), strict=True)]
 
 
 def format_shared(table: Table) -> str | None:
@@ -307,7 +310,7 @@ def format_shared(table: Table) -> str | None:
     ):
         return None
     if len(table) == 1:
-        return format_signatures(table)[0]
+        return str(list_values(format_signatures(table))[0])
     all_parts = [dict.fromkeys(str(template).split("|")) for template in _group_signatures(table, digests)[1]]
     common = [part for part in all_parts[0] if all(part in others for others in all_parts)]
     return "|".join(part for part in common if part != f"data:{NO_DIGESTS}")

@@ -1,11 +1,12 @@
 """Nested columns: values of each row as Python objects and as JSON texts, both built column by column.
 
-JSON texts of equal values are formatted once, and numbers of a column together.
+JSON texts of equal values are formatted once, and numbers of a column together. What all rows have in common is one
+piece of text: only what differs between rows is joined row by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any
@@ -19,6 +20,9 @@ from sigdask.results.columns import CodedColumn, take_column
 from sigdask.text import as_json_line
 
 NULL = "null"
+
+Pieces = Iterator[str | list[str]]
+"""Parts of JSON texts, in order: a text that all rows share, or a list of each row's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +39,12 @@ class Nullable:
             return [value if has_value else None for value, has_value in pairs]
         return self._fill(list_values, None)
 
-    def to_json(self) -> list[str]:
-        """Return the JSON of each row."""
-        return self._fill(format_values, NULL)
+    def iter_pieces(self) -> Pieces:
+        """Yield the pieces of the JSON of each row."""
+        if self.has_value.all():
+            yield from iter_pieces(self.values)
+        else:
+            yield self._fill(format_values, NULL) if self.has_value.any() else NULL
 
     def _fill(self, convert: Callable[[Values], list[Any]], missing: Any) -> list[Any]:
         if self.has_value.all():
@@ -71,12 +78,12 @@ class Composite:
         """Return the value of each row."""
         return list(map(self.build, *map(list_values, self.members)))
 
-    def to_json(self) -> list[str]:
-        """Return the JSON of each row."""
-        texts: list[Iterable[str]] = []
+    def iter_pieces(self) -> Pieces:
+        """Yield the pieces of the JSON of each row."""
         for piece, member in zip(self.pieces, self.members, strict=False):
-            texts += [repeat(piece), format_values(member)]
-        return list(map("".join, zip(*texts, repeat(self.pieces[-1]), strict=False)))  # repeats have no end
+            yield piece
+            yield from iter_pieces(member)
+        yield self.pieces[-1]
 
     def take(self, rows: Integers) -> Composite:
         """Return the values of some rows."""
@@ -97,11 +104,21 @@ class Lists:
         lists = [tuple(value for value in row if value is not None) for row in rows]
         return [values[0] if values else None for values in lists] if self.is_single else lists
 
-    def to_json(self) -> list[str]:
-        """Return the JSON of each row."""
-        rows = zip(*(part.to_json() for part in self.parts), strict=True) if self.parts else repeat((), self.n)
-        texts = [",".join(text for text in row if text != NULL) for row in rows]
-        return [text or NULL for text in texts] if self.is_single else [f"[{text}]" for text in texts]
+    def iter_pieces(self) -> Pieces:
+        """Yield the pieces of the JSON of each row."""
+        parts = [part for part in self.parts if part.has_value.any()]
+        start, end = ("", "") if self.is_single else ("[", "]")
+        if not parts:
+            yield f"{start}{end}" or NULL
+        elif all(part.has_value.all() for part in parts):
+            for k, part in enumerate(parts):
+                yield "," if k else start
+                yield from part.iter_pieces()
+            yield end
+        else:
+            rows = zip(*(format_values(part) for part in parts), strict=True)
+            texts = [",".join(text for text in row if text != NULL) for row in rows]
+            yield [text or NULL for text in texts] if self.is_single else [f"[{text}]" for text in texts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,15 +143,48 @@ class SparseLists:
         """Return the tuple of each row."""
         return [self.by_row.get(row, ()) for row in range(self.n)]
 
-    def to_json(self) -> list[str]:
-        """Return the JSON of each row."""
+    def iter_pieces(self) -> Pieces:
+        """Yield the pieces of the JSON of each row."""
         texts = ["[]"] * self.n
         for row, values in self.by_row.items():
             texts[row] = as_json_line(self.convert(values))
-        return texts
+        yield texts if self.by_row else "[]"
 
 
-Values = NDArray[Any] | CodedColumn[Any] | list[Any] | Nullable | Composite | Lists | SparseLists
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentences:
+    """Texts that differ between rows in some of their parts, such as the numbers in a sentence.
+
+    Attributes
+    ----------
+    template : str
+        The text, with `{}` for each part.
+    parts : tuple of CodedColumn of str
+        What stands there in each row.
+    """
+
+    template: str
+    parts: tuple[CodedColumn[str], ...]
+
+    def to_list(self) -> list[str]:
+        """Return the text of each row."""
+        return list(map(self.template.format, *(part.to_list() for part in self.parts)))
+
+    def iter_pieces(self) -> Pieces:
+        """Yield the pieces of the JSON of each row."""
+        first, *others = (as_json_line(text)[1:-1] for text in self.template.split("{}"))
+        yield f'"{first}'
+        for part, text in zip(self.parts, others, strict=True):
+            yield _format_coded(part, lambda value: as_json_line(value)[1:-1])
+            yield text
+        yield '"'
+
+    def take(self, rows: Integers) -> Sentences:
+        """Return the texts of some rows."""
+        return Sentences(self.template, tuple(take_column(part, rows) for part in self.parts))  # type: ignore[misc]
+
+
+Values = NDArray[Any] | CodedColumn[Any] | list[Any] | Nullable | Composite | Lists | SparseLists | Sentences
 """A value for each row. Lists are of texts or None."""
 
 
@@ -147,13 +197,46 @@ def list_values(values: Values) -> list[Any]:
 
 def format_values(values: Values) -> list[str]:
     """Return the JSON of each row's value."""
+    merged: list[str | list[str]] = []
+    for piece in iter_pieces(values):
+        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    n = next((len(piece) for piece in merged if isinstance(piece, list)), _count_rows(values))
+    if len(merged) == 1:
+        return merged[0] if isinstance(merged[0], list) else merged * n  # type: ignore[return-value]
+    texts = (repeat(piece, n) if isinstance(piece, str) else piece for piece in merged)
+    return list(map("".join, zip(*texts, strict=True)))
+
+
+def iter_pieces(values: Values) -> Pieces:
+    """Yield the pieces of the JSON of each row's value."""
     if isinstance(values, np.ndarray):
-        return format_numbers(values)
-    if isinstance(values, CodedColumn):
-        used_codes, positions = np.unique(values.codes, return_inverse=True)
-        json_texts = [as_json_line(values.values[code]) for code in used_codes.tolist()]
-        return [json_texts[position] for position in positions.tolist()]
-    return format_texts(values) if isinstance(values, list) else values.to_json()
+        bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")  # which tell 0.0 and -0.0 apart
+        yield format_numbers(values[:1])[0] if len(bits) and (bits == bits[0]).all() else format_numbers(values)
+    elif isinstance(values, CodedColumn):
+        yield _format_coded(values, as_json_line)
+    elif isinstance(values, list):
+        yield format_texts(values)
+    else:
+        yield from values.iter_pieces()
+
+
+def _count_rows(values: Values) -> int:
+    if isinstance(values, Composite | Lists | Sentences):
+        members = values.members if isinstance(values, Composite) else values.parts
+        return _count_rows(members[0]) if members else values.n  # type: ignore[union-attr]
+    if isinstance(values, Nullable):
+        return len(values.has_value)
+    return values.n if isinstance(values, SparseLists) else len(values)
+
+
+def _format_coded(column: CodedColumn[Any], convert: Callable[[Any], str]) -> str | list[str]:
+    """Return the text of each row's value, or a single one if all rows have the same; equal values convert once."""
+    used_codes, positions = np.unique(column.codes, return_inverse=True)
+    texts = [convert(column.values[code]) for code in used_codes.tolist()]
+    return texts[0] if len(texts) == 1 else [texts[position] for position in positions.tolist()]
 
 
 def take_values(values: Values, rows: Integers) -> Values:
@@ -164,7 +247,7 @@ def take_values(values: Values, rows: Integers) -> Values:
         return [values[row] for row in rows.tolist()]
     if isinstance(values, Nullable):
         return Nullable(take_values(values.values, rows), values.has_value[rows])
-    assert isinstance(values, Composite)
+    assert isinstance(values, Composite | Sentences)
     return values.take(rows)
 
 

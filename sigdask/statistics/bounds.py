@@ -298,19 +298,24 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     return Check(name, "agrees" if fits else "disagrees", p, detail)
 
 
+RUNS_TEXT = "{} and {} of {}; agreement {} (Fisher)"
+ARRANGEMENTS_TEXT = "{} against {} of all {} arrangements"
+TRIALS_TEXT = "{}; {} of {} fit it with {} (binomial)"
+
+
 def describe_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
     """Return a text that states the exceedances of two runs and Fisher's p-value of their agreement."""
-    return f"{k1:,} and {k2:,} of {format_count(n_trials, 'trial')}; agreement {agreement} (Fisher)"
+    return RUNS_TEXT.format(f"{k1:,}", f"{k2:,}", format_count(n_trials, "trial"), agreement)
 
 
 def describe_arrangements(known_text: str, n_extreme: int, n_trials: int) -> str:
     """Return a text that compares a known p-value with the exceedances among all arrangements."""
-    return f"{known_text} against {n_extreme:,} of all {n_trials:,} arrangements"
+    return ARRANGEMENTS_TEXT.format(known_text, f"{n_extreme:,}", f"{n_trials:,}")
 
 
 def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) -> str:
     """Return a text that compares a known p-value with the exceedances of random trials."""
-    return f"{known_text}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {fit} (binomial)"
+    return TRIALS_TEXT.format(known_text, f"{n_extreme:,}", format_count(n_trials, "trial"), fit)
 
 
 ENUMERATED_UNITS = 20
