@@ -111,7 +111,7 @@ TARGETS = (
         (f"{RANDOMIZATION}/kernels/test_sums.py",),
         names=(  # the rest are sizes of memory and measurements of speed, which change no sum
             "SumLayout", "compute_moved_sums", "_add_pieces", "_add_products", "sum_fields",
-            "add_planes", "add_all_planes", "add_all_tables", "combine_columns", "add_tables",
+            "add_planes", "add_pieces", "combine_columns", "add_tables",
         ),
     ),
     Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py",)),

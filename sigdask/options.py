@@ -509,6 +509,18 @@ class FigureStyleOptions(TypedDict, total=False):
     dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
 
 
+JsonLayout = Literal["objects", "columns"]
+
+
+class JsonOptions(TypedDict, total=False):
+    """How JSON files of results are written."""
+
+    json_layout: Annotated[
+        JsonLayout,
+        Option("In JSON, an object for each comparison, or a column for each key, which takes a tenth.", "objects"),
+    ]
+
+
 class CsvOptions(TypedDict, total=False):
     """How CSV files of results are written."""
 
@@ -652,6 +664,7 @@ OPTIONS = list_options(SelectionOptions)
 """What is asked of a comparison, by name."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
+JSON_OPTIONS = list_options(JsonOptions)
 FIGURE_STYLE = list_options(FigureStyleOptions)
 """What is asked of tables for papers."""
 
@@ -768,8 +781,8 @@ class CandidateFileOptions(TypedDict, total=False):
 def list_all_options() -> Mapping[str, Option]:
     """Return every option of the program by name; of one that several declare, the comparison's."""
     declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, CsvOptions,
-        PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
+        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, TableLayoutOptions, JsonOptions,
+        CsvOptions, PageOptions, FigureStyleOptions, ReadingOptions, SelectionOptions,
     )  # fmt: skip
     return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 

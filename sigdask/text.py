@@ -94,13 +94,20 @@ class JsonMembers:
     parts: Iterable[str]
 
 
+@dataclass(frozen=True, slots=True)
+class JsonParts:
+    """A JSON value that comes as a stream of parts of its text."""
+
+    parts: Iterable[str]
+
+
 def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
     r"""Yield the JSON text of an object in parts, with each member and each value of an array on its own line.
 
     Parameters
     ----------
     members : mapping of str to object
-        What `to_plain` takes, or `JsonMembers`.
+        What `to_plain` takes, `JsonMembers`, or `JsonParts`.
 
     Examples
     --------
@@ -121,6 +128,8 @@ def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
         start = ",\n"
         if isinstance(value, JsonMembers):
             yield from _iter_array(value.parts)
+        elif isinstance(value, JsonParts):
+            yield from value.parts
         elif isinstance(value, (list, tuple)):
             yield from _iter_array(map(as_json_line, value))
         else:

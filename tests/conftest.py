@@ -99,9 +99,9 @@ def every_json_keeps_its_schema(monkeypatch):
 
 def _with_validation(write):
     @functools.wraps(write)
-    def write_validated(results):
+    def write_validated(results, *layout):
         pieces, length = [], 0
-        for piece in write(results):
+        for piece in write(results, *layout):
             length += len(piece)
             pieces = [*pieces, piece] if length <= MAX_VALIDATED else []
             yield piece

@@ -38,6 +38,7 @@ from sigdask.results.fields import CSV_UNDETERMINED, DOCUMENT_UNDETERMINED, UNDE
 from sigdask.results.record import Result
 from sigdask.results.signature import ATTRIBUTES, DECISION, EXACT, TRIALS, Signature, split_scorer_signature
 from sigdask.results.table import Table
+from sigdask.results.values import decode_records
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 from sigdask.text import format_list
 
@@ -51,8 +52,8 @@ MAX_JSON_DEPTH = 50
 """Lists and objects inside each other in a file of results, which has five at most."""
 
 
-MOST_PARQUET_ROWS = 2_000_000
-"""Of a Parquet file, in which repeated rows take no space."""
+MOST_ROWS = 2_000_000
+"""Of a Parquet file or JSON in columns, in which repeated rows take no space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +184,12 @@ def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
             f"{path}: holds results of `sigdask {command}`, and reproduce repeats those of compare, meta and plans; "
             f"run `sigdask {command} --json` again and compare the files"
         )
+    match rows:
+        case {"n": int(n), "columns": dict(columns)} if 0 <= n <= MOST_ROWS:
+            try:
+                rows = decode_records(columns, n)
+            except ValueError as error:
+                raise InputError(f"{path}: results: {error}; write the results again") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f'{path}: expected the JSON that `sigdask compare --json` writes, with "results"')
     version = document.get("schema_version", VERSION)
@@ -232,8 +239,8 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
     pyarrow = import_pyarrow()
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            if (n_rows := file.metadata.num_rows) > MOST_PARQUET_ROWS:
-                raise InputError(f"{path}: has {n_rows:,} rows, more than {MOST_PARQUET_ROWS:,}; give the JSON")
+            if (n_rows := file.metadata.num_rows) > MOST_ROWS:
+                raise InputError(f"{path}: has {n_rows:,} rows, more than {MOST_ROWS:,}; give the JSON")
             table = file.read()
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: not Parquet that can be read ({error})") from None

@@ -65,7 +65,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
     _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
-    write.write_json(files["json"], results.json_parts)
+    write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
     write.write_parquet(files["parquet"], results.table)
     _write_tables(results, files, options)

@@ -52,7 +52,7 @@ def _print_outcome(outcome: Outcome, files: Mapping[str, str | None], options: d
         if is_printed(files):
             print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
         try:
-            write_files(outcome.report, files, select_layout(options))
+            write_files(outcome.report, files, options)
         except UnfinishedError as error:
             unwritten.insert(0, error)
     for failure in unwritten:

@@ -71,7 +71,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
         raise InputError(f"{wheres[1]}: several plans are for --site; otherwise name one plan")
     [where] = wheres
     files = assign_files(options, "json", "markdown", "latex", "html")
-    layout = select_layout(options)
+    select_layout(options)
     check_figures(options)
     location, plan = find_store_and_plan(where, store, name)
     with report_damage(location):
@@ -80,7 +80,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
             if (verdict := plan_report.run.details.get("verdict")) is not None:
                 print_text(f"{format_record(verdict)}\n")
             print_report(plan_report, options)
-        write_files(plan_report, files, layout)
+        write_files(plan_report, files, options)
         if files["html"] is not None:
             write_report(Path(files["html"]), plan_report)
         write_figures(options, plot_report(plan_report))
@@ -113,10 +113,10 @@ def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
     return fill_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
 
 
-def write_files(plan_report: PlanReport, files: Mapping[str, str | None], layout: TableLayoutOptions) -> None:
+def write_files(plan_report: PlanReport, files: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
     """Write the JSON and the paper tables of a report to the files that are given for them."""
-    write_json(files["json"], lambda: render_json(plan_report))
-    write_tables(files, lambda: iter_paper_tables(plan_report, layout))
+    write_json(files["json"], lambda: render_json(plan_report, options["json_layout"]))
+    write_tables(files, lambda: iter_paper_tables(plan_report, select_layout(options)))
 
 
 TEXT_ENDINGS = frozenset({".json", ".yaml", ".yml", ".csv", ".tsv", ".txt", ".md", ".html"})

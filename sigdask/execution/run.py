@@ -133,19 +133,30 @@ def split_jobs(
     return tasks
 
 
-def measure_trial_seconds(panel: AnyPanel) -> float:
-    """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it."""
+def measure_trial_seconds(panel: AnyPanel, n_trials: int | None = None) -> float:
+    """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it.
+
+    Parameters
+    ----------
+    panel : AnyPanel
+        What is counted.
+    n_trials : int, optional
+        How many trials are to be counted; few of them are timed.
+    """
     if isinstance(panel, ExactPanel):
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     if is_large(panel):
         return measure_seconds_by_blocks(panel)
-    n_timed = panel.manner.timed
+    n_timed = min(panel.manner.timed, max((n_trials or math.inf) // MOST_TIMED_SHARE, 1))
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
 
+
+MOST_TIMED_SHARE = 16
+"""Trials to be counted for each one that is timed before."""
 
 WAITING_SHARE = 0.05
 """Share of the time on a core below which a call waits for something else."""
@@ -392,9 +403,11 @@ def count_jobs(
     UnfinishedError
         The cluster was lost, or a task failed wherever it was tried.
     """
-    measured = {
-        id(panel): measure_trial_seconds(panel) for panel in {id(job.panel): job.panel for job in jobs}.values()
-    }
+    trials = Counter[int]()
+    for job in jobs:
+        trials[id(job.panel)] += job.n_trials
+    panels = {id(job.panel): job.panel for job in jobs}
+    measured = {key: measure_trial_seconds(panel, trials[key]) for key, panel in panels.items()}
     costs = [measured[id(job.panel)] for job in jobs]
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):

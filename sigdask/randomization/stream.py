@@ -123,6 +123,11 @@ def fill_swap_words(
     philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | purpose << 24), np.uint32(column), first, words)
 
 
+def get_swap_word(run: int) -> np.uint32:
+    """Return the generator's counter word 1 for swaps, which holds run and purpose."""
+    return np.uint32(run << 16 | SWAP << 24)
+
+
 def fill_counting_words(first: int, words: NDArray[np.uint32]) -> None:
     """Fill `words`, shape (4, n_trials), with trial numbers, so that trial t swaps the units whose bits are set in t.
 

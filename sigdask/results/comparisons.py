@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
+from sigdask.options import JSON_OPTIONS, JsonLayout
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
@@ -21,13 +22,13 @@ from sigdask.results.export import (
     iter_csv,
     write_parquet,
 )
-from sigdask.results.fields import get_result, iter_json_lines, iter_results
+from sigdask.results.fields import get_result, iter_json_columns, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import MAX_SHOWN, Result, format_table
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
-from sigdask.text import JsonMembers, format_list, iter_json, suggest_name, to_plain
+from sigdask.text import JsonMembers, JsonParts, format_list, iter_json, suggest_name, to_plain
 
 VERSION = 1
 """Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
@@ -202,13 +203,19 @@ class ComparisonResults(Sequence[Result]):
         """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
         return build_rankings(self.table)
 
-    def to_json(self) -> str:
-        """Return the JSON text that `--json` writes."""
-        return "".join(self.json_parts())
+    def to_json(self, layout: JsonLayout = "objects") -> str:
+        """Return the JSON text that `--json` writes.
 
-    def json_parts(self) -> Iterator[str]:
+        Parameters
+        ----------
+        layout : {"objects", "columns"}
+            An object for each comparison, or a column for each key: a tenth of the size for many comparisons.
+        """
+        return "".join(self.json_parts(layout))
+
+    def json_parts(self, layout: JsonLayout = "objects") -> Iterator[str]:
         """Yield the JSON text that `--json` writes, in parts of some thousand results."""
-        return iter_json(self.around() | {"results": JsonMembers(self.json_lines())})
+        return iter_json(self.around() | {"results": build_json_results([self], layout)})
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON lines of the results, some thousand in each text."""
@@ -330,3 +337,11 @@ class ComparisonResults(Sequence[Result]):
         """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
         with Path(path).open("wb") as file:
             write_parquet([self.table], file)
+
+
+def build_json_results(results: Sequence[ComparisonResults], layout: JsonLayout) -> JsonMembers | JsonParts:
+    """Return the value of "results" in the JSON of one or more sets of results, in a layout."""
+    JSON_OPTIONS["json_layout"].check("layout", layout)
+    if layout == "columns" and results:
+        return JsonParts(iter_json_columns(Table.join([member.table for member in results])))
+    return JsonMembers(line for member in results for line in member.json_lines())

@@ -12,6 +12,7 @@ from sigdask.cli.declared.options import (
     CSV_OPTIONS,
     FIGURE_OPTIONS,
     FORMAT_BY_ENDING,
+    JSON_OPTIONS,
     QUIET,
     TABLE_AND_LAYOUT_OPTIONS,
     TABLE_OPTIONS,
@@ -62,6 +63,7 @@ COMPARE_GROUPS = {
     "Output": (
         declare_output(*FORMAT_BY_ENDING.values()),
         declare_file("json", "Write the results as JSON."),
+        *JSON_OPTIONS,
         declare_file("csv", "Write the results as a CSV table."),
         *CSV_OPTIONS,
         declare_file("parquet", "Write the results as Parquet. Needs sigdask[parquet]."),

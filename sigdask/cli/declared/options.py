@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import CsvOptions, FigureStyleOptions, Option, TableLayoutOptions, list_options
+from sigdask.options import CsvOptions, FigureStyleOptions, JsonOptions, Option, TableLayoutOptions, list_options
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -120,6 +120,9 @@ TABLE_OPTIONS = (
 TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions))
 """Options of tables for papers."""
 
+
+JSON_OPTIONS = declare_options(JsonOptions)
+"""Options of commands that write comparisons as JSON."""
 
 CSV_OPTIONS = declare_options(CsvOptions)
 """Options of commands that write CSV."""

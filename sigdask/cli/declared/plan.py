@@ -9,6 +9,7 @@ import click
 
 from sigdask.cli.declared.options import (
     FIGURE_OPTIONS,
+    JSON_OPTIONS,
     QUIET,
     TABLE_AND_LAYOUT_OPTIONS,
     VERBOSE,
@@ -62,6 +63,7 @@ def check(**options: Any) -> None:
 @SET
 @declare_all("comparison, test set and change")
 @declare_file("json", "Write the results and the changes as JSON.")
+@add_options(*JSON_OPTIONS)
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
 @add_options(*FIGURE_OPTIONS)
 @QUIET
@@ -121,6 +123,7 @@ def history(**options: Any) -> None:
 @declare_all("comparison, test set and change")
 @declare_output("json", "markdown", "latex", "html")
 @declare_file("json", "Write JSON.")
+@add_options(*JSON_OPTIONS)
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
 @click.option(

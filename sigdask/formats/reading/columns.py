@@ -611,14 +611,19 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
 def _convert_texts(cells: Texts) -> NDArray[np.float64]:
     """Convert texts to numbers: plain decimals by compiled code, all other cells by Python."""
     values, odd = np.empty(len(cells)), np.empty(len(cells), np.bool_)
-    if parse_decimals(cells.buffer, cells.starts, cells.stops, values, odd):
-        rows = np.flatnonzero(odd)
-        try:
-            values[rows] = to_numbers(cells[rows].tolist())
-        except NotANumberError as error:
-            raise NotANumberError(int(rows[error.index]), str(error)) from None
+    for first in range(0, len(cells), CONVERTED_CELLS):  # a column of names is left at its first block
+        block = slice(first, first + CONVERTED_CELLS)
+        if parse_decimals(cells.buffer, cells.starts[block], cells.stops[block], values[block], odd[block]):
+            rows = first + np.flatnonzero(odd[block])
+            try:
+                values[rows] = to_numbers(cells[rows].tolist())
+            except NotANumberError as error:
+                raise NotANumberError(int(rows[error.index]), str(error)) from None
     return values
 
+
+CONVERTED_CELLS = 1 << 16
+"""Cells that are converted to numbers at a time."""
 
 FEW_CELLS = 64
 """Cells that are looked at one by one, which takes less time than an array of them."""

@@ -15,6 +15,7 @@ from sigdask.nightly.gate import Fdr
 from sigdask.nightly.plan.model import Family
 from sigdask.options import (
     FIGURE_STYLE,
+    JSON_OPTIONS,
     LABEL_READING,
     OPTIONS,
     PLAN_NAMES,
@@ -237,7 +238,7 @@ class ConfidenceSequenceKeys:
 StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
 
 
-@plan_table((*PRINT_OPTIONS.values(), *FIGURE_STYLE.values()), after="latex")
+@plan_table((*JSON_OPTIONS.values(), *PRINT_OPTIONS.values(), *FIGURE_STYLE.values()), after="latex")
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
 

@@ -20,6 +20,7 @@ from sigdask.options import (
     OPTIONS,
     FigureStyleOptions,
     IndependenceOptions,
+    JsonLayout,
     SelectionOptions,
     TableLayoutOptions,
     rename_error_options,
@@ -175,6 +176,8 @@ class ReportFiles:
         `{date}` and `{time}` in them stand for the start of the run.
     print_options : TableLayoutOptions
         Layout of tables for papers.
+    json_layout : {"objects", "columns"}
+        Of `json`.
     csv_safe : bool
         Whether names in CSV that spreadsheets would run as formulas are quoted.
     site : Path or None
@@ -198,6 +201,7 @@ class ReportFiles:
     markdown: Path | None = None
     latex: Path | None = None
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
+    json_layout: JsonLayout = "objects"
     csv_safe: bool = True
     site: Path | None = None
     open: tuple[tuple[str, str], ...] = ()

@@ -263,6 +263,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
+        json_layout=keys.json_layout,  # type: ignore[attr-defined]  # declared by its option
         csv_safe=keys.csv_safe,
         site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
         open=keys.open,

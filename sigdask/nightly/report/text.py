@@ -18,7 +18,7 @@ from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons
 from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
-from sigdask.options import TableLayoutOptions
+from sigdask.options import JsonLayout, TableLayoutOptions
 from sigdask.report.files import write_parquet, write_parts, write_units
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
@@ -31,14 +31,13 @@ from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import candidate_rankings, independence, overview, render, select_warnings
-from sigdask.results.comparisons import VERSION, get_version
+from sigdask.results.comparisons import VERSION, build_json_results, get_version
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score
 from sigdask.text import (
-    JsonMembers,
     format_count,
     format_duration,
     format_list,
@@ -302,10 +301,9 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
     return document
 
 
-def render_json(report: PlanReport) -> Iterator[str]:
+def render_json(report: PlanReport, layout: JsonLayout = "objects") -> Iterator[str]:
     """Yield the JSON text of `--json` in parts: results of all test sets, the run and changes."""
-    members = (line for results in report.results.values() for line in results.json_lines())
-    return iter_json(build_report_dict(report) | {"results": JsonMembers(members)})
+    return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()], layout)})
 
 
 def iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
@@ -338,7 +336,7 @@ def write_files(
         return [results.table for results in report.results.values()]
 
     writers: dict[str, Callable[[Path], object]] = {
-        "json": lambda path: write_parts(path, chain(render_json(report), ["\n"])),
+        "json": lambda path: write_parts(path, chain(render_json(report, files.json_layout), ["\n"])),
         "csv": lambda path: write_parts(path, iter_csv(list_tables(), csv_safe=files.csv_safe)),
         "parquet": lambda path: write_parquet(path, list_tables()),
         "items": lambda path: write_units(path, units, csv_safe=files.csv_safe),

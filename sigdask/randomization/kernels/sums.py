@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,14 @@ from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.discordance import popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import BLOCK, COLUMN, fill_counting_words, fill_swap_words
+from sigdask.randomization.stream import (
+    BLOCK,
+    COLUMN,
+    fill_counting_words,
+    fill_swap_words,
+    get_swap_word,
+    philox,
+)
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
@@ -176,26 +182,42 @@ def compute_moved_sums(
     if arranged.dense is not None:
         _add_products(arranged.dense, panel.addresses, fill, words, room, out)
     elif arranged.pieces is not None:
-        _add_pieces(arranged.pieces, fill, words, room.table, out)
+        _add_pieces(panel, arranged.pieces, run, first, words, room.table, out)
     return out
 
+
+COLUMNS_AT_ONCE = 256
+"""Columns of 128 units that one call of a kernel sums."""
 
 Words = NDArray[np.uint32]
 Fill = Callable[[int], None]
 """Fills the words with the swap bits of a column of 128 units."""
 
 
-def _add_pieces(pieces: ContributionPieces, fill: Fill, words: Words, table: NDArray[Any], out: NDArray[Any]) -> None:
+def _add_pieces(
+    panel: ScoredSums,
+    pieces: ContributionPieces,
+    run: int,
+    first: int,
+    words: Words,
+    table: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
     """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
-    borders = zip(pairwise(pieces.planes.tolist()), pairwise(pieces.tables.tolist()), strict=True)
-    for column, (planes, tables) in zip(pieces.columns.tolist(), borders, strict=True):
-        fill(column)
-        section = slice(*planes)
-        add_all_planes(words, pieces.plane_targets[section], pieces.masks[section], pieces.weights[section], out)
-        if tables[0] < tables[1]:
-            section = slice(*tables)
-            values = pieces.values[section].astype(out.dtype)
-            add_all_tables(words, pieces.table_targets[section], values, table, out)
+    stream = (*map(np.uint32, panel.key), get_swap_word(run), first, not panel.enumerated)
+    for start in range(0, len(pieces.columns), COLUMNS_AT_ONCE):
+        borders = slice(start, start + COLUMNS_AT_ONCE + 1)
+        planes, tables = pieces.planes[borders], pieces.tables[borders]
+        values = pieces.values[tables[0] : tables[-1]].astype(out.dtype)
+        add_pieces(
+            stream,
+            pieces.columns[start : start + COLUMNS_AT_ONCE],
+            (planes, pieces.plane_targets, pieces.masks, pieces.weights),
+            (tables, pieces.table_targets, values),
+            words,
+            table,
+            out,
+        )
 
 
 def _add_products(
@@ -310,17 +332,22 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
 
 
 @cached_njit()
-def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add the sums of bit planes over swapped units, each to its target row of `out`, shape (n_columns, n_trials)."""
-    for p in range(targets.shape[0]):
-        add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
+def add_pieces(stream, columns, planes, tables, words, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add the sums of some columns of 128 units over swapped units to `out`, shape (n_columns, n_trials).
 
-
-@cached_njit()
-def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add the sums of swapped units' values, by byte tables, to target rows of `out`, shape (n_columns, n_trials)."""
-    for p in range(targets.shape[0]):
-        add_tables(words, values[p], table, out[targets[p]])
+    `words` are drawn for each column, or as they are given where all arrangements are counted. `planes` and `tables`
+    begin with the borders of each column's bit planes, and of its rows of values, of which the first is the call's.
+    """
+    k0, k1, c1, first, is_drawn = stream
+    plane_borders, plane_targets, masks, weights = planes
+    table_borders, table_targets, values = tables
+    for c in range(columns.shape[0]):
+        if is_drawn:
+            philox(k0, k1, c1, np.uint32(columns[c]), first, words)
+        for p in range(plane_borders[c], plane_borders[c + 1]):
+            add_planes(words, masks[p : p + 1], weights[p : p + 1], out[plane_targets[p]])
+        for p in range(table_borders[c], table_borders[c + 1]):
+            add_tables(words, values[p - table_borders[0]], table, out[table_targets[p]])
 
 
 @cached_njit()
