@@ -60,7 +60,5 @@ def agreement(spec: Spec) -> Metric:
 def _bind(bound: BoundAgreement, counts: Counts) -> BoundAgreement:
     """Return the agreement, after checking that the data have human scores of systems' segments."""
     if "human" not in counts.fields or not {"system", "segment"} <= counts.groups.keys():
-        raise build_lacking_error(
-            bound.name, "metrics' scores beside human scores (`sigdask meta`, format meta)", counts
-        )
+        raise build_lacking_error(bound.name, "scores of metrics and of people (`sigdask meta`, format meta)", counts)
     return bound

@@ -459,7 +459,7 @@ def test_conllu_is_judged_by_parts_of_speech_of_words(tmp_path):
     assert counts.suggested == ("accuracy",)
     assert counts.field("correct").tolist() == [[3, 2], [2, 2]]
     assert sum_field(counts, "items") == 6
-    with pytest.raises(InputError, match="a.txt: CoNLL-U holds no gold labels beside"):
+    with pytest.raises(InputError, match="a.txt: CoNLL-U holds predicted labels, but no gold labels"):
         read(*files[:2])
     by_form = read(*files[:2], gold=files[2], format="conll:scheme=raw,column=3,gold-column=3,tokens=2")
     assert sum_field(by_form, "correct") == sum_field(by_form, "items") == 6
@@ -767,7 +767,9 @@ def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_
     files = write_files(tmp_path, format_hipe(FIRST_DOCUMENT), format_hipe(FIRST_DOCUMENT), masked)
     with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) holds '_' alone"):
         read(*files[:2], gold=files[2])
-    with pytest.raises(InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds no gold labels .* give --gold FILE"):
+    with pytest.raises(
+        InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds predicted labels, but no gold labels;  give --gold FILE"
+    ):
         read(*files[:2])
 
 

@@ -31,7 +31,7 @@ def test_labels_beside_texts_and_systems_are_read_whatever_gold_is_called(tmp_pa
 def test_what_was_taken_for_what_is_said(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     (note,) = read(tmp_path / "t.csv").warnings
-    message = "column 'label' holds gold labels, 'svm', 'bert' predictions; 1 column ('text') beside them is no system"
+    message = "column 'label' holds gold labels, 'svm', 'bert' predictions; not a system: 1 column ('text')"
     assert note == f"{tmp_path / 't.csv'}: {message}"
 
 

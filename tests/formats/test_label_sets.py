@@ -96,9 +96,7 @@ def test_sets_read_the_same_however_they_are_written(folder, expected, files, go
 
 def test_a_metric_of_sets_tells_that_texts_hold_several_labels(folder, expected):
     counts = read(folder / "wide.csv", options=Options(metrics=METRICS))
-    assert counts.warnings == (
-        f"{folder}/wide.csv: '|' parts the labels of a cell, as the metrics that are asked for need",
-    )
+    assert counts.warnings == (f"{folder}/wide.csv: '|' separates the labels of a cell, as the chosen metrics need",)
     results = compare_all(counts, metrics=METRICS, trials=500)
     assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in results] == expected
 

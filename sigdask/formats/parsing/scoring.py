@@ -82,8 +82,8 @@ def check_text(gold: Treebank, system: Treebank, codes: TextCodes) -> None:
         locations.append(f"{bank.path}, line {bank.token_lines[token]}")
     shown = [text[place : place + SHOWN] or "the end of the text" for text in joined]
     raise InputError(
-        f"{locations[1]}: found {shown[1]!r}, but {shown[0]!r} in {locations[0]}: both files must hold the same text, "
-        "whatever their tokens are; parse the text of the gold file"
+        f"{locations[1]}: found {shown[1]!r}, but {shown[0]!r} in {locations[0]}: both files must hold the same text. "
+        "Only tokens may differ; parse the text of the gold file"
     )
 
 

@@ -308,7 +308,7 @@ def _build_repeat_error(
         f"{table.path}, line {table.lines[row]}",
         item,
         f"on line {table.lines[first_row]}",
-        f"{reason}. Are ids of column {id_name!r} unique beside another? Then --id {id_name}+COLUMN.{position}",
+        f"{reason}. Are ids of column {id_name!r} unique with another column? Then --id {id_name}+COLUMN.{position}",
     )
 
 

@@ -98,7 +98,7 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
             raise InputError(
                 f"{path}: logs of {len(names)} models ({', '.join(sorted(names)[:SHOWN])}) for system {system!r}; give "
                 "the folder alone, without a name, to compare them, or a folder a model; --format samples:logs=newest "
-                "takes the newest log of each task, whatever its model"
+                "takes the newest log of each task, of any model"
             )
     return logs
 
@@ -234,7 +234,7 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
         if None not in models and models[0] != models[1]:
             raise InputError(
                 f"{last.path}: is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; "
-                f"keep each model in a folder of its own; {NEWEST}, whatever its model"
+                f"keep each model in a folder of its own; {NEWEST}, of any model"
             )
     if last.moment == previous.moment:
         raise InputError(

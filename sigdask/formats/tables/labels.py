@@ -283,8 +283,7 @@ def _describe_roles(table: FileTable, gold: str, predictions: Collection[str], c
     aside = [name for name in columns if name not in predictions]
     if not aside and gold.lower() in CLEAR_GOLD_NAMES:
         return []
-    verb = "is" if len(aside) == 1 else "are"
-    others = f"; {describe_items(aside, 'column')} beside them {verb} no system" if aside else ""
+    others = f"; not a system: {describe_items(aside, 'column')}" if aside else ""
     names = ", ".join(map(repr, predictions))
     return [f"{table.path}: column {gold!r} holds gold labels, {names} predictions{others}"]
 
@@ -344,7 +343,7 @@ def _build_set_counts(
     if mark is None:
         _check_filled(base_table, gold, predictions, ids, np.asarray(base_table.lines), "an item without any has []")
     elif "separator" not in options.own:
-        reason = f"{mark!r} parts the labels of a cell, as the metrics that are asked for need"
+        reason = f"{mark!r} separates the labels of a cell, as the chosen metrics need"
         warnings = [*warnings, f"{base_table.path}: {reason}"]
     written_sets = [convert_to_sets(column, mark, {}) for column in (gold, *predictions.values())]
     unused = options.describe_unused_labels(set().union(*map(list_labels, written_sets)))

@@ -112,7 +112,7 @@ def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Opti
     conllu = detection.is_conllu(path)
     if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and requested is None)):
         layout = "CoNLL-U" if conllu else f"a file of columns {', '.join(names)}"
-        raise InputError(f"{path}: {layout} holds no gold labels beside predicted ones; give --gold FILE")
+        raise InputError(f"{path}: {layout} holds predicted labels, but no gold labels; give --gold FILE")
     if ner is not None:
         column = requested or str(ner)
         gold_setting = {} if "+" in column else {"gold-column": options.gold_column or column}
