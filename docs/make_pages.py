@@ -20,10 +20,11 @@ from docs import transcripts  # noqa: E402  # found beside the package
 def main(names: list[str]) -> int:
     """Update the named pages, or all; return the number that failed."""
     failed = 0
-    for page in map(Path, names) if names else transcripts.find_pages():
+    for page in map(Path, names) if names else [*transcripts.find_pages(), *transcripts.find_notebooks()]:
         before = page.read_text("utf-8")
         try:
-            after = transcripts.renew_page(before)
+            renew = transcripts.renew_notebook if page.suffix == ".ipynb" else transcripts.renew_page
+            after = renew(before)
         except transcripts.PageError as error:
             print(f"{page}: {error}", file=sys.stderr)
             failed += 1

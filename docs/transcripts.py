@@ -16,17 +16,21 @@ What the reader need not see, or what differs each time, is said in so many word
 
 from __future__ import annotations
 
+import ast
 import difflib
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = 100
@@ -68,6 +72,41 @@ def find_pages() -> list[Path]:
     """Return the pages that show commands."""
     candidates = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in candidates if re.search(r"^(```+|~~~+)console", page.read_text("utf-8"), re.MULTILINE)]
+
+
+def find_notebooks() -> list[Path]:
+    """Return the notebooks."""
+    return sorted((ROOT / "docs").rglob("*.ipynb"))
+
+
+def renew_notebook(text: str) -> str:
+    """Return a notebook with what its cells print and what their last lines are, as plain text.
+
+    All cells run in one namespace. No kernel is started, so a cell may use Python alone and no commands of IPython.
+    """
+    notebook, namespace = json.loads(text), {"__name__": "__main__"}
+    number = 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            number += 1
+            cell["execution_count"], cell["outputs"] = number, _run_cell("".join(cell["source"]), namespace, number)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def _run_cell(source: str, namespace: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    """Return the outputs of a cell, as a notebook stores them."""
+    tree = ast.parse(source)
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    with redirect_stdout(StringIO()) as printed:
+        exec(compile(tree, f"cell {number}", "exec"), namespace)  # noqa: S102
+        value = None if last is None else eval(compile(last, f"cell {number}", "eval"), namespace)  # noqa: S307
+    outputs: list[dict[str, Any]] = []
+    if text := printed.getvalue():
+        outputs.append({"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)})
+    if value is not None:
+        data = {"text/plain": repr(value).splitlines(keepends=True)}
+        outputs.append({"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"})
+    return outputs
 
 
 def check_page(page: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
@@ -377,10 +378,15 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     second_run : bool
         Cross-check by a second, independent run of as many trials.
     cluster : str, distributed.Client or cluster object
-        As `--cluster` takes it; or a client or a cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...),
-        which is left running. "auto" and "current" take the active client or the scheduler of dask's settings.
-    workers, progress, blocks_per_task
-        As in `sigdask.execution.count_jobs`.
+        The name of a cluster, such as "auto", "threads" or "local", an address or a cluster file; or a client or a
+        cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto" and "current"
+        take the active client or the scheduler of dask's settings.
+    workers : int, optional
+        Threads or processes to start; by default one for each core.
+    progress : callable, optional
+        Called with the numbers of trials done and of all trials.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 trials; by default measured speed decides.
     cache : bool
         Keep what metrics take from whole outputs (n-gram counts, edit distances, measures of topics) in the cache
         folder, and look there before it is made: `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
@@ -485,8 +491,10 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
         Judge each comparison by itself at alpha, or at the level of the first step of Holm.
     samples : int, optional
         Samples that each power is of; 2,000 by default, 500 for more than 100 comparisons.
-    cluster, workers, progress, cache
-        As in `compare_sets`; progress is told samples.
+    cluster, workers, cache
+        As in `compare_sets`.
+    progress : callable, optional
+        Called with the numbers of samples done and of all samples.
 
     Returns
     -------
@@ -604,3 +612,36 @@ def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:
     if not counts.suggested:
         raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
     return counts.suggested
+
+
+def _share_documentation(source: Callable[..., Any], *functions: Callable[..., Any]) -> None:
+    """Write what one function's docstring says of parameters into others, where they say "As in" that function.
+
+    An entry `**options` stands for all parameters that a docstring does not describe itself.
+    """
+    if not source.__doc__:  # python -OO
+        return
+    entries = _split_parameters(source.__doc__)
+    known = {name.strip(): head for head in entries for name in head.split(" :")[0].split(",")}
+    for function in functions:
+        own = _split_parameters(function.__doc__ or "")
+        described = {name.strip() for head in own for name in head.split(" :")[0].split(",")}
+        for head, text in own.items():
+            if f"As in `{source.__name__}`" in text:
+                names = [name.strip() for name in head.split(",")]
+                if head == "**options":
+                    names = [name for name in known if name in OPTIONS and name not in described]
+                shared = [entries[key] for key in dict.fromkeys(known[name] for name in names if name in known)]
+                function.__doc__ = (function.__doc__ or "").replace(text, "".join(shared))
+
+
+def _split_parameters(doc: str) -> dict[str, str]:
+    """Return the entries of the parameters of a docstring, by their first lines."""
+    section = re.search(r"^( *)Parameters\n +-+\n(.*?)\n\n", doc, re.DOTALL | re.MULTILINE)
+    if section is None:
+        return {}
+    parts = re.split(rf"^(?={section[1]}\S)", f"{section[2]}\n", flags=re.MULTILINE)
+    return {part.split("\n", 1)[0].strip(): part for part in parts if part}
+
+
+_share_documentation(compare_sets, compare, compare_all, compare_opened, power)

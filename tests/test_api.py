@@ -1,5 +1,6 @@
 """Tests of compare and compare_all: invariant counts, units, subsets, gaps, JSON."""
 
+import inspect
 import json
 import re
 import sys
@@ -15,6 +16,7 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.options import OPTIONS
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 from sigdask.results.export import FRAME_EXTRAS
@@ -362,3 +364,13 @@ def test_public_names_are_there():
         assert getattr(sigdask, name) is not None
     with pytest.raises(AttributeError):
         _ = sigdask.nothing
+
+
+@pytest.mark.parametrize("name", ["compare", "compare_all", "compare_sets"])
+def test_help_explains_every_option_where_it_is_used(name):
+    text = inspect.getdoc(getattr(sigdask, name))
+    described = {
+        word.strip() for line in re.findall(r"^(\w[\w, ]*?)(?: : .*)?$", text, re.MULTILINE) for word in line.split(",")
+    }
+    assert OPTIONS.keys() - described == set()
+    assert "As in `compare_sets`" not in text

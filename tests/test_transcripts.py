@@ -1,5 +1,6 @@
 """Tests that the pages show what the program prints now, and of the checker of these transcripts."""
 
+import json
 import sys
 from types import ModuleType
 
@@ -14,6 +15,21 @@ PAGES = transcripts.find_pages()
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(transcripts.ROOT)) for page in PAGES])
 def test_a_page_shows_what_its_commands_print(page):
     transcripts.check_page(page.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("notebook", transcripts.find_notebooks(), ids=lambda path: path.name)
+def test_a_notebook_runs_and_shows_what_its_cells_give(notebook):
+    stored = notebook.read_text("utf-8")
+    assert transcripts.renew_notebook(stored) == stored
+    assert stored.count('"output_type"') >= 4
+
+
+def test_a_cell_prints_and_gives_the_value_of_its_last_line():
+    cell = {"cell_type": "code", "source": ["x = 2\n", "print('a')\n", "x + 1"], "outputs": []}
+    [renewed] = json.loads(transcripts.renew_notebook(json.dumps({"cells": [cell]})))["cells"]
+    assert [output.get("text") or output["data"]["text/plain"] for output in renewed["outputs"]] == [["a\n"], ["3"]]
+    with pytest.raises(ZeroDivisionError):
+        transcripts.renew_notebook(json.dumps({"cells": [cell | {"source": ["1 / 0"]}]}))
 
 
 def build_page(*lines, comment="", info="console"):

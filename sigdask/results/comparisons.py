@@ -16,8 +16,10 @@ from sigdask.options import JSON_OPTIONS, JsonLayout
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
+    build_dataset,
     build_frame,
     build_frame_from_columns,
+    build_indexed_frame,
     build_unit_columns,
     iter_csv,
     write_parquet,
@@ -225,7 +227,7 @@ class ComparisonResults(Sequence[Result]):
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
         return achieved_significance(self.table.p_value)
 
-    def to_frame(self, library: str = "pandas") -> Any:
+    def to_frame(self, library: str = "pandas", *, index: bool = False) -> Any:
         """Return a data frame, one row a comparison.
 
         Parameters
@@ -233,8 +235,37 @@ class ComparisonResults(Sequence[Result]):
         library : str
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
             `DataFrame(columns)` or `table(columns)`.
+        index : bool
+            Make test_set, subset, metric, a and b the index of the frame, which only pandas has. Without subsets the
+            level subset is "".
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> results = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]})
+        >>> results.to_frame(index=True).loc[("", "", "mean", "new", "old"), "p_value"].item()
+        0.25
         """
-        return build_frame(self.table, library)
+        if index and library != "pandas":
+            raise InputError(f"index=True: {library} has no index; leave out index= or the library")
+        return build_indexed_frame(self.table) if index else build_frame(self.table, library)
+
+    def to_xarray(self) -> Any:
+        """Return the numbers of the results as a dataset of xarray (`sigdask[xarray]`).
+
+        Returns
+        -------
+        xarray.Dataset
+            Its dimensions are test_set, subset, metric, a and b. The variables are the columns of `to_frame` that hold
+            numbers. They are NaN for systems that were not compared, so A - B is at (A, B) and not at (B, A). The
+            coordinate higher_is_better belongs to metrics. Attributes are seed and alpha.
+
+        Raises
+        ------
+        InputError
+            xarray is not installed, or the dataset would be too large.
+        """
+        return build_dataset(self.table, {"seed": self.seed, "alpha": self.alpha})
 
     def iter_units(self) -> Iterator[UnitScores]:
         """Yield the units of all comparisons, as `sigdask compare --items` writes them.

@@ -23,7 +23,7 @@ from sigdask.results.table import Table, list_tests
 from sigdask.results.values import Nullable, Values, build_optional, format_values, list_values
 from sigdask.text import iter_json, to_plain
 
-FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet"}
+FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet", "xarray": "xarray"}
 """Libraries of data frames that come with an extra."""
 
 PART_ROWS = 65_536
@@ -47,6 +47,56 @@ def build_frame(table: Table, library: str) -> Any:
     return build_frame_from_columns(build_columns(table) if len(table) else {}, library)
 
 
+AXES = ("test_set", "subset", "metric", "a", "b")
+"""The columns that identify a comparison: index of frames, and dimensions of datasets."""
+
+MOST_CELLS = 2**27
+"""Cells of a variable of a dataset."""
+
+
+def build_indexed_frame(table: Table) -> Any:
+    """Return a table of results as a frame of pandas whose index identifies the comparison; no subset is ""."""
+    frame = build_frame(table, "pandas")
+    if not len(table):
+        return frame
+    return frame.assign(subset=frame["subset"].fillna("")).set_index(list(AXES))
+
+
+def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
+    """Return the numbers of a table of results as a dataset of xarray, with a dimension for each part of a key.
+
+    Parameters
+    ----------
+    table : Table
+        The results.
+    attributes : mapping
+        Attributes of the dataset.
+    """
+    xarray, columns = _import_library("xarray", "to_xarray()"), build_columns(table)
+    axes = {name: CodedColumn.from_values(value or "" for value in list_values(columns[name])) for name in AXES}
+    shape = tuple(len(axis.values) for axis in axes.values())
+    if np.prod(shape, dtype=float) > MOST_CELLS:
+        raise InputError(
+            f"to_xarray(): {' x '.join(f'{n:,}' for n in shape)} test sets, subsets, metrics and systems are too many "
+            "cells; use to_frame(index=True)"
+        )
+    place = tuple(axis.codes for axis in axes.values())
+    variables = {}
+    for name, values in columns.items():
+        array = to_array(values)
+        if name not in AXES and array.dtype.kind in "iuf":
+            if isinstance(values, Nullable):
+                array = np.where(values.has_value, array, np.nan)
+            variables[name] = (AXES, np.full(shape, np.nan))
+            variables[name][1][place] = array
+    coordinates: dict[str, Any] = {name: list(axis.values) for name, axis in axes.items()}
+    if len(table):
+        higher = np.zeros(len(axes["metric"].values), np.bool_)
+        higher[axes["metric"].codes] = to_array(columns["higher_is_better"])
+        coordinates["higher_is_better"] = ("metric", higher)
+    return xarray.Dataset(variables, coordinates, dict(attributes))
+
+
 def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any:
     """Return columns as a data frame of the given library, with None or, for pandas, NaN if missing."""
     takes_none = library != "pandas"  # which takes NaN for what is missing; others know better
@@ -66,11 +116,16 @@ def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> An
 
 def _get_frame_maker(library: str) -> Any:
     """Return the function or class that builds a library's data frame from a mapping."""
-    try:
-        module = importlib.import_module(library)
-    except ImportError:
-        raise _build_frame_error(library) from None
+    module = _import_library(library, f"to_frame({library!r})")
     return getattr(module, "DataFrame", None) or module.table
+
+
+def _import_library(library: str, purpose: str) -> Any:
+    """Import a library that holds frames, or raise which extra to install."""
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        raise _build_frame_error(library, purpose) from None
 
 
 Entry = TypeVar("Entry")
@@ -256,11 +311,11 @@ def _split_tables(tables: Iterable[Table]) -> Iterator[Table]:
         yield Table.build_empty(0, alpha=0.05)
 
 
-def _build_frame_error(library: str) -> InputError:
+def _build_frame_error(library: str, purpose: str) -> InputError:
     if library in FRAME_EXTRAS:
-        return build_extra_error(library, FRAME_EXTRAS[library], f"to_frame({library!r})")
+        return build_extra_error(library, FRAME_EXTRAS[library], purpose)
     return InputError(
-        f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
+        f"{purpose} needs {library}, which is not installed; without a name it takes pandas: "
         f"pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
     )
 
