@@ -39,7 +39,7 @@ from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
 from sigdask.statistics import bounds
-from sigdask.text import suggest_name
+from sigdask.text import format_list, suggest_name
 
 MOST_BARS = 61
 ROUNDING = 1e-9
@@ -805,6 +805,9 @@ MAX_FOR_ALL = 20
 MAX_DETAILS = 200
 """Comparisons that are opened at most."""
 
+MOST_NAMED = 6
+"""Systems that an error names, of more."""
+
 
 def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
     """Return the rows that compare the systems of any of these pairs, in either order.
@@ -821,9 +824,10 @@ def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
         if not pair_rows:
             systems = dict.fromkeys((*table.a.values, *table.b.values))
             unknown = next((name for name in (a, b) if name not in systems), None)
-            problem = "not compared with each other" if unknown is None else f"no system {unknown!r}"
-            hint = suggest_name(unknown, systems) if unknown is not None else ""
-            raise InputError(f"--open {a} {b}: {problem}{hint}")
+            if unknown is not None:
+                known = f"; compared: {format_list([*systems], MOST_NAMED)}"
+                raise InputError(f"--open: no system {unknown!r} is compared{suggest_name(unknown, systems) or known}")
+            raise InputError(f"--open: {a} and {b} are not compared with each other")
         rows += pair_rows
     return rows
 

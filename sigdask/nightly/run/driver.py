@@ -294,7 +294,7 @@ class _PlanRunner:
             try:
                 opened_details = open_details(self.batches, report, outcome.gate, files.open)
             except InputError as error:  # a pair that no test set compares
-                problems = [UnfinishedError(f"[report] {error}")]
+                problems = [UnfinishedError(f"[report] {str(error).removeprefix('--')}")]
                 opened_details = open_details(self.batches, report, outcome.gate)
         units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
         problems += write_files(report, files, opened_details, units)

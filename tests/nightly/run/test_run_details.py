@@ -91,3 +91,15 @@ def test_a_page_of_the_store_says_where_comparisons_are_opened(folder):
     text = (folder / "later.html").read_text()
     assert "Details of single comparisons are only on the page that `sigdask run` writes" in text
     assert "data-details" not in text
+
+
+def test_a_plan_opens_pairs_that_it_names_and_says_which_are_not_compared(folder):
+    plan = folder / "plan.toml"
+    plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t3", "t0"]]'))
+    run_command("run", str(plan), "--cluster", "none")
+    _, opened = read_details(folder / "night.html")
+    assert opened[0]["title"] == "t0 and t3 by mean on talks"
+    plan.write_text(PLAN.replace("[report]", '[report]\nopen = [["t0", "good"]]'))
+    result = CliRunner().invoke(commands, ["run", str(plan), "--cluster", "none"], standalone_mode=False)
+    assert "[report] open: t0 and good are not compared with each other" in result.output
+    assert len(read_details(folder / "night.html")[1]) > 2
