@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyte
 
-N_ROWS = 300
+N_ROWS = 400
 """Lines of the window: whatever is written stays on the screen."""
 
 
