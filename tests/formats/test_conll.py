@@ -768,7 +768,7 @@ def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_
     with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) holds '_' alone"):
         read(*files[:2], gold=files[2])
     with pytest.raises(
-        InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds predicted labels, but no gold labels;  give --gold FILE"
+        InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds predicted labels, but no gold labels; give --gold FILE"
     ):
         read(*files[:2])
 
