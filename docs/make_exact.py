@@ -41,7 +41,7 @@ def main() -> None:
 def iter_lines() -> Iterator[str]:
     """Yield the lines of the table, one for each set."""
     yield (
-        "| data, metric | pairs | units that differ | method (guarantee) | seconds | smallest p | "
+        "| data, metric | pairs | discordant units | method (guarantee) | seconds | smallest p | "
         "limits apart, relatively | counts that do not fit | Σz² / cases, p |"
     )
     yield "|---|---|---|---|---|---|---|---|---|"

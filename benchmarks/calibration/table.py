@@ -22,7 +22,7 @@ TITLES = {
     ),
     "diagnosis": (
         "systems of one mean, or one better (by 1 sd); units",
-        "Share of comparisons whose verdict line has the note. For rare large losses: where one was drawn.",
+        "Share of comparisons whose verdict line has the note. For rare large losses, the first two columns count only data sets that contain one.",
     ),
     "stopping": (
         "systems of one mean, units",
@@ -35,7 +35,7 @@ TITLES = {
     ),
     "families": (
         "8 systems, 30 units",
-        "Share of data sets in which any false difference is found. The last rows have true differences too.",
+        "Share of data sets in which any false difference is found. Rows with *better* have true differences too.",
     ),
     "discoveries": ("8 systems, 30 units", "Mean share of false differences among all that are found."),
     "intervals": (
