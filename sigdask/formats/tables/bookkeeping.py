@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,7 +290,8 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     requested = {*options.metrics, options.score_column}
     table = _remove_columns(table, dict.fromkeys(_list_sample_numbers(table, options, requested), SAMPLES), noun)
     columns = table.list_system_columns(options, *table.nested)
-    reasons = {name: reason for name, reason in _find_non_scores(table, columns).items() if name not in requested}
+    non_scores, ranges = _find_non_scores(table, columns)
+    reasons = {name: reason for name, reason in non_scores.items() if name not in requested}
     systems = [name for name in reasons if name.lower() == "step" and _is_binary_score(table, name)]
     reasons = {name: reason for name, reason in reasons.items() if name not in systems}
     if costs:
@@ -302,11 +303,13 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
         f"{name!r}"
         for name in systems
     )
-    notes = [
-        *table.notes,
-        *map(ScopeNote, system_notes),
-        *_describe_constants(table, [name for name in columns if name not in reasons]),
-    ]
+    notes = [*table.notes, *map(ScopeNote, system_notes)]
+    scores = [name for name in columns if name not in reasons]
+    if table.n_rows >= FEWEST_ROWS and len(scores) > 1:
+        numeric = filter(table.is_numeric, scores)
+        notes += _describe_constants(
+            table, {name: ranges.get(name) or NumberRange.from_numbers(table.get_numbers(name)) for name in numeric}
+        )
     return _remove_columns(replace(table, notes=notes), reasons, noun)
 
 
@@ -395,15 +398,58 @@ def _describe_by_name(table: FileTable, name: str) -> str:
     return COUNTS if STEP.fullmatch(name) or COUNTER_NAMES.fullmatch(name) else ""
 
 
-def _find_non_scores(table: FileTable, columns: Sequence[str]) -> dict[str, str]:
-    """Return the columns that are not scores, each with the reason."""
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """What tells whether the numbers of a column may be scores.
+
+    Attributes
+    ----------
+    lowest, highest : float
+        Without missing numbers.
+    is_whole : bool
+        All are whole numbers, and none is missing.
+    is_counting : bool
+        They are whole, and rise or fall by equal steps.
+    constant : float or None
+        The only number, NaN if all are missing.
+    """
+
+    lowest: float
+    highest: float
+    is_whole: bool
+    is_counting: bool
+    constant: float | None
+
+    @staticmethod
+    def from_numbers(values: NDArray[np.float64]) -> NumberRange:
+        """Look through the numbers of a column."""
+        lowest = float(np.fmin.reduce(values, initial=np.inf))
+        highest = float(np.fmax.reduce(values, initial=-np.inf))
+        is_whole = bool((values == np.floor(values)).all())
+        is_constant = lowest > highest or (lowest == highest and not np.isnan(values).any())
+        return NumberRange(
+            lowest, highest, is_whole, is_whole and _is_counting(values), float(values[0]) if is_constant else None
+        )
+
+    @property
+    def are_times(self) -> bool:
+        """Whether they are Unix times, in seconds, milli-, micro- or nanoseconds."""
+        return any(
+            FIRST_SECOND * scale <= self.lowest <= self.highest <= LAST_SECOND * scale for scale in (1, 1e3, 1e6, 1e9)
+        )
+
+
+def _find_non_scores(table: FileTable, columns: Sequence[str]) -> tuple[dict[str, str], dict[str, NumberRange]]:
+    """Return the columns that are not scores, each with the reason, and the ranges of columns of numbers."""
     reasons = {name: reason for name in columns if (reason := _describe_by_name(table, name))}
-    numbers: dict[str, NDArray[np.float64]] = {}
+    ranges: dict[str, NumberRange] = {}
+    if not table.n_rows:
+        return reasons, ranges
     for name in columns:
         if name in reasons:
             continue
         if table.is_numeric(name):
-            numbers[name] = table.get_numbers(name)
+            ranges[name] = NumberRange.from_numbers(table.get_numbers(name))
             continue
         column = Factor.from_values(table.columns[name])
         if _are_dates(column):
@@ -411,58 +457,46 @@ def _find_non_scores(table: FileTable, columns: Sequence[str]) -> dict[str, str]
         elif len(column.levels) == 1 and table.n_rows >= FEWEST_ROWS and column[0]:
             reasons[name] = CONSTANT
     if table.n_rows >= FEWEST_ROWS:
-        reasons |= dict(_iter_non_scores(numbers))
-    return reasons
+        reasons |= dict(_iter_non_scores(ranges))
+    return reasons, ranges
 
 
-def _iter_non_scores(numbers: Mapping[str, NDArray[np.float64]]) -> Iterator[tuple[str, str]]:
+def _iter_non_scores(ranges: Mapping[str, NumberRange]) -> Iterator[tuple[str, str]]:
     """Yield the numeric columns that cannot be scores, judged beside the other columns, each with the reason.
 
     A constant may be the score of a system (always 0 or 1, a baseline's 0.5). It is none where it is a setting by its
     name, or a whole number beyond the scale of the others, which are shares.
     """
-    is_whole = {
-        name: not np.isnan(values).any() and (values == np.floor(values)).all() for name, values in numbers.items()
-    }
-    counting = [name for name, values in numbers.items() if is_whole[name] and _is_counting(values)]
-    times = [name for name, values in numbers.items() if _are_times(values)]
-    constant = {name: values[0] for name, values in numbers.items() if len(np.unique(values)) == 1}
-    scores = [column for name, column in numbers.items() if name not in {*counting, *times, *constant}]
+    counting = [name for name, numbers in ranges.items() if numbers.is_counting]
+    times = [name for name, numbers in ranges.items() if numbers.are_times]
+    constant = {name: numbers.constant for name, numbers in ranges.items() if numbers.constant is not None}
+    scores = [numbers for name, numbers in ranges.items() if name not in {*counting, *times, *constant}]
     if not scores:
         return
     yield from ((name, COUNTS) for name in counting)
     yield from ((name, TIME) for name in times)
-    are_shares = all(np.nanmin(column) >= 0 and np.nanmax(column) <= 1 for column in scores)
+    are_shares = all(numbers.lowest >= 0 and numbers.highest <= 1 for numbers in scores)
     for name, value in constant.items():
-        is_off_scale = are_shares and is_whole[name] and value not in {0, 1, 100}
+        is_off_scale = are_shares and ranges[name].is_whole and value not in {0, 1, 100}
         if value not in {0, 1} and (is_off_scale or SETTING_NAMES.fullmatch(name)):
             yield name, CONSTANT
 
 
 def _is_counting(values: NDArray[np.float64]) -> bool:
     steps = np.diff(values)
-    return bool(steps[0] != 0 and (steps == steps[0]).all())
-
-
-def _are_times(values: NDArray[np.float64]) -> bool:
-    """Return whether numbers are Unix times, in seconds, milli-, micro- or nanoseconds."""
-    lowest, highest = float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf))
-    return any(FIRST_SECOND * scale <= lowest <= highest <= LAST_SECOND * scale for scale in (1, 1e3, 1e6, 1e9))
+    return bool(len(steps) and steps[0] != 0 and (steps == steps[0]).all())
 
 
 def _are_dates(column: Factor) -> bool:
     return len(column.levels) > 1 and all(DATE_PATTERN.fullmatch(level) for level in column.levels)
 
 
-def _describe_constants(table: FileTable, columns: Sequence[str]) -> Iterator[str]:
+def _describe_constants(table: FileTable, ranges: Mapping[str, NumberRange]) -> Iterator[str]:
     """Yield notes on constant columns that are nevertheless taken as systems."""
-    if table.n_rows < FEWEST_ROWS or len(columns) < 2:
-        return
-    for name in columns:
-        if table.is_numeric(name):
-            values = np.unique(table.get_numbers(name))
-            if len(values) == 1 and values[0] not in {0, 1} and not np.isnan(values[0]):
-                yield ScopeNote(
-                    f"{table.path}: column {name!r} is {values[0]:g} in every row: taken for a system's scores; if it "
-                    f"is none, --ignore {name!r}"
-                )
+    for name, numbers in ranges.items():
+        value = numbers.constant
+        if value is not None and value not in {0, 1} and not np.isnan(value):
+            yield ScopeNote(
+                f"{table.path}: column {name!r} is {value:g} in every row: taken for a system's scores; if it is none, "
+                f"--ignore {name!r}"
+            )
