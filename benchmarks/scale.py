@@ -14,7 +14,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +25,14 @@ from benchmarks import scale_cases
 
 HERE = Path(__file__).parent
 MIB = 2**20
+BUSY_PERCENT = 20
 RESULTS = HERE / "results-scale.json"
 TABLE_HEAD = (
     "# Scale",
     "",
     "`python -m benchmarks.scale`: every command in a process of its own, from its start to its end; peaks are of all its",
-    "processes together. MB are 10^6 bytes, MiB 2^20.",
+    "processes together. MB are 10^6 bytes, MiB 2^20. Rows *beside other work* were measured while other programs used the",
+    "machine, which makes their times two to four times as long.",
     "",
     "| work | goal | wall s | CPU s | peak MiB | |",
     "|---|---|---|---|---|---|",
@@ -50,6 +53,8 @@ class CommandUsage:
         Bytes: of the command itself the most that were resident, with its children the most seen at once.
     output_end : str
         The end of what it wrote.
+    is_beside_others : bool
+        Whether other programs used the machine when it began.
     """
 
     status: int
@@ -57,6 +62,7 @@ class CommandUsage:
     cpu: float
     peak: float
     output_end: str
+    is_beside_others: bool = False
 
 
 def main() -> None:
@@ -79,14 +85,19 @@ def measure(name_part: str = "", *, size: str = "full") -> Iterator[tuple[scale_
         if name_part not in group.__doc__:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            for case in group(Path(folder), size):
-                print(case.name, file=sys.stderr)
-                yield case, run_measured([sys.executable, "-m", "sigdask", *case.arguments], Path(folder))
+            cases, usage = group(Path(folder), size), None
+            with suppress(StopIteration):
+                while True:
+                    case = cases.send(usage) if isinstance(cases, Generator) else next(cases)
+                    print(case.name, file=sys.stderr)
+                    usage = run_measured([sys.executable, "-m", "sigdask", *case.arguments], Path(folder))
+                    yield case, usage
 
 
 def run_measured(command: list[str], folder: Path, *, env: dict[str, str] | None = None) -> CommandUsage:
     """Run a command in a folder and measure it and its children until it ends."""
-    output_path = folder / "said"
+    output_path = folder / scale_cases.OUTPUT
+    load = psutil.cpu_percent(interval=0.5)  # of all cores, without the command
     start = time.perf_counter()
     root = {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     with output_path.open("wb") as out:
@@ -106,7 +117,7 @@ def run_measured(command: list[str], folder: Path, *, env: dict[str, str] | None
     with output_path.open("rb") as file:
         file.seek(max(0, output_path.stat().st_size - 400))
         end = file.read().decode("utf-8", "replace")
-    return CommandUsage(process.returncode, wall, used.ru_utime + used.ru_stime, max(samples), end)
+    return CommandUsage(process.returncode, wall, used.ru_utime + used.ru_stime, max(samples), end, load > BUSY_PERCENT)
 
 
 def _watch_memory(pid: int, samples: list[float]) -> None:
@@ -137,10 +148,12 @@ def _read_memory(process: psutil.Process) -> int:
 def format_row(case: scale_cases.Case, usage: CommandUsage) -> str:
     """Format the result of a case as a line of Markdown."""
     note = (
-        case.describe_result()
+        case.describe_result(usage)
         if usage.status == 0
         else f"status {usage.status}: {''.join(usage.output_end.strip().splitlines()[-1:])}"
     )
+    if usage.is_beside_others:
+        note = f"{note}; beside other work".removeprefix("; ")
     return f"| {case.name} | {case.goal} | {usage.wall:.1f} | {usage.cpu:.1f} | {usage.peak / MIB:,.0f} | {note} |"
 
 

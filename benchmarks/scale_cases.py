@@ -5,10 +5,13 @@ A group shares its data. Every case is a name, its goal and the arguments of `si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +19,15 @@ from benchmarks.data import SHARED
 
 EXAMPLE = Path(__file__).parent.parent / "sigdask" / "examples" / "yeh2000.tsv"
 WMT = SHARED / "mt_wmt24_en-de"
+TESTS = Path(__file__).parent.parent / "tests"
+OUTPUT = "said"
+"""The file in the folder of a group that gets what its commands print."""
+
 BLOCK_ROWS = 100_000
 """Rows that are written at once."""
 
 
-def describe_nothing() -> str:
+def describe_nothing(_usage: Any) -> str:
     """Return an empty description."""
     return ""
 
@@ -36,13 +43,13 @@ class Case:
     arguments : list of str
         Of `sigdask`, in the folder of its group.
     describe_result : callable
-        What else there is to say once it has run.
+        What else there is to say of its usage once it has run.
     """
 
     name: str
     goal: str
     arguments: Sequence[str]
-    describe_result: Callable[[], str] = describe_nothing
+    describe_result: Callable[[Any], str] = describe_nothing
 
 
 def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
@@ -60,14 +67,16 @@ def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     name = f"{n_systems:,} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, JSON"
     arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
-    yield Case(name, "15 s, 1 GB", arguments, partial(describe_file_size, folder / "out.json"))
+    describe_size = partial(describe_file_size, folder / "out.json")
+    yield Case(name, "8 s, 400 MiB", arguments, describe_size)
+    yield Case(f"{name} in columns", "150 MiB of JSON", [*arguments, "--json-layout", "columns"], describe_size)
     arguments = ["compare", "scores.csv", "--trials", "2000", "--json", "out.json"]
     yield Case(f"{name}, max-T", "likewise", arguments, partial(describe_file_size, folder / "out.json"))
 
 
 def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
     """2 systems x 10^6 and 10^7 items, CSV"""
-    for n_items, goal in ((10**6, "3 s, 350 MB"), (10**7, "25 s, 3 GB")) if size == "full" else ((1000, "none"),):
+    for n_items, goal in ((10**6, "2 s"), (10**7, "15 s")) if size == "full" else ((1000, "none"),):
         write_table(folder / "scores.csv", draw_answers(2, n_items))
         arguments = ["compare", "scores.csv", "--trials", "10000"]
         yield Case(f"2 systems x {n_items:,} items, CSV, 10,000 trials", goal, arguments)
@@ -94,7 +103,7 @@ def parquet(folder: Path, size: str) -> Iterator[Case]:
     pq.write_table(pa.table(columns), folder / "scores.parquet")
     arguments = ["compare", "scores.parquet", "--trials", "1000", "--adjust", "holm", "--no-second-run"]
     yield Case(
-        f"{n_systems:,} systems x {n_items:,} items, Parquet, all pairs, 1,000 trials", "read 10 s, 1.5 GB", arguments
+        f"{n_systems:,} systems x {n_items:,} items, Parquet, all pairs, 1,000 trials", "15 s, 1.2 GiB", arguments
     )
 
 
@@ -133,7 +142,7 @@ def nights(folder: Path, size: str) -> Iterator[Case]:
     for changed, suffix, arguments in ((files[0], "", night), (files[1], ", without a cluster of its own", night[:2])):
         changed_file = folder / "systems" / changed.name
         changed_file.write_text(changed_file.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
-        yield Case(f"{name}: another night, one changed file{suffix}", "3 s", arguments)
+        yield Case(f"{name}: another night, one changed file{suffix}", "2 s", arguments)
 
 
 def few_units(folder: Path, size: str) -> Iterator[Case]:
@@ -187,6 +196,71 @@ def test_sets(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"plan of {n_sets:,} test sets of 3 systems: run on 2 dask workers", "none", on_workers)
 
 
+def describe_lines(output: Path, _usage: Any) -> str:
+    """Describe how many lines a command printed."""
+    return f"{len(output.read_text(encoding='utf-8').splitlines()):,} lines printed"
+
+
+def printed_lines(folder: Path, size: str) -> Iterator[Case]:
+    """lines printed by a run"""
+    n_sets = 300 if size == "full" else 5
+    names = [f"set-{k}" for k in range(n_sets)]
+    for k, name in enumerate(names):
+        write_table(folder / f"{name}.csv", draw_answers(3, 50, seed=k))
+    write_plan(folder, [(name, f"{name}.csv") for name in names], 2000)
+    describe = partial(describe_lines, folder / OUTPUT)
+    yield Case(f"plan of {n_sets} test sets of 3 systems: lines printed", "60 lines", ["run", "plan.toml"], describe)
+
+
+def on_clusters(folder: Path, size: str) -> Generator[Case, Any, None]:
+    """the same plan on Slurm and dask"""
+    n_systems, n_items, n_trials = (100, 5000, 10**6) if size == "full" else (5, 50, 1000)
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
+    write_plan(folder, [("scores", "scores.csv")], n_trials)
+    name = f"plan of {n_systems} systems x {n_items:,} items, {n_trials:,} trials"
+    run = ["run", "plan.toml", "--store"]
+    alone = yield Case(f"{name}: one core", "none", [*run, "one.sqlite", "--cluster", "none"])
+    again = yield Case(f"{name}: one core, again", "none", [*run, "one.sqlite", "--cluster", "none"])
+    describe = partial(describe_overhead, max(alone.wall - again.wall, 0.0) / 2)
+    workers = ["--cluster", "local", "--workers", "2"]
+    yield Case(f"{name}: 2 dask workers", "none", [*run, "dask.sqlite", *workers], describe)
+    if size != "full" or list_missing_slurm():
+        return
+    (folder / "slurm.toml").write_text(SLURM_CLUSTER, encoding="utf-8")
+    with load_slurm().Slurm(folder / "slurm") as queue:
+        os.environ.update(queue.environment)  # for the command
+        yield Case(f"{name}: Slurm of 2 nodes", "none", [*run, "slurm.sqlite", "--cluster", "slurm.toml"], describe)
+
+
+SLURM_CLUSTER = """class = "slurm"
+workers = 2
+[options]
+cores = 1
+memory = "1GB"
+worker_extra_args = ["--host", "127.0.0.1"]
+[options.scheduler_options]
+host = "127.0.0.1"
+"""
+
+
+def load_slurm() -> Any:
+    """Return the module that starts a Slurm of two logical nodes on this machine."""
+    return SourceFileLoader("slurm", str(TESTS / "cluster" / "slurm.py")).load_module()
+
+
+def list_missing_slurm() -> str:
+    """Return what a Slurm of its own needs here and lacks; nothing where it can be started."""
+    missing = ", ".join(load_slurm().list_missing_programs())
+    return (
+        f"Slurm is not installed ({missing})" if missing else "" if os.geteuid() == 0 else "slurmd is started as root"
+    )
+
+
+def describe_overhead(ideal: float, usage: Any) -> str:
+    """Describe which share of a run's time is not counting, if two workers count in half the time of one core."""
+    return f"{max(0.0, 1 - ideal / usage.wall):.0%} of the time is not counting"
+
+
 def start(_folder: Path, _size: str) -> Iterator[Case]:
     """start"""
     yield Case("start: help", "0.1 s", ["--help"])
@@ -196,7 +270,7 @@ def start(_folder: Path, _size: str) -> Iterator[Case]:
 
 GROUPS = (
     pairs_of_300, pairs_of_1000, millions_of_items, documents, parquet, plan, nights, few_units, long_ids, subsets,
-    test_sets, start,
+    test_sets, printed_lines, on_clusters, start,
 )  # fmt: skip
 
 
@@ -204,6 +278,8 @@ def iter_skipped() -> Iterator[tuple[str, str]]:
     """Yield the groups that cannot be measured here, with the reason."""
     if not WMT.is_dir():
         yield nights.__doc__ or "", f"{WMT} is not there"
+    if reason := list_missing_slurm():
+        yield "Slurm of 2 nodes", reason
 
 
 def draw_answers(n_systems: int, n_items: int, seed: int = 0) -> np.ndarray:
@@ -240,11 +316,11 @@ def write_plan(folder: Path, sets: Sequence[tuple[str, str]], n_trials: int) -> 
     (folder / "plan.toml").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def describe_store_size(store: Path, n: int) -> str:
+def describe_store_size(store: Path, n: int, _usage: Any) -> str:
     """Describe the store's size per comparison."""
     return f"store {store.stat().st_size / n:.0f} bytes a comparison (goal 400)"
 
 
-def describe_file_size(path: Path) -> str:
+def describe_file_size(path: Path, _usage: Any) -> str:
     """Describe the size of a file."""
     return f"JSON {path.stat().st_size / 2**20:,.0f} MiB"
