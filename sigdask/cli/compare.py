@@ -148,9 +148,9 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
 def _find_unused_group_file(options: dict[str, Any]) -> str | None:
     """Return text on a file of documents or groups that neither units nor subsets are taken from, or None."""
     names = {*options["unit"], options.get("by"), options.get("within")} - {None, "item"}
-    if options["group_file"] and not names:
+    if options.get("group_file") and not names:
         return f"--groups {options['group_file']}: not used; name one of its columns with --unit or --by"
-    if options["documents"] and not names & {"document", "domain"}:
+    if options.get("documents") and not names & {"document", "domain"}:
         return f"--documents {options['documents']}: not used, as items are swapped one by one; add --unit document"
     return None
 
