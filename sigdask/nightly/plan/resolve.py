@@ -255,11 +255,13 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     files = {
         name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
     }
+    needed = {"figures": ("matplotlib", "report"), "parquet": ("pyarrow", "parquet")}
     if (items := files["items"]) is not None:
-        location.attempt(("report", "items"), parse_unit_file, items)
-    for name, package, extra in (("figures", "matplotlib", "report"), ("parquet", "pyarrow", "parquet")):
+        format_ = location.attempt(("report", "items"), parse_unit_file, items)
+        needed |= {"items": needed["parquet"]} if format_ is not None and format_[0] == "parquet" else {}
+    for name, package_and_extra in needed.items():
         if getattr(keys, name) is not None:
-            location.attempt(("report", name), check_installed, package, extra, name)
+            location.attempt(("report", name), check_installed, *package_and_extra, name)
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
