@@ -499,6 +499,37 @@ def _format_path(fs_path: str) -> str:
     return f"/{parts.hostname or ''}{unquote(parts.path)}"
 
 
+SHEET = ".xlsx#"
+"""What separates a workbook and the name of a sheet in a path."""
+
+
+class SheetPath(PosixPath):
+    """Path of a sheet of an Excel workbook, `BOOK.xlsx#SHEET`; opening it opens the workbook."""
+
+    def __fspath__(self) -> str:
+        return self._split()[0]
+
+    def resolve(self, strict: bool = False) -> SheetPath:
+        """Return the absolute path without links, of the same sheet."""
+        book, separator, sheet = self._split()
+        return SheetPath(f"{Path(book).resolve(strict)}{separator}{sheet}")
+
+    @property
+    def sheet(self) -> str:
+        """The name of the sheet."""
+        return self._split()[2]
+
+    def _split(self) -> tuple[str, str, str]:
+        text = str(self)
+        place = text.lower().rfind(SHEET)
+        return (text, "", "") if place < 0 else (text[: place + 5], "#", text[place + len(SHEET) :])
+
+    @staticmethod
+    def is_meant(path: Path) -> bool:
+        """Return whether a path that is not there itself names a sheet of a workbook that is."""
+        return SHEET in path.name.lower() and not is_present(path.exists) and is_present(SheetPath(path).is_file)
+
+
 def as_path(text: str | Path) -> Path:
     """Return the path that a text names: a local one, or a URL as a path that can be read.
 
@@ -517,8 +548,9 @@ def as_path(text: str | Path) -> Path:
     >>> as_path("runs/bert.tsv").name, as_path("memory://runs/bert.tsv").name, str(as_path("memory://runs/bert.tsv"))
     ('bert.tsv', 'bert.tsv', 'memory://runs/bert.tsv')
     """
-    if isinstance(text, RemotePath) or not is_url(str(text)):
-        return text if isinstance(text, Path) else Path(text)
+    if isinstance(text, RemotePath | SheetPath) or not is_url(str(text)):
+        path = text if isinstance(text, Path) else Path(text)
+        return SheetPath(path) if SheetPath.is_meant(path) else path
     try:
         if str(text).startswith("file://"):
             return Path(unquote(urlsplit(str(text)).path))

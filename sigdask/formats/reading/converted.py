@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import RefusedFileError
-from sigdask.io import MissingError
+from sigdask.io import MissingError, SheetPath
 from sigdask.io.compression import check_unpacked_size, set_variable
 
 ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
@@ -71,7 +71,8 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
         return None
     status = path.stat()
     if start.startswith(ZIP):
-        return _convert_workbook(path, status.st_mtime_ns, status.st_size, get_sheet())
+        sheet = path.sheet if isinstance(path, SheetPath) else get_sheet()
+        return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet)
     return _convert_arrow(path, status.st_mtime_ns, status.st_size)
 
 
@@ -170,7 +171,8 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         if sheet_name is not None:
             problem = f"no sheet {sheet_name!r} with data; sheets: {titles}; choose one with --sheet NAME"
         elif sheets:
-            problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); choose one with --sheet NAME"
+            remedy = f"choose one with --sheet NAME, or give {path.name}#NAME"
+            problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); {remedy}"
         else:
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row an item"
         raise RefusedFileError(f"{path}: {problem}")

@@ -24,6 +24,7 @@ from typing import IO, Any, TextIO
 
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading.converted import ZIP, convert_file
+from sigdask.io import SheetPath
 from sigdask.io.compression import check_unpacked_size, open_unpacked, set_variable
 from sigdask.io.text_files import build_encoding_error
 
@@ -341,13 +342,15 @@ def build_empty_error(path: Path) -> InputError:
 
 
 def get_stem(path: Path) -> str:
-    """Return the default name of a system: the name of its file without the ending.
+    """Return the default name of a system: the name of its file without the ending, or of its sheet of a workbook.
 
     Examples
     --------
     >>> get_stem(Path("runs/bert-1.5.tsv.gz")), get_stem(Path("runs/bert-1.5"))
     ('bert-1.5', 'bert-1.5')
     """
+    if isinstance(path, SheetPath):
+        return path.sheet
     name = path.name.removesuffix(".gz")
     return re.sub(r"(?<=.)\.[A-Za-z]\w*$", "", name)
 

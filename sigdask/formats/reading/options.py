@@ -269,7 +269,7 @@ def parse_source(source: str | Path) -> Source:
         return Source(as_path(source))
     name, equals, path = text.partition("=")
     if not equals or is_present(Path(text).exists):
-        return Source(Path(text))
+        return Source(as_path(text))
     if not name.strip() or not path:
         raise InputError(f"system {redact(text)!r}: expected PATH or NAME=PATH, with neither side empty")
     return Source(as_path(path), name.strip())

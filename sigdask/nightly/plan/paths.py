@@ -35,7 +35,7 @@ def resolve_path(text: str, folder: Path) -> Path:
     if is_url(text):
         return as_path(text)
     try:
-        return Path(os.path.normpath(folder / Path(text).expanduser()))
+        return as_path(os.path.normpath(folder / Path(text).expanduser()))
     except RuntimeError as error:  # no such user
         raise _build_error(text, f": {error}") from None
 
