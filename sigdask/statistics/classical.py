@@ -274,11 +274,13 @@ def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided"
 def _binomial_cdf(k: Integers, n: Integers) -> Floats:
     """Return P(X <= k), X ~ Bin(n, 1/2): in integers for small n, else by the incomplete beta function."""
     few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
-    chances = np.asarray(scipy.special.bdtr(few_k, few_n, 0.5))
-    sizes, starts, numbers = np.unique(few_n, return_index=True, return_counts=True)
+    chances = np.empty(few_n.shape)
+    n_small = int(np.searchsorted(few_n, EXACT_UP_TO, "right"))
+    sizes, starts, numbers = np.unique(few_n[:n_small], return_index=True, return_counts=True)
     for size, start, number in zip(sizes.tolist(), starts, numbers, strict=True):
-        if size <= EXACT_UP_TO:
-            chances[start : start + number] = _sum_binomials(few_k[start : start + number].tolist(), size)
+        chances[start : start + number] = _sum_binomials(few_k[start : start + number].tolist(), size)
+    if n_small < len(few_n):  # scipy's functions take longer to load than most comparisons take
+        chances[n_small:] = scipy.special.bdtr(few_k[n_small:], few_n[n_small:], 0.5)
     return np.where(k >= n, 1.0, chances[inverse].reshape(k.shape))
 
 
