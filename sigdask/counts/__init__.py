@@ -222,7 +222,7 @@ class Counts:
 
     def with_unit(self, unit: str) -> Counts:
         """Swap whole groups of `unit` instead of single items."""
-        return replace(self, unit=unit)
+        return self if unit == self.unit else replace(self, unit=unit)
 
     def with_name(self, name: str) -> Counts:
         """Name the test set."""

@@ -209,10 +209,10 @@ class CountPositions:
     def look_up_numbers(self, jobs: Sequence[Job], numbers: Mapping[Job, Integers]) -> Integers:
         """Return each comparison's entry in the array `numbers` of its job; -1 where it has no job."""
         result = np.full(len(self.job), -1, np.int64)
-        order = np.argsort(self.job, kind="stable")
-        job_indices, starts = np.unique(self.job[order], return_index=True)
-        for k, group in zip(job_indices.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
-            if k >= 0:
+        if (self.job < 0).all():
+            return result
+        for group in group_rows(number_rows(self.job)):
+            if (k := int(self.job[group[0]])) >= 0:
                 result[group] = numbers[jobs[k]][self.row[group], self.column[group]]
         return result
 

@@ -423,10 +423,14 @@ def iter_missing_trials(n: Integers, wanted: Integers, is_open: Bools) -> Iterat
     is_open : bool array, shape (n_pairs, n_metrics)
         Which of them are looked at.
     """
-    for first, stop in np.unique(np.stack([n[is_open], wanted[is_open]]), axis=1).T.tolist():
+    for first, stop in sorted(set(zip(n[is_open].tolist(), wanted[is_open].tolist(), strict=True))):
         is_selected = is_open & (n == first) & (wanted == stop)
         open_rows = np.flatnonzero(is_selected.any(axis=1))
-        patterns, pattern_of_row = np.unique(is_selected[open_rows], axis=0, return_inverse=True)
+        is_selected = is_selected[open_rows]
+        if (is_selected == is_selected[0]).all():
+            yield first, stop, open_rows, np.flatnonzero(is_selected[0])
+            continue
+        patterns, pattern_of_row = np.unique(is_selected, axis=0, return_inverse=True)
         for k, pattern in enumerate(patterns):
             yield first, stop, open_rows[pattern_of_row.ravel() == k], np.flatnonzero(pattern)
 

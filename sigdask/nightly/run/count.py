@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from sigdask.analysis.comparison.stopping import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
@@ -24,6 +25,8 @@ from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.nightly.store import Progress as TestSetProgress
+from sigdask.randomization.panels import AnyPanel
+from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job
 
 MessageCallback = Callable[[str], None]
@@ -118,13 +121,21 @@ class CountRunner:
                 entry.pending.clear()
 
     def _measure_costs(self, entries: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
-        """Measure the seconds per trial of each panel."""
+        """Measure the seconds per trial of each panel; of small panels of sums that look alike, of one."""
+        alike: dict[tuple[Any, ...], float] = {}
         for entry in entries:
-            if id(entry.panel) in costs:
+            panel = entry.panel
+            if id(panel) in costs:
+                continue
+            look = _describe_size(panel)
+            if look in alike:
+                costs[id(panel)] = alike[look]
                 continue
             try:
                 with self.stop.interruptible():
-                    costs[id(entry.panel)] = measure_trial_seconds(entry.panel)
+                    costs[id(panel)] = measure_trial_seconds(panel)
+                if look:
+                    alike[look] = costs[id(panel)]
             except SigdaskError as error:
                 costs[id(entry.panel)] = math.inf
                 self._leave_out([other for other in entries if other.panel is entry.panel], str(error))
@@ -225,6 +236,18 @@ class CountRunner:
             raise UnfinishedError(f"{error}; tried to reconnect for {max_seconds:.0f} s; all counts so far are stored")
         self.note(f"{error}; continuing from the store as soon as a cluster is available")
         self.stop.sleep(2.0)
+
+
+SMALL_PANEL = 2**16
+"""Contributions of a panel up to which its trials are taken to last as long as those of others of its size."""
+
+
+def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
+    """Return what the time of a trial depends on, of a small panel of sums; nothing of other panels."""
+    if not isinstance(panel, Panel) or panel.values.size > SMALL_PANEL:
+        return ()
+    forms = tuple(type(metric.form) for metric in panel.metrics)
+    return panel.enumerated, panel.shape, panel.linear, forms, len(panel.addresses).bit_length()
 
 
 @contextmanager

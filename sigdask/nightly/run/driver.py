@@ -444,11 +444,15 @@ class _PlanRunner:
         )
         table = _mark_second_looks(results.table, seen_trials)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _has_metric(table, failing)))
-        return results, StoredResults(table.take(scored), comparison[scored], complete[scored])
+        if len(scored) < len(table):
+            table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
+        return results, StoredResults(table, comparison, complete)
 
 
 def _split_by_set(names: Sequence[str], results: Results, table: Table) -> dict[str, Results]:
     """Return the results of each test set, by its name."""
+    if len(names) == 1:
+        return {names[0]: replace(results, table=table)}
     set_column = table.test_set
     codes = {name: code for code, name in enumerate(set_column.values)}
     return {

@@ -169,9 +169,18 @@ def hash_content(value: Any) -> int:
     return int.from_bytes(hasher.digest(), "little")
 
 
+PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
+"""Types whose values are hashed as text, as most values are. Looking for another way takes longer than hashing."""
+
+
 def _add_value(hasher: Any, value: Any) -> None:
     """Add a value's type and content to a hash, with each part delimited."""
-    value = _as_hashed(value)
+    if type(value) in PLAIN_TYPES:
+        text = value if isinstance(value, str) else repr(value)
+        hasher.update(f"<{type(value).__name__}>{len(text)}:{text}>".encode())
+        return
+    if type(value) is not tuple:
+        value = _as_hashed(value)
     identity = _find_identity(type(value))
     hasher.update(f"<{identity.tag if identity else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
