@@ -15,7 +15,7 @@ import numpy as np
 
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
-from sigdask.metrics.forms import Form, Formula, compute_gradient
+from sigdask.metrics.forms import Form, Formula, compute_gradient, compute_gradients
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import draw_swap_bits
 
@@ -181,16 +181,14 @@ def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) 
         return np.asarray(above[i] - above[j], np.float64)
     values, sums = panel.to_arguments(metric, panel.values), panel.to_arguments(metric, panel.totals)
     result = np.empty((len(rows), len(values)))
+    pooled = np.array([_average_sums(sums, panel, row) for row in rows]).reshape(len(rows), -1)
+    is_formula = isinstance(form, Formula)  # which may see no more than one pair at a time
+    slopes = [compute_gradient(form, point) for point in pooled] if is_formula else compute_gradients(form, pooled)
     for k, row in enumerate(rows):
         i, j = panel.pairs[row]
         moved = values[:, i] - values[:, j]  # (n_kept, n_fields)
-        pooled = _average_sums(sums, panel, row)
-        result[k] = moved @ compute_gradient(form, pooled)
-        if (
-            isinstance(form, Formula)
-            and moved.any()
-            and not _is_smooth(result[k], moved @ compute_gradient(form, pooled, WIDE))
-        ):
+        result[k] = moved @ slopes[k]
+        if is_formula and moved.any() and not _is_smooth(result[k], moved @ compute_gradient(form, pooled[k], WIDE)):
             result[k] = _estimate_unit_size(panel, metric, row) * moved.any(axis=1)
     return result
 
