@@ -229,7 +229,12 @@ def on_clusters(folder: Path, size: str) -> Generator[Case, Any, None]:
     (folder / "slurm.toml").write_text(SLURM_CLUSTER, encoding="utf-8")
     with load_slurm().Slurm(folder / "slurm") as queue:
         os.environ.update(queue.environment)  # for the command
-        yield Case(f"{name}: Slurm of 2 nodes", "none", [*run, "slurm.sqlite", "--cluster", "slurm.toml"], describe)
+        yield Case(
+            f"{name}: Slurm of 2 nodes (CPU and peak of the driver)",
+            "none",
+            [*run, "slurm.sqlite", "--cluster", "slurm.toml"],
+            describe,
+        )
 
 
 SLURM_CLUSTER = """class = "slurm"
@@ -258,6 +263,8 @@ def list_missing_slurm() -> str:
 
 def describe_overhead(ideal: float, usage: Any) -> str:
     """Describe which share of a run's time is not counting, if two workers count in half the time of one core."""
+    if usage.is_beside_others:
+        return "the share of time that is not counting needs an idle machine"
     return f"{max(0.0, 1 - ideal / usage.wall):.0%} of the time is not counting"
 
 
