@@ -108,6 +108,9 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     system = _find_column(table, options.system_column, SYSTEM_NAMES, "systems", "--system-column")
     segment = _find_column(table, options.id_column, SEGMENT_NAMES, "segments", "--id-column")
     human = _find_column(table, options.gold_column, HUMAN_NAMES, "human scores", "--human")
+    notes.append(
+        ScopeNote(f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}")
+    )
     set_column = table.find_column(SET_NAMES)
     listed = [name for name in options.own.get("scores", "").split("+") if name]
     others = [
