@@ -37,6 +37,7 @@ def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool) -> None:
 def _check_plan(plan: str) -> None:
     """Validate a plan with its files and data, and print what it would cost."""
     loaded = plans.load_plan(plan)
+    loaded.report.check_packages()
     with show_progress() as steps, steps.reading(list_plan_files(loaded)):
         costs = estimate_costs(loaded, steps.extracting)
     stops = loaded.stopping is not None

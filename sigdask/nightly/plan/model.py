@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sigdask import formats
 from sigdask.counts import Counts
+from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import CandidateColumns
@@ -215,6 +216,15 @@ class ReportFiles:
     def has_page(self) -> bool:
         """Whether the run writes a page, alone or in a site."""
         return self.html is not None or self.site is not None
+
+    def check_packages(self) -> None:
+        """Raise InputError unless the optional packages that the files need are installed."""
+        if self.figures is not None:
+            check_installed("matplotlib", "report", "report.figures")
+        if self.parquet is not None:
+            check_installed("pyarrow", "parquet", "report.parquet")
+        if self.items is not None and self.items.suffix == ".parquet":
+            check_installed("pyarrow", "parquet", "report.items")
 
     @property
     def files(self) -> dict[str, Path]:

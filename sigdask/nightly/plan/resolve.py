@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.comparison.stopping import default_adjustment
-from sigdask.errors import InputError, check_installed
+from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source, reads_folders
@@ -260,13 +260,8 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     files = {
         name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
     }
-    needed = {"figures": ("matplotlib", "report"), "parquet": ("pyarrow", "parquet")}
     if (items := files["items"]) is not None:
-        format_ = location.attempt(("report", "items"), parse_unit_file, items)
-        needed |= {"items": needed["parquet"]} if format_ is not None and format_[0] == "parquet" else {}
-    for name, package_and_extra in needed.items():
-        if getattr(keys, name) is not None:
-            location.attempt(("report", name), check_installed, *package_and_extra, name)
+        location.attempt(("report", "items"), parse_unit_file, items)
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),

@@ -178,6 +178,10 @@ def run_plan(
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)
+    try:
+        plan.report.check_packages()
+    except InputError as error:  # a night is worth more than its figures
+        note(f"{error}; all else is counted and written")
     stop = StopSignal(deadline)
     with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
         for text in opened_store.notes:
