@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from threading import RLock
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -116,54 +114,7 @@ class _MovedModules:
         sys.modules[spec.name] = import_module(spec.origin)
 
 
-class _LazyModule(ModuleType):
-    """A module of this package before it is first used."""
-
-    def __getattribute__(self, name: str) -> Any:
-        """Return an attribute after executing the module; an import alone asks for its class and spec."""
-        if name not in {"__class__", "__spec__"}:
-            self.__spec__.loader.execute(self)  # type: ignore[union-attr]
-        return ModuleType.__getattribute__(self, name)  # it may be of another class now
-
-
-class _LazyLoader(SourceFileLoader):
-    """Executes a module when an attribute of it is first used, so that a command loads only what it needs."""
-
-    def __init__(self, loader: SourceFileLoader) -> None:
-        super().__init__(loader.name, loader.path)
-        self.lock, self.is_pending = RLock(), True
-
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return how to import a module of this package, None for any other."""
-        if not name.startswith("sigdask."):
-            return None
-        if name in sys.modules:  # its folder was executed after Python looked for it, and imported it
-            return sys.modules[name].__spec__
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
-            spec.loader = _LazyLoader(spec.loader)
-        return spec
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return the module if its folder imported it, else leave the making to Python."""
-        return sys.modules.get(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Leave the module to its first use."""
-        if self.is_pending:
-            module.__class__ = _LazyModule
-
-    def execute(self, module: ModuleType) -> None:
-        """Execute the module once; other threads that use it meanwhile wait."""
-        with self.lock:
-            if self.is_pending:
-                self.is_pending = False
-                super().exec_module(module)
-                module.__class__ = ModuleType
-
-
-sys.meta_path[:0] = [_MovedModules, _LazyLoader]
+sys.meta_path.insert(0, _MovedModules)
 
 
 def __getattr__(name: str) -> Any:

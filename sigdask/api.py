@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 from numpy.typing import NDArray
 
 from sigdask.analysis import candidate_rankings
-from sigdask.analysis import details as comparison_details
 from sigdask.analysis import independence as independence_tests
-from sigdask.analysis import power as power_analysis
-from sigdask.analysis.comparison import stopping as early_stopping
+from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
 from sigdask.analysis.comparison.pairs import AnyMetric, CompareSpec
+from sigdask.analysis.comparison.stopping import (
+    EarlyStopping,
+    MonitoredResults,
+    RoundCounts,
+    check_compatibility,
+    count_rounds,
+    default_adjustment,
+)
 from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
+from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
+from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
@@ -39,25 +48,15 @@ from sigdask.options import (
 )
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.report.presentable import Results
+from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
-from sigdask.report.tables import analyses
-from sigdask.results.comparisons import ComparisonResults, convert_results
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import Result
-from sigdask.statistics import stopping
+from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
-    from sigdask.analysis.comparison.stopping import RoundCounts
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.analysis.independence import independence
-    from sigdask.counts.candidates import Candidates
-    from sigdask.report.tables.analyses import Evaluation, Powers
-    from sigdask.statistics.stopping import Stopping
-
-    evaluate = analyses.wrap_analysis(candidate_rankings.evaluate, analyses.Evaluation)
-    independence_all = analyses.wrap_analysis(independence_tests.independence_all, analyses.Independences)
 
 __all__ = [
     "Candidates",
@@ -74,26 +73,12 @@ __all__ = [
     "validate",
 ]
 
-_OTHER_ANALYSES: dict[str, Callable[[], Any]] = {
-    "Candidates": lambda: candidate_rankings.Candidates,
-    "Evaluation": lambda: analyses.Evaluation,
-    "RepeatedSamples": lambda: candidate_rankings.RepeatedSamples,
-    "evaluate": lambda: analyses.wrap_analysis(candidate_rankings.evaluate, analyses.Evaluation),
-    "independence": lambda: independence_tests.independence,
-    "independence_all": lambda: analyses.wrap_analysis(independence_tests.independence_all, analyses.Independences),
-    "validate": lambda: candidate_rankings.validate,
-}
-"""Names that comparisons do not need. Their modules are loaded when the names are used."""
+independence = independence_tests.independence
+independence_all = wrap_analysis(independence_tests.independence_all, Independences)
+evaluate = wrap_analysis(candidate_rankings.evaluate, Evaluation)
 
 RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
 """Names for rankings of candidates; `sigdask` has the others."""
-
-
-def __getattr__(name: str) -> Any:
-    """Return a function or class of another analysis than comparisons."""
-    if name not in _OTHER_ANALYSES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, _OTHER_ANALYSES[name]())
 
 
 @overload
@@ -436,11 +421,10 @@ def compare_opened(
     rule = _build_stopping_rule(all_options)
     study = _build_study(test_sets, all_options, rule)
     results = _compute_results(study, all_options, rule)
-    chosen = comparison_details.find_pair_rows(results.table, open_pairs)
+    chosen = find_pair_rows(results.table, open_pairs)
     leading = Standings.from_table(results.table).list_leading_rows()
-    close = headline.build_verdict(results).close
-    rows = comparison_details.select_rows(len(results), close, leading=leading, chosen=chosen)
-    return results, comparison_details.compute_details(study, results.table, rows)
+    rows = select_rows(len(results), headline.build_verdict(results).close, leading=leading, chosen=chosen)
+    return results, compute_details(study, results.table, rows)
 
 
 def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
@@ -480,7 +464,7 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
         if rule is None
         else _count_until_stopped(study, rule, options)
     )
-    return convert_results(replace(comparison_results, units=comparison_details.UnitTables.from_study(study)), Results)
+    return convert_results(replace(comparison_results, units=UnitTables.from_study(study)), Results)
 
 
 def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
@@ -535,20 +519,20 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
     all_options = fill_options(PowerOptions, options)
     if all_options["difference"] is not None and all_options["units"] is not None:
         raise InputError("difference and units: give one of them; sigdask computes the other")
-    question = power_analysis.build_question(all_options)
+    question = build_question(all_options)
     selection = fill_options(
         SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
     )
     [(extracted_counts, spec)] = _extract_sets([counts], selection)
     with connect_once(selection["cluster"], selection["workers"]) as connected:
-        powers = power_analysis.estimate_powers(
+        powers = estimate_powers(
             extracted_counts,
             spec,
             question,
             all_options,
             lambda jobs: _count_tallies(jobs, {**selection, "cluster": connected}),
         )
-    return convert_results(powers, analyses.Powers)
+    return convert_results(powers, Powers)
 
 
 def _count_tallies(jobs: Sequence[Job], options: SelectionOptions) -> list[Tally]:
@@ -565,11 +549,11 @@ def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions
     """Return the results of a study whose trials are counted in rounds until a rule stops each comparison."""
     jobs = study.jobs
     whole_jobs = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
-    rounds = early_stopping.RoundCounts([job for job in jobs if not job.panel.is_whole])
-    early = early_stopping.EarlyStopping(rounds, rule, early_stopping.MonitoredResults.from_studies([study]))
+    rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
+    early = EarlyStopping(rounds, rule, MonitoredResults.from_studies([study]))
     with connect_once(options["cluster"], options["workers"]) as cluster:
         round_options: SelectionOptions = {**options, "cluster": cluster}
-        early_stopping.count_rounds(
+        count_rounds(
             rounds,
             early,
             lambda jobs: _count_tallies(jobs, {**round_options, "progress": _resume_progress(options, rounds)}),
@@ -604,16 +588,14 @@ class _ResumedProgress:
 def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
     """Return the stopping rule in the options, or None; raise if other options do not allow one."""
     stop = options["stop"]
-    rule: Stopping | None = stopping.parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
+    rule: Stopping | None = parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
     if rule is not None:
-        early_stopping.check_compatibility(rule, options["adjust"], together=options["together"])
+        check_compatibility(rule, options["adjust"], together=options["together"])
     return rule
 
 
 def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adjust | None:
-    return (
-        early_stopping.default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
-    )
+    return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
 def _extract_statistics(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:

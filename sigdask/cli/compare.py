@@ -31,9 +31,10 @@ from sigdask.options import (
     select_options,
 )
 from sigdask.report.methods import text as methods
-from sigdask.report.plots import results as result_figures
+from sigdask.report.plots.results import iter_null_pictures, iter_result_pictures, iter_unit_pictures
 from sigdask.report.terminal import render, select_warnings
-from sigdask.results import export, fields
+from sigdask.results.export import iter_csv
+from sigdask.results.fields import read_schema
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 def print_schema() -> None:
     """Print the JSON schema of the results."""
-    print_data(fields.read_schema())
+    print_data(read_schema())
 
 
 def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
@@ -65,7 +66,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         )
     _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
-    write.write_csv(files["csv"], lambda: export.iter_csv([results.table], csv_safe=options["csv_safe"]))
+    write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
     write.write_parquet(files["parquet"], results.table)
     _write_tables(results, files, options)
     if files["txt"] is not None:
@@ -75,9 +76,9 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])
     if options["figures"] is not None:
         pictures = (
-            *result_figures.iter_result_pictures([results]),
-            *result_figures.iter_null_pictures(results.table, details),
-            *result_figures.iter_unit_pictures(results.table, details),
+            *iter_result_pictures([results]),
+            *iter_null_pictures(results.table, details),
+            *iter_unit_pictures(results.table, details),
         )
         write.write_figures(options, pictures)
 

@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+from sigdask.analysis.details import ComparisonDetails
+from sigdask.analysis.independence import IndependenceResults
+from sigdask.analysis.power import PowerResults
 from sigdask.errors import InputError
-from sigdask.report import notebook, page, terminal
-from sigdask.report.methods import text as methods
+from sigdask.report import notebook
+from sigdask.report.methods.text import Facts, Methods, build_methods
+from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
 from sigdask.report.tables import analyses, comparisons, latex, markdown
-from sigdask.results.comparisons import ComparisonResults, convert_results
+from sigdask.report.tables.model import PaperTable
+from sigdask.report.terminal import render
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.methods.text import Methods
-    from sigdask.report.tables.model import PaperTable
+
+Kind = TypeVar("Kind")
+Options = ParamSpec("Options")
+
+
+def convert_results(plain: Any, kind: type[Kind]) -> Kind:
+    """Return plain results as an object of the class that can display them."""
+    return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
+
+
+def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
+    """Return an analysis function that returns its results as the class that can display them."""
+
+    @wraps(analyse)
+    def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
+        return convert_results(analyse(*args, **options), kind)
+
+    analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
+    return analyse_and_present
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +88,7 @@ class Results(ComparisonResults):
         return notebook.as_rich(notebook.build_summary_table(self))
 
     def __str__(self) -> str:
-        return terminal.render(self)
+        return render(self)
 
     def to_html(self, title: str = "Comparison of systems") -> str:
         """Return the results as a self-contained HTML page, as `sigdask compare --html` writes it without details.
@@ -76,7 +101,7 @@ class Results(ComparisonResults):
         sets = self.table.test_set
         parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}
-        return page.render_page(results, title=title)
+        return render_page(results, title=title)
 
     def cite(self) -> Methods:
         """Return the methods of these results as a paragraph, with the works that it rests on.
@@ -90,7 +115,7 @@ class Results(ComparisonResults):
         >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
         (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
         """
-        return methods.build_methods(methods.Facts.from_results(self))
+        return build_methods(Facts.from_results(self))
 
     def plot_forest(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -223,3 +248,98 @@ class Results(ComparisonResults):
     def rankings(self) -> list[Ranking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
         return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]
+
+
+class PaperTables:
+    """Mixin that writes results as tables for papers, for results with only one layout."""
+
+    __slots__ = ()
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return notebook.as_html(notebook.shorten_table(self.paper_tables()[0]))
+
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return "".join(markdown.iter_document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the tables as LaTeX, which needs booktabs alone."""
+        return "".join(latex.iter_document_parts(self.paper_tables()))
+
+
+@dataclass(frozen=True, slots=True)
+class Independences(PaperTables, IndependenceResults):
+    """All tests of independence of one call, in the order of labellings and metrics."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the tests."""
+        return [analyses.build_independence_table(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Powers(PaperTables, PowerResults):
+    """The power of all requested comparisons, with paper tables."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the comparisons."""
+        return [analyses.build_power_table(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(PaperTables, RankingEvaluation):
+    """Results of evaluating rankings of candidates by measures.
+
+    Attributes
+    ----------
+    name : str
+        Of the test set.
+    n_candidates, n_judged, n_true : int
+        Candidates, those of known gold, and the true ones.
+    measures : tuple of Measure
+    precision : tuple of Precision
+    sampled : tuple of SampledPrecision
+        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
+    differences : tuple of Difference
+    average_precision : tuple of AverageDifference
+    validation : tuple of Validation
+        Of repeated samples.
+    ties : str
+        The rule by which tied candidates are counted.
+    seed, n_trials : int
+    n_samples, sample_size : int
+        0 where no samples were drawn.
+    alpha, confidence : float
+    notes : tuple of str
+    """
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the precision of the n best candidates, and one that compares the measures."""
+        return analyses.build_evaluation_tables(self)
+
+    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
+        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
+
+        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
+        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
+        average precision are drawn; of judged samples there is no recall.
+
+        Parameters
+        ----------
+        score : {"precision", "recall"}
+            What is drawn.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        return result_figures.plot_n_best(self, score)

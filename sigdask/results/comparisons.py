@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
 from sigdask.options import JSON_OPTIONS, JsonLayout
@@ -34,14 +34,6 @@ from sigdask.text import JsonMembers, JsonParts, format_list, iter_json, suggest
 
 VERSION = 1
 """Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
-
-
-Kind = TypeVar("Kind")
-
-
-def convert_results(plain: Any, kind: type[Kind]) -> Kind:
-    """Return plain results as an object of the class that can display them."""
-    return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
 @cache

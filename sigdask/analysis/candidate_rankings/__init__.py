@@ -8,20 +8,12 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings, RepeatedSamples, validate
-from sigdask.analysis.candidate_rankings.spec import RankingEvaluation, RankingSpec, convert_cutoffs
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation, RankingSpec
 from sigdask.counts.candidates import Candidates
 from sigdask.execution.run import count_jobs
 from sigdask.options import RankingOptions
 
-__all__ = [
-    "Candidates",
-    "MeasureRankings",
-    "RankingSpec",
-    "RepeatedSamples",
-    "convert_cutoffs",
-    "evaluate",
-    "validate",
-]
+__all__ = ["Candidates", "RepeatedSamples", "evaluate", "validate"]
 
 
 def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> RankingEvaluation:

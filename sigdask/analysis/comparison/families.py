@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.families import bootstrap_t, skewness, tukey
+from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
 from sigdask.randomization.families.deviations import (
     compute_relabel_deviation,
     compute_root_mean_square,
     compute_swap_deviations,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families.skewness import find_skewed
+from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels import ComparedPanel, build
 from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS, Panel
@@ -37,14 +39,10 @@ from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_p_value
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicated, enforce_step_down
 
-if TYPE_CHECKING:
-    from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap
-    from sigdask.randomization.families.tukey import Relabelling
-
 Adjusted = tuple[Floats, Floats, Floats]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""
 
-AnyFamily: TypeAlias = "MaxTFamily | Relabelling | StudentisedBootstrap"
+AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
 
 STEPPED: tuple[Adjust, ...] = ("max-t", "single-step-max-t")
 """Adjustments whose p is the larger of theirs and the studentised bootstrap's where differences are skewed."""
@@ -98,7 +96,7 @@ class Adjustment:
     @staticmethod
     def from_family(method: Adjust, family: AnyFamily, n_trials: int) -> Adjustment:
         """Return an adjustment that counts `n_trials` trials of a family."""
-        n = family.n_hypotheses if isinstance(family, bootstrap_t.StudentisedBootstrap) else family.shape[0]
+        n = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else family.shape[0]
         return Adjustment(method, family, n_trials, Job(family, n_trials, label=f"the family of {n} comparisons"))
 
     @property
@@ -154,7 +152,7 @@ class Adjustment:
         """Return the adjusted p-values from the tally of the studentised bootstrap."""
         assert self.resampling is not None
         panel = self.resampling.panel
-        assert isinstance(panel, bootstrap_t.StudentisedBootstrap)
+        assert isinstance(panel, StudentisedBootstrap)
         return compute_joint_p_values(panel, self.method, tallies[self.resampling])
 
     def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
@@ -184,8 +182,8 @@ class Adjustment:
         if not self.with_intervals or self.resampling is None:
             return found
         panel = self.resampling.panel
-        assert isinstance(panel, bootstrap_t.StudentisedBootstrap)
-        reach = bootstrap_t.find_critical_value(tallies[self.resampling], alpha) * panel.errors
+        assert isinstance(panel, StudentisedBootstrap)
+        reach = find_critical_value(tallies[self.resampling], alpha) * panel.errors
         has = np.isfinite(reach) & (panel.errors > 0)
         low, high = difference - reach, difference + reach
         side = panel.family.side
@@ -236,7 +234,7 @@ def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
 
     All p are 1 while an enumeration is incomplete.
     """
-    n_hypotheses = family.n_hypotheses if isinstance(family, bootstrap_t.StudentisedBootstrap) else len(tally.counts)
+    n_hypotheses = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else len(tally.counts)
     extreme, n = tally.counts[:n_hypotheses, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
         return np.ones(len(extreme)), np.zeros(len(extreme)), np.ones(len(extreme))
@@ -322,7 +320,7 @@ def _find_skewed(comparisons: FamilyComparisons) -> Bools | None:
     if len(comparisons) < 2 or describe_non_sums(comparisons) is not None:
         return None
     members, rows = build_members(comparisons)
-    return skewness.find_skewed(MaxTFamily(tuple(members), rows[:, None, :], studentised=True))
+    return find_skewed(MaxTFamily(tuple(members), rows[:, None, :], studentised=True))
 
 
 def build_bootstrap(comparisons: FamilyComparisons, alternative: Alternative) -> StudentisedBootstrap:
@@ -342,7 +340,7 @@ def build_bootstrap(comparisons: FamilyComparisons, alternative: Alternative) ->
     members = tuple(FamilyMember(as_sums_panel(panels[panel[k]]), int(column[k])) for k in first_rows)
     n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
     family = MaxTFamily(members, np.column_stack([member_index, row])[:, None, :], SIDES[alternative], studentised=True)
-    return bootstrap_t.StudentisedBootstrap(family, n_units)
+    return StudentisedBootstrap(family, n_units)
 
 
 def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap) -> int:
@@ -438,7 +436,7 @@ def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative)
         )
         rows[group] = np.column_stack([np.full(len(group), len(members)), np.arange(len(group))])
         members.append(FamilyMember(panel, 0, weight))
-    return tukey.Relabelling(tuple(members), rows)
+    return Relabelling(tuple(members), rows)
 
 
 ONE_SET = "there is only one test set; to combine results, give several test sets, or --by COLUMN"

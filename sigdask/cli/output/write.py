@@ -18,12 +18,17 @@ from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, forma
 from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, check_installed
 from sigdask.io import describe_url_error
-from sigdask.options import FigureStyleOptions, check_options, fill_options, select_options
-from sigdask.report import files, page
-from sigdask.report.files import get_versions, hash_paths, write_parts, write_whole_text
-from sigdask.report.plots import results as result_figures
+from sigdask.options import FigureStyleOptions, check_options, select_options
+from sigdask.report import files
+from sigdask.report.files import write_parts, write_whole_text
+from sigdask.report.page import write_page
+from sigdask.report.page.details import build_part
+from sigdask.report.page.frame import get_versions, hash_paths
+from sigdask.report.plots.results import MOST_FIGURES, FigureStyle, parse_formats
+from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
+from sigdask.results.export import import_pyarrow
 from sigdask.text import escape_json, format_count, format_list, is_url, make_printable, redact
 
 if TYPE_CHECKING:
@@ -31,8 +36,7 @@ if TYPE_CHECKING:
 
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.report.plots.results import FigureSpec
-    from sigdask.report.presentable import Results
-    from sigdask.report.tables.analyses import Independences, Powers
+    from sigdask.report.presentable import Independences, Powers, Results
     from sigdask.report.tables.model import PaperTable
     from sigdask.results.export import UnitScores
     from sigdask.results.table import Table
@@ -106,7 +110,7 @@ def check_outputs(**files: str | None) -> None:
 def check_output(name: str, file: str | None, option: str) -> None:
     """Raise if a package for the format is missing, or the file cannot be written."""
     if name == "parquet":
-        export.import_pyarrow()
+        import_pyarrow()
     if file is not None:
         check_writable(file, option)
 
@@ -184,9 +188,9 @@ def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]], *, 
 
 def write_tables(files: Mapping[str, str | None], tables: Callable[[], Iterable[PaperTable]]) -> None:
     """Write paper tables to the files for "markdown" and "latex", if given."""
-    for name, writer in (("markdown", markdown), ("latex", latex)):
+    for name, parts in (("markdown", markdown.iter_document_parts), ("latex", latex.iter_document_parts)):
         if (file := files[name]) is not None:
-            write_data(file, writer.iter_document_parts(tables()), f"--{name}")
+            write_data(file, parts(tables()), f"--{name}")
 
 
 def write_data(file: str, parts: Iterable[str], option: str) -> None:
@@ -224,13 +228,12 @@ MOST_NAMED = 6
 def check_figures(options: Mapping[str, Any]) -> None:
     """Raise, before anything is counted, if the figures cannot be drawn or written."""
     folder, formats = options["figures"], options["figure_format"]
-    style = select_options(FigureStyleOptions, options)
-    if folder is None and formats == FIGURE_FORMATS and style.items() <= fill_options(FigureStyleOptions, {}).items():
+    check_options(FigureStyleOptions, style := select_options(FigureStyleOptions, options))
+    FigureStyle.from_options(style)
+    if folder is None and formats == FIGURE_FORMATS:
         return
 
-    check_options(FigureStyleOptions, style)
-    result_figures.FigureStyle.from_options(style)
-    result_figures.parse_formats(formats)
+    parse_formats(formats)
     if folder is None:
         return
     if Path(folder).exists() and not Path(folder).is_dir():
@@ -244,17 +247,15 @@ def write_figures(options: Mapping[str, Any], pictures: Iterable[FigureSpec]) ->
     if folder is None:
         return
 
-    style = result_figures.FigureStyle.from_options(select_options(FigureStyleOptions, options))
-    written, n_left = result_figures.write_figures(
-        Path(folder), pictures, result_figures.parse_formats(options["figure_format"]), style
-    )
+    style = FigureStyle.from_options(select_options(FigureStyleOptions, options))
+    written, n_left = write_figure_files(Path(folder), pictures, parse_formats(options["figure_format"]), style)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return
     names = format_list([path.name for path in written], limit=MOST_NAMED)
     log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
     if n_left:
-        log_note(f"{n_left:,} more figures were left out: the first {result_figures.MOST_FIGURES} are drawn")
+        log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
 
 
 OPENED_REASON = (
@@ -286,13 +287,13 @@ def write_results_page(
         What was read.
     """
     provenance = {"seed": str(results.seed), **get_versions()}
-    page.write_page(
+    write_page(
         Path(file),
         {name: results},
         _build_title(results, name),
         inputs={name or "read": hash_paths(dict.fromkeys(files))},
         command=command_line(),
-        parts=page.build_part(results.table, details, reason=OPENED_REASON, origins=provenance),
+        parts=build_part(results.table, details, reason=OPENED_REASON, origins=provenance),
     )
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from sigdask import formats
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts import Counts
+from sigdask.counts.candidates import Candidates
 from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
@@ -25,10 +27,6 @@ from sigdask.options import (
     rename_error_options,
 )
 from sigdask.statistics.stopping import Stopping
-
-if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings import RankingSpec
-    from sigdask.counts.candidates import Candidates
 
 Family = Literal["metric", "test-set", "plan"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask.analysis import candidate_rankings
+from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
 from sigdask.analysis.comparison.stopping import default_adjustment
 from sigdask.errors import InputError
 from sigdask.execution import clusters
@@ -44,7 +44,7 @@ from sigdask.options import (
     TableLayoutOptions,
     fill_options,
 )
-from sigdask.report.plots import results as result_figures
+from sigdask.report.plots.results import FigureStyle
 from sigdask.results.export import parse_unit_file
 from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
@@ -208,15 +208,10 @@ def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanL
         path = location.find_path((*key, "candidates"), entry.candidates)
         columns = _list_given(entry, tables.COLUMN_OPTIONS, location, key)
         given = _list_given(entry, tables.RANKING_OPTIONS, location, key)
-        if path is None or (
-            "n" in given and location.attempt((*key, "n"), candidate_rankings.convert_cutoffs, given["n"]) is None
-        ):
+        if path is None or ("n" in given and location.attempt((*key, "n"), convert_cutoffs, given["n"]) is None):
             continue
         spec = location.attempt(
-            key,
-            lambda given=given: candidate_rankings.RankingSpec.from_options(
-                **given, seed=shared["seed"], alpha=shared["alpha"]
-            ),
+            key, lambda given=given: RankingSpec.from_options(**given, seed=shared["seed"], alpha=shared["alpha"])
         )
         if spec is not None:
             yield RankedCandidates(entry.name, path, CandidateColumns(**columns), spec)
@@ -278,7 +273,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
 def _build_style(keys: tables.ReportKeys, location: _PlanLocation) -> FigureStyleOptions:
     style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
     try:
-        result_figures.FigureStyle.from_options(style)
+        FigureStyle.from_options(style)
     except InputError as error:
         location.complain(("report",), str(error))
     return style

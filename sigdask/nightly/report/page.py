@@ -21,10 +21,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.nightly.report.gate import format_levels, iter_reasons
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
-from sigdask.report import page, plots
-from sigdask.report.plots import results as result_figures
+from sigdask.report import plots
+from sigdask.report.page.frame import PagePart
+from sigdask.report.plots.results import (
+    MOST_FIGURES,
+    FigureSpec,
+    get_subject,
+    iter_null_pictures,
+    iter_ranking_pictures,
+    iter_result_pictures,
+    iter_unit_pictures,
+)
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.ranking import group_rows
 from sigdask.results.record import Result
@@ -34,10 +44,6 @@ from sigdask.text import format_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.page import PagePart
-    from sigdask.report.plots.results import FigureSpec
 
 
 def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
@@ -136,7 +142,7 @@ def build_part(report: PlanReport) -> PagePart:
     rows, row_reasons = select_first(report, table, MOST_SERIES)
     history = read_nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
-    return page.PagePart(
+    return PagePart(
         {
             "run": report.run,
             "when": format_time(report.run.started),
@@ -290,18 +296,18 @@ MOST_LINES = 12
 
 def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
     """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
-    yield from result_figures.iter_result_pictures(report.results.values())
+    yield from iter_result_pictures(report.results.values())
     if opened_details:
-        yield from result_figures.iter_null_pictures(join_tables(report), opened_details)
-        yield from result_figures.iter_unit_pictures(join_tables(report), opened_details)
-    yield from result_figures.iter_ranking_pictures(report.evaluations)
+        yield from iter_null_pictures(join_tables(report), opened_details)
+        yield from iter_unit_pictures(join_tables(report), opened_details)
+    yield from iter_ranking_pictures(report.evaluations)
     yield from plot_nights(report)
 
 
 def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
     """Yield scores and p over the runs by test set, subset and metric; nothing for a first run."""
     tables = [results.table for results in report.results.values()]
-    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][: result_figures.MOST_FIGURES]
+    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MOST_FIGURES]
     selected = [metric_table.take(select_first(report, metric_table, MOST_LINES)[0]) for metric_table in metric_tables]
     if not selected:
         return
@@ -310,7 +316,7 @@ def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
         ends = np.cumsum([len(metric_table) for metric_table in selected])
         for metric_table, stop in zip(selected, ends.tolist(), strict=True):
             draw = partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop)))
-            yield result_figures.FigureSpec("nights", result_figures.get_subject(metric_table), draw)
+            yield FigureSpec("nights", get_subject(metric_table), draw)
 
 
 def _plot_history(table: Table, history: Nights) -> Figure:
@@ -324,6 +330,6 @@ def _plot_history(table: Table, history: Nights) -> Figure:
     runs = [str(run.number) for run in history.runs]
     p = dict(zip(pairs, history.p, strict=True))
     return plots.nights(
-        runs, scores, p, table.alpha, title=", ".join(result_figures.get_subject(table)), score=table.metric[0].name,
+        runs, scores, p, table.alpha, title=", ".join(get_subject(table)), score=table.metric[0].name,
         adjusted=not np.isnan(history.p_adjusted).all(),
     )  # fmt: skip

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
@@ -18,15 +19,16 @@ from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import JsonLayout, TableLayoutOptions
-from sigdask.report import page as results_page
 from sigdask.report.files import write_parquet, write_parts, write_units
 from sigdask.report.layout import format_table
-from sigdask.report.plots import results as result_figures
-from sigdask.report.presentable import Results
+from sigdask.report.page import details, write_page
+from sigdask.report.page.frame import PagePart
+from sigdask.report.plots.results import FigureStyle, write_figures
+from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_p
-from sigdask.report.tables import analyses, markdown
 from sigdask.report.tables.latex import iter_document_parts as to_latex
+from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import candidate_rankings, independence, overview, render, select_warnings
 from sigdask.results.comparisons import VERSION, build_json_results, get_version
@@ -44,11 +46,6 @@ from sigdask.text import (
     make_printable,
     to_plain,
 )
-
-if TYPE_CHECKING:
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.report.page import PagePart
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 OPENED = (
     "comparisons that the gate judges or the plan opens, the best system and its runner-up, and borderline results "
@@ -267,7 +264,7 @@ def format_evaluations(
     """Return candidate rankings and tests of independence as text, by name."""
     return {
         name: independence.render(evaluation, width=width)
-        if isinstance(evaluation, analyses.Independences)
+        if isinstance(evaluation, Independences)
         else candidate_rankings.render(evaluation, everything=everything, width=width)
         for name, evaluation in evaluations.items()
     }
@@ -296,10 +293,10 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
         document["gate"] = headline
     document["changes"] = _build_change_dicts(report.changes)
     for name, evaluation in report.evaluations.items():
-        if isinstance(evaluation, analyses.Evaluation):
+        if isinstance(evaluation, Evaluation):
             document.setdefault("candidates", {})[name] = evaluation.as_dict()
     for name, evaluation in report.evaluations.items():
-        if isinstance(evaluation, analyses.Independences):
+        if isinstance(evaluation, Independences):
             document.setdefault("independence", {})[name] = evaluation.to_dict()
     return document
 
@@ -343,17 +340,12 @@ def write_files(
         "csv": lambda path: write_parts(path, iter_csv(list_tables(), csv_safe=files.csv_safe)),
         "parquet": lambda path: write_parquet(path, list_tables()),
         "items": lambda path: write_units(path, units, csv_safe=files.csv_safe),
-        "markdown": lambda path: write_parts(
-            path, markdown.iter_document_parts(iter_paper_tables(report, files.print_options))
-        ),
+        "markdown": lambda path: write_parts(path, to_markdown(iter_paper_tables(report, files.print_options))),
         "latex": lambda path: write_parts(path, to_latex(iter_paper_tables(report, files.print_options))),
         "text": lambda path: write_parts(path, [format_report(report, opened=report.results, everything=True), "\n"]),
         "html": lambda path: write_report(path, report, opened_details),
-        "figures": lambda path: result_figures.write_figures(
-            path,
-            plot_report(report, opened_details),
-            files.figure_format,
-            result_figures.FigureStyle.from_options(files.figure_style),
+        "figures": lambda path: write_figures(
+            path, plot_report(report, opened_details), files.figure_format, FigureStyle.from_options(files.figure_style)
         ),
     }
     for name, write in writers.items():
@@ -370,7 +362,7 @@ def write_report(
     path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), home: str = ""
 ) -> None:
     """Write a report as a page, with the details of single comparisons that are given; `home` as in `render_page`."""
-    results_page.write_page(
+    write_page(
         path,
         report.results,
         report.run.plan,
@@ -388,7 +380,7 @@ def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetail
         return {}
     settings, versions = (report.run.details.get(name, {}) for name in ("settings", "versions"))
     origins = {"seed": str(settings.get("seed", "")), **versions}
-    return results_page.build_part(
+    return details.build_part(
         Table.join(tables), opened_details, reason=OPENED if opened_details else NOT_OPENED, origins=origins
     )
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.analysis import candidate_rankings, independence
-from sigdask.analysis import details as comparison_details
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.details import ComparisonDetails, compute_details, find_pair_rows, select_rows
+from sigdask.analysis.independence import IndependenceTests
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate import ComparisonKey, GateVerdict
@@ -27,17 +27,10 @@ from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
+from sigdask.report.presentable import Evaluation, Independences, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
-from sigdask.report.tables import analyses
-from sigdask.results.comparisons import convert_results
 from sigdask.results.table import Table
-
-if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings import MeasureRankings
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.analysis.independence import IndependenceTests
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +51,7 @@ class PlanRankings:
     @staticmethod
     def from_entry(entry: RankedCandidates) -> PlanRankings:
         """Read the file."""
-        return PlanRankings(entry, candidate_rankings.MeasureRankings(entry.read(), entry.spec))
+        return PlanRankings(entry, MeasureRankings(entry.read(), entry.spec))
 
     @property
     def jobs(self) -> list[Job]:
@@ -79,8 +72,7 @@ class PlanRankings:
         jobs = self.lists.sample_jobs
         samples = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
         return convert_results(
-            self.lists.build_evaluation([*(ledger.build_tally(job) for job in self.jobs), *samples]),
-            analyses.Evaluation,
+            self.lists.build_evaluation([*(ledger.build_tally(job) for job in self.jobs), *samples]), Evaluation
         )
 
 
@@ -109,9 +101,7 @@ class PlanIndependence:
         """Read the files."""
         return PlanIndependence(
             entry,
-            independence.IndependenceTests.from_counts(
-                entry.read(), entry.metrics, entry.reference, entry.within, entry.settings
-            ),
+            IndependenceTests.from_counts(entry.read(), entry.metrics, entry.reference, entry.within, entry.settings),
         )
 
     @property
@@ -130,9 +120,7 @@ class PlanIndependence:
 
     def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:
         """Return the results from the counted trials."""
-        return convert_results(
-            self.tests.build_results([ledger.build_tally(job) for job in self.jobs]), analyses.Independences
-        )
+        return convert_results(self.tests.build_results([ledger.build_tally(job) for job in self.jobs]), Independences)
 
 
 def read_tests(plan: Plan) -> list[PlanIndependence]:
@@ -155,13 +143,9 @@ def open_details(
     borderline = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
              for row in headline.build_verdict(results).close.tolist()]  # fmt: skip
     leading = Standings.from_table(table).list_leading_rows()
-    chosen = comparison_details.find_pair_rows(table, open_pairs)
-    rows = comparison_details.select_rows(len(table), borderline, _iter_gated_rows(table, gate), leading, chosen)
-    details_by_row = {
-        detail.row: detail
-        for batch in batches
-        for detail in comparison_details.compute_details(batch.study, table, rows)
-    }
+    chosen = find_pair_rows(table, open_pairs)
+    rows = select_rows(len(table), borderline, _iter_gated_rows(table, gate), leading, chosen)
+    details_by_row = {detail.row: detail for batch in batches for detail in compute_details(batch.study, table, rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
 
 

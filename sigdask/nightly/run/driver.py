@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,13 +44,9 @@ from sigdask.nightly.store import Store, StoredResults, history, open_store, sta
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.report.files import format_path
-from sigdask.report.presentable import Results
-from sigdask.results.comparisons import convert_results
+from sigdask.report.page.frame import format_path
+from sigdask.report.presentable import Evaluation, Independences, Results, convert_results
 from sigdask.results.table import Table
-
-if TYPE_CHECKING:
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 SECONDS_PER_RESULT = 5e-5
 """What judging and recording a comparison takes, on a slow day."""

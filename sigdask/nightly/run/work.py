@@ -32,7 +32,7 @@ from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
-from sigdask.report.files import get_versions, hash_paths
+from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.results.table import Table
 
 

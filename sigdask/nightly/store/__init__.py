@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,9 @@ from sigdask.nightly.store.lease import Lease
 from sigdask.nightly.store.repair import check_store
 from sigdask.nightly.store.results import StoredResults
 from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
+from sigdask.report.presentable import Evaluation, Independences
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
-
-if TYPE_CHECKING:
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 __all__ = [
     "PlanRun",

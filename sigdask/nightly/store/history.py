@@ -10,21 +10,17 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
 from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
-from sigdask.report.presentable import Results
-from sigdask.report.tables import analyses
+from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
-
-if TYPE_CHECKING:
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +235,7 @@ def find_plan(connection: Connection, plan: str | None) -> str:
     )  # fmt: skip
 
 
-EVALUATION_KINDS = {"rankings": "Evaluation", "independence": "Independences"}
+EVALUATION_KINDS: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
 """Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
 
 
@@ -250,7 +246,7 @@ def pack_evaluations(
     runs = list_runs(connection, plan)
     sections: dict[str, dict[str, Any]] = {}
     for name, evaluation in evaluations_by_name.items():
-        section = next(section for section, kind in EVALUATION_KINDS.items() if type(evaluation).__name__ == kind)
+        section = next(section for section, kind in EVALUATION_KINDS.items() if isinstance(evaluation, kind))
         packed = base64.b64encode(zlib.compress(json.dumps(to_plain(evaluation, exact=True)).encode())).decode()
         latest = next((run for run in runs if run.details.get(section)), None)
         number = 0 if latest is None else latest.details[section].get(name, {}).get("as_in", latest.number)
@@ -280,8 +276,7 @@ def fetch_evaluations(connection: Connection, run: PlanRun) -> dict[str, Evaluat
     return evaluations
 
 
-def unpack_evaluation(kind: str, packed: str) -> Evaluation | Independences:
+def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Evaluation | Independences:
     """Return an evaluation of rankings or a test of independence from its text in a run's record."""
-    content = unpack_json(base64.b64decode(packed))
-    evaluation: Evaluation | Independences = value_from_json(getattr(analyses, kind), content)
+    evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
     return evaluation

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,10 @@ from sigdask.nightly.store.results import (
     iter_stored_blocks,
     select_identity,
 )
-from sigdask.report.presentable import Results
+from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Name, Table
-
-if TYPE_CHECKING:
-    from sigdask.report.tables.analyses import Evaluation, Independences
 
 
 @dataclass(frozen=True, slots=True)

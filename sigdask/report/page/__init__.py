@@ -15,7 +15,6 @@ from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
 from sigdask.report.page.comparisons import MOST_HEADLINES, build_card, list_borderline
-from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
 from sigdask.report.page.rankings import (
@@ -35,8 +34,6 @@ from sigdask.results.fields import iter_results
 from sigdask.results.notes import Note, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
-
-__all__ = ["Inputs", "PagePart", "build_part", "render_page", "write_page"]
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""

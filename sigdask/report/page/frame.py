@@ -7,18 +7,24 @@ Jinja's autoescape or as JSON, which `sigdask.make` sets as `textContent`.
 A part adds sections: `page(…, parts={"details": Part(shown, data)})`. Its files stand in this folder under its name:
 `NAME.html` is included at its place with `shown` as the variable NAME, `NAME.css` and `NAME.js` are added to the
 page's own, and `data` is what its script gets from `sigdask.data("NAME")`.
+
+Provenance of results: digests of files and versions of packages.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from sigdask.randomization.stream import SCHEME
 from sigdask.report.tables.cells import describe_method, format_interval_cell, format_p_cell
 from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import as_json_line
@@ -133,3 +139,36 @@ def _build_environment() -> Any:
         "how": describe_method,
     }
     return environment
+
+
+def get_versions(*extra_packages: str) -> dict[str, str]:
+    """Return the versions of sigdask, its numerical libraries, Python, and `extra_packages`."""
+    packages = {name: version(name) for name in ("sigdask", "numpy", "scipy", "numba", *extra_packages)}
+    return {**packages, "python": platform.python_version(), "scheme": str(SCHEME)}
+
+
+def hash_paths(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the digest of each path, with the path as text for its key."""
+    return {format_path(path): hash_path(path) for path in paths}
+
+
+def format_path(path: Path) -> str:
+    """Return a path as text without surrogate escapes, so that every file format can hold it."""
+    return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def hash_path(path: Path) -> str:
+    """Return the SHA-256 of a file, or one of all names and contents in a folder; "" if the path is missing."""
+    if not path.is_dir():
+        return _hash_file(path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    listing = "".join(f"{_hash_file(file)} {format_path(file.relative_to(path))}\n" for file in files)
+    return hashlib.sha256(listing.encode()).hexdigest()
+
+
+def _hash_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

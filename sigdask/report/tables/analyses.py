@@ -1,37 +1,27 @@
-"""Analyses besides comparisons: results of candidate rankings, tests of independence and power, with paper tables."""
+"""Paper tables of rankings, candidate rankings, tests of independence, and power."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
-from sigdask.analysis.independence import IndependenceResults
-from sigdask.analysis.power import PowerResults
-from sigdask.report import notebook
-from sigdask.report.plots import results as result_figures
-from sigdask.report.tables import latex, markdown
 from sigdask.report.tables.cells import describe_groups, format_groups
 from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_numbers
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.report.wording import ADJUSTMENTS, find_citations
-from sigdask.results.comparisons import convert_results, get_version
+from sigdask.results.comparisons import get_version
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.text import format_count, format_list
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+    from sigdask.analysis.independence import IndependenceResults
+    from sigdask.analysis.power import PowerResults
     from sigdask.results.ranking import SystemRanking
     from sigdask.statistics.power import Estimate
-
-Kind = TypeVar("Kind")
-Options = ParamSpec("Options")
 
 
 def build_ranking_table(ranking: SystemRanking) -> PaperTable:
@@ -155,109 +145,3 @@ def _format_estimate(estimate: Estimate | None, form: str) -> str:
 
 def _list_distinct(values: Iterable[Any]) -> list[Any]:
     return [value for value in dict.fromkeys(values) if value is not None]
-
-
-class PaperTables:
-    """Mixin that writes results as tables for papers, for results with only one layout."""
-
-    __slots__ = ()
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.shorten_table(self.paper_tables()[0]))
-
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown."""
-        return "".join(markdown.iter_document_parts(self.paper_tables()))
-
-    def to_latex(self) -> str:
-        """Return the tables as LaTeX, which needs booktabs alone."""
-        return "".join(latex.iter_document_parts(self.paper_tables()))
-
-
-@dataclass(frozen=True, slots=True)
-class Independences(PaperTables, IndependenceResults):
-    """All tests of independence of one call, in the order of labellings and metrics."""
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the tests."""
-        return [build_independence_table(self)]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Powers(PaperTables, PowerResults):
-    """The power of all requested comparisons, with paper tables."""
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the comparisons."""
-        return [build_power_table(self)]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Evaluation(PaperTables, RankingEvaluation):
-    """Results of evaluating rankings of candidates by measures.
-
-    Attributes
-    ----------
-    name : str
-        Of the test set.
-    n_candidates, n_judged, n_true : int
-        Candidates, those of known gold, and the true ones.
-    measures : tuple of Measure
-    precision : tuple of Precision
-    sampled : tuple of SampledPrecision
-        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
-    differences : tuple of Difference
-    average_precision : tuple of AverageDifference
-    validation : tuple of Validation
-        Of repeated samples.
-    ties : str
-        The rule by which tied candidates are counted.
-    seed, n_trials : int
-    n_samples, sample_size : int
-        0 where no samples were drawn.
-    alpha, confidence : float
-    notes : tuple of str
-    """
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the precision of the n best candidates, and one that compares the measures."""
-        return build_evaluation_tables(self)
-
-    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
-        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
-
-        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
-        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
-        average precision are drawn; of judged samples there is no recall.
-
-        Parameters
-        ----------
-        score : {"precision", "recall"}
-            What is drawn.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
-        """
-        return result_figures.plot_n_best(self, score)
-
-
-def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
-    """Return an analysis function that returns its results as the class that can display them."""
-
-    @wraps(analyse)
-    def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
-        return convert_results(analyse(*args, **options), kind)
-
-    analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
-    return analyse_and_present
