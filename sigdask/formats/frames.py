@@ -19,7 +19,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
@@ -164,13 +164,17 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
         own = replace(options, score_column=name, min_items=0, missing="pairwise")
         with provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
-        values = next(values for field, values in counts.fields.items() if field.startswith("score"))
-        masks = [mask for mask in (counts.present, *counts.held.values()) if mask is not None]
-        matrices[name] = np.where(np.logical_and.reduce(masks), values, np.nan) if masks else values
+        matrices[name] = np.mean([*map(_get_scores, counts.replicates or [counts])], axis=0)
     groups = {name: counts.groups[name] for name in options.groups}
-    return build_score_counts(
-        matrices, counts.systems, counts.ids, groups=groups, options=options, warnings=counts.warnings
-    )
+    notes = (*map(ScopeNote, counts.scope), *counts.warnings)
+    return build_score_counts(matrices, counts.systems, counts.ids, groups=groups, options=options, warnings=notes)
+
+
+def _get_scores(counts: Counts) -> Array:
+    """Return the scores of each item and system, NaN where there is none."""
+    values = next(values for field, values in counts.fields.items() if field.startswith("score"))
+    masks = [mask for mask in (counts.present, *counts.held.values()) if mask is not None]
+    return np.where(np.logical_and.reduce(masks), values, np.nan) if masks else values
 
 
 def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:

@@ -200,6 +200,16 @@ def test_an_index_of_pandas_is_columns_of_ids_systems_and_groups():
     assert {r.unit for r in compare(documents.reset_index("document"), unit="document", **options)} == {"document"}
 
 
+def test_several_samples_of_an_item_are_averaged_in_every_column_of_a_metric():
+    rows = [(s, k, k * (e + n) % 3, float((k + e) % 2)) for n, s in enumerate("ab") for k in range(9) for e in range(2)]
+    frame = pd.DataFrame(rows, columns=["system", "item", "grade", "right"])
+    results = compare(frame)
+    assert "2 replicates of each of 9 items" in results.warnings[0]
+    assert [(r.metric, r.score_a) for r in results] == [
+        (name, pytest.approx(frame[frame.system == "a"][name].mean())) for name in ("grade", "right")
+    ]
+
+
 def test_missing_scores_of_one_metric_are_handled_as_asked():
     frame = pd.DataFrame(LONG)
     frame.loc[3, "BLEU"] = np.nan  # system a, item i3
