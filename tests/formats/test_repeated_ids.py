@@ -146,6 +146,23 @@ def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_pa
     assert "--align position" in str(error.value)
 
 
+def test_names_that_may_be_systems_are_asked_about(tmp_path):
+    """As in the rows of pt.Experiment of PyTerrier, with a column for each measure."""
+    path = tmp_path / "perquery.csv"
+    rows = [f"{name},q{k},0.{k},0.{7 - k}" for name in ("BM25", "DPH") for k in range(1, 6)]
+    path.write_text("\n".join(["name,qid,map,ndcg", *rows]))
+    with pytest.raises(
+        InputError, match="2 values of 'name' for each 'qid'. If they are systems, give --system-column"
+    ):
+        read(path)
+    samples = read(path, options=Options(ignore=("name",)))
+    assert samples.systems == ("map", "ndcg")
+    systems = read(path, options=Options(system_column="name", score_column="map"))
+    assert systems.systems == ("BM25", "DPH")
+    path.write_text(path.read_text().replace("name,", "annotator,"))
+    assert read(path).systems == ("map", "ndcg")
+
+
 def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
     (tmp_path / "t.csv").write_text("id,x,y\na,1,2\na,2,3\nb,3,1\n")
     counts = read(tmp_path / "t.csv", format="wide:replicates=together")

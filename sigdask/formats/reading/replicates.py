@@ -282,10 +282,32 @@ def _check_samples(table: FileTable, id_name: str, items: Factor, options: Optio
     )  # the first whose id stands above it
     if id_name in table.list_row_columns() or (id_name.lower() in ROW_IDS and _has_restart(items)):
         raise _build_repeat_error(table, id_name, items, row, "row numbers that start again are no ids")
+    _check_no_systems(table, id_name, items, options)
     other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), other_ids):
         reason = f"{name!r} differs in its rows. Are they samples of one item? Then --id {id_name}"
         raise _build_repeat_error(table, id_name, items, row, reason)
+
+
+SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission",
+                               "algorithm", "classifier", "llm", "engine", "architecture", "models",
+                               "systems"})  # fmt: skip
+"""Columns that may name systems where every item has a row for each name."""
+
+
+def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Options) -> None:
+    """Raise an error for a column that may name systems and has each of its names once for every id."""
+    for name in table.columns:
+        if name.lower() not in SYSTEM_LIKE_NAMES or name in {*table.nested, *options.ignore, *options.groups}:
+            continue
+        column = Factor.from_values(table.columns[name])
+        n_cells = len(column.levels) * len(items.levels)
+        cells = column.codes * np.int64(len(items.levels)) + items.codes
+        if len(column.levels) > 1 and table.n_rows == n_cells == len(np.unique(cells)):
+            raise InputError(
+                f"{table.path}: {len(column.levels):,} values of {name!r} for each {id_name!r}. If they are systems, "
+                f"give --system-column {name!r}; if their rows are samples of one system, --ignore {name!r}"
+            )
 
 
 def _has_restart(items: Factor) -> bool:
