@@ -15,13 +15,13 @@ def draw_terms(rng, n):
     return column
 
 
-def test_comparing_sets_of_terms_keeps_no_data_set():
+def test_sets_of_terms_are_kept_no_longer_than_their_results():
     rng = np.random.default_rng(1)
     outputs = Outputs((draw_terms(rng, 40), draw_terms(rng, 40)), draw_terms(rng, 40))
     counts = Counts(systems=("a", "b"), fields={}, n_items=40, outputs=outputs, suggested=("type-f1",))
     reference = weakref.ref(outputs)
     results = compare_all(counts, trials=500, cluster="none")
     assert results[0].n_trials == 500
-    del counts, outputs
+    del counts, outputs, results  # which hold the data for their tables of units
     gc.collect()
     assert reference() is None

@@ -290,6 +290,8 @@ class ComparisonResults(Sequence[Result]):
     ) -> Any:
         """Return a data frame with both systems' scores on each unit and its contribution to their difference.
 
+        For this, results that were computed in this process hold the data that they compare.
+
         Parameters
         ----------
         a, b : str

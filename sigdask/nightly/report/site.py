@@ -98,7 +98,7 @@ def get_folder_name(plan: str) -> str:
     Examples
     --------
     >>> get_folder_name("nightly"), get_folder_name("../Nightly")
-    ('nightly', 'nightly-f4dbe5fd')
+    ('nightly', 'nightly-524c0306')
     """
     plain = re.sub(r"[^a-z0-9_-]+", "-", plan.lower()).strip("-")[:60]
     if plain and plain == plan:
