@@ -349,6 +349,10 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
         "single-step-max-t", "bootstrap-t" (step-down studentised bootstrap) or "tukey" over everything
         compared here; by default max-t for three systems and more.
+    grouping : {"auto", "letters", "clusters", "tied", "ranks"}
+        How rankings, tables, pages and figures mark systems that are not significantly different: they share a letter;
+        clusters of ranks that do not overlap; "=" for ties with the best; ranges of ranks. auto takes letters if eight
+        are enough, else ranks.
     stop : str, BesagClifford or ConfidenceSequence, optional
         End the counting of each comparison early, as a plan does: "besag-clifford" (at the h-th exceedance;
         "besag-clifford:h=20") gives p, "confidence" ("confidence:epsilon=0.01") decisions at alpha; `adjust` is then
@@ -464,7 +468,8 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
         if rule is None
         else _count_until_stopped(study, rule, options)
     )
-    return convert_results(replace(comparison_results, units=UnitTables.from_study(study)), Results)
+    table = replace(comparison_results.table, grouping=options["grouping"])
+    return convert_results(replace(comparison_results, table=table, units=UnitTables.from_study(study)), Results)
 
 
 def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:

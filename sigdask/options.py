@@ -36,6 +36,7 @@ Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq
 Level = Literal["segment", "system"]
 AgreementGroup = Literal["none", "item", "system"]
 Permute = Literal["scores", "pairs", "segments", "systems"]
+Grouping = Literal["auto", "letters", "clusters", "tied", "ranks"]
 
 MAX_STREAM_TRIALS = 2**48
 """What the stream has."""
@@ -332,6 +333,15 @@ class FamilyOptions(TypedDict, total=False):
     adjust: Annotated[
         Adjust | None,
         Option("Adjustment of p for many comparisons.", otherwise="max-t for three or more systems, else none"),
+    ]
+    grouping: Annotated[
+        Grouping,
+        Option(
+            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
+            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
+            "letters if eight are enough, else ranks.",
+            "auto",
+        ),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def _read_json_results(path: Path) -> Results:
                 f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
             ) from None
     family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
-    return Results(results_to_table(rows, alpha), document.get("seed", 0), alpha, family=family)
+    table = replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
+    return Results(table, document.get("seed", 0), alpha, family=family)
 
 
 NAN_KEYS = ("score_a", "score_b", "difference", "p_value")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import log_note, output_columns, print_json, print_text
 from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures, write_json, write_tables
 from sigdask.errors import InputError
-from sigdask.nightly.plan import read_store_and_name
+from sigdask.nightly.plan import load_plan, read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.report.site import find_latest_report, write_site
@@ -31,6 +32,7 @@ from sigdask.options import TableLayoutOptions, fill_options, select_options
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
+    from sigdask.analysis.details import ComparisonDetails
     from sigdask.nightly.store.status import PlanReport
 
 
@@ -65,6 +67,8 @@ def history(where: str, store: str | None, name: str | None, last: int) -> None:
 def report(wheres: Sequence[str], store: str | None, name: str | None, number: int | None, **options: Any) -> None:
     """Print and write the results of a plan and what changed since the previous run, or write a site of plans."""
     if options["site"] is not None:
+        if options["open_pairs"]:
+            raise InputError('--open: not with --site; add open = [["A", "B"]] to [report] of the plan')
         _write_sites(options["site"], wheres, store, name)
         return
     if len(wheres) > 1:
@@ -73,17 +77,38 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     files = assign_files(options, "json", "markdown", "latex", "html")
     select_layout(options)
     check_figures(options)
+    _check_open(wheres, files, options)
     location, plan = find_store_and_plan(where, store, name)
     with report_damage(location):
-        plan_report = store_status.build_report(location, plan, number)
+        plan_report = store_status.build_report(location, plan, number, options["grouping"])
         if is_printed(files):
             if (verdict := plan_report.run.details.get("verdict")) is not None:
                 print_text(f"{format_record(verdict)}\n")
             print_report(plan_report, options)
         write_files(plan_report, files, options)
+        details = _open_details(where, plan_report, options) if options["open_pairs"] else ()
         if files["html"] is not None:
-            write_report(Path(files["html"]), plan_report)
-        write_figures(options, plot_report(plan_report))
+            write_report(Path(files["html"]), plan_report, details)
+        write_figures(options, plot_report(plan_report, details))
+
+
+def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
+    """Return the details of the comparisons that `--open` names, and of those that a run's page opens."""
+    from sigdask.nightly.run.analyses import open_recorded  # loads what runs plans
+
+    plan = load_plan(where)
+    with show_progress() as steps, steps.reading(list_plan_files(plan)):
+        return open_recorded(plan, plan_report, options["open_pairs"])
+
+
+def _check_open(wheres: Sequence[str], files: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
+    """Raise if comparisons are to be opened without the data, or without a page or figures that show them."""
+    if not options["open_pairs"]:
+        return
+    if not wheres[0].endswith(".toml"):
+        raise InputError(f"--open: {wheres[0]} is a store, which has no data of units; name the plan's file instead")
+    if files["html"] is None and options["figures"] is None:
+        raise InputError("--open: opens comparisons on a page; add --html FILE")
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:

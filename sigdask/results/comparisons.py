@@ -193,6 +193,7 @@ class ComparisonResults(Sequence[Result]):
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,
+            **({} if self.table.grouping == "auto" else {"grouping": self.table.grouping}),
             "warnings": list(self.warnings),
             "notes": to_plain(list_dicts(self.notes)),
             "family": to_plain(self.family),

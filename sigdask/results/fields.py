@@ -254,6 +254,7 @@ DOCUMENT_UNDETERMINED = {
     **dict.fromkeys(("sigdask", "schema_version"), "versions of sigdask"),
     **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
     **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
+    "grouping": "how rankings are shown",
 }
 """Keys of the JSON beside the results that these do not determine: `sigdask reproduce` does not compare them."""
 

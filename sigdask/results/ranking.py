@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.metrics.agreement import PREFIX
+from sigdask.options import Grouping
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
@@ -21,7 +22,7 @@ MOST_LETTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class SystemRanking:
-    """Systems by score, with letters: systems that share a letter do not differ significantly.
+    """Systems by score, with marks of those that do not differ significantly.
 
     Attributes
     ----------
@@ -37,6 +38,8 @@ class SystemRanking:
         Best first.
     clusters : tuple of int, or None
         The number of each system's cluster, of metrics compared by their agreement with people (`number_clusters`).
+    grouping : str
+        How systems that do not differ significantly are marked: letters, clusters, tied or ranks.
     """
 
     test_set: str
@@ -45,16 +48,24 @@ class SystemRanking:
     discriminative_power: float
     systems: tuple[RankedSystem, ...]
     clusters: tuple[int, ...] | None = None
-
-    @property
-    def is_lettered(self) -> bool:
-        """Whether letters are few enough to be read; else ranges of ranks are shown."""
-        letters = {letter for ranked in self.systems for letter in ranked.letters}
-        return len(letters) <= MOST_LETTERS and all(ranked.letters for ranked in self.systems)
+    grouping: Grouping = "letters"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the ranking, which has clusters where there are some."""
-        return {name: value for name, value in to_plain(self).items() if name != "clusters" or value is not None}
+        """Return the JSON object of the ranking, which has clusters where there are some, and no choice of marks."""
+        values = {name: value for name, value in to_plain(self).items() if name != "grouping"}
+        return {name: value for name, value in values.items() if name != "clusters" or value is not None}
+
+
+def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Grouping:
+    """Return how a ranking's systems are marked: as requested, or by letters if these are few enough to be read.
+
+    Where there are too many letters to be computed, ranges of ranks stand in their place.
+    """
+    letters = {letter for ranked in systems for letter in ranked.letters}
+    has_letters = all(ranked.letters for ranked in systems)
+    if requested == "auto":
+        return "letters" if has_letters and len(letters) <= MOST_LETTERS else "ranks"
+    return "ranks" if requested == "letters" and not has_letters else requested
 
 
 @lru_cache(maxsize=1)
@@ -165,6 +176,7 @@ def build_ranking(table: Table) -> SystemRanking:
         discriminative_power(p_values, table.alpha),
         tuple(systems_ranked),
         _find_clusters(table, system_scores, [ranked.system for ranked in systems_ranked]),
+        choose_grouping(table.grouping, systems_ranked),
     )
 
 

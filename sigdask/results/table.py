@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.options import Grouping
 from sigdask.randomization.panels.exact import CLOSE
 from sigdask.results.columns import (
     SIMULTANEOUS,
@@ -188,6 +189,8 @@ class Table(ColumnGroup):
     ----------
     alpha : float
         Level of the verdicts.
+    grouping : str
+        How rankings mark systems that are not significantly different, as in `options.FamilyOptions`.
     test_set, unit, a, b, alternative : CodedColumn of str
         As in `Result`.
     subset : CodedColumn of Subset or None
@@ -287,12 +290,13 @@ class Table(ColumnGroup):
     adjusted: AdjustmentDetails | None = None
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     added: Mapping[str, Column] = field(default_factory=dict)
+    grouping: Grouping = "auto"
 
     def __len__(self) -> int:
         return len(self.p_value)
 
     def columns_by_path(self) -> dict[Name, Column]:
-        """Return all that the table holds as columns, named by their paths, without its significance level."""
+        """Return all that the table holds as columns, named by their paths, without `alpha` and `grouping`."""
         columns: dict[Name, Column] = {(name,): column for name, column in (self.columns | dict(self.added)).items()}
         for kind in GROUPS:
             for key, group in _list_groups(getattr(self, kind)):
@@ -300,7 +304,7 @@ class Table(ColumnGroup):
         return columns | {NOTES: build_sparse_column(self.notes, len(self))}
 
     @staticmethod
-    def from_paths(columns: Mapping[Name, Column], alpha: float) -> Table:
+    def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
         """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
         plain = {name[0]: column for name, column in columns.items() if len(name) == 1 and name != NOTES}
         groups: dict[str, dict[str, dict[str, Column]]] = {kind: {} for kind in GROUPS}
@@ -310,6 +314,7 @@ class Table(ColumnGroup):
         values: dict[str, Any] = {name: column for name, column in plain.items() if name in Table.__slots__}
         return Table(
             alpha=alpha,
+            grouping=grouping,
             **values,
             **{kind: _build_groups(kind, columns_by_key) for kind, columns_by_key in groups.items()},
             notes=sparse_to_dict(columns[NOTES]),
@@ -318,7 +323,7 @@ class Table(ColumnGroup):
 
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
-        return Table.from_paths(take_rows(self.columns_by_path(), rows), self.alpha)
+        return Table.from_paths(take_rows(self.columns_by_path(), rows), self.alpha, self.grouping)
 
     def split(self, max_rows: int) -> Iterator[Table]:
         """Yield the rows in tables of at most `max_rows`."""
@@ -327,7 +332,7 @@ class Table(ColumnGroup):
             return
         columns = self.columns_by_path()
         for start in range(0, len(self), max_rows):
-            yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha)
+            yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha, self.grouping)
 
     @staticmethod
     def join(tables: Sequence[Table]) -> Table:  # type: ignore[override]
@@ -335,7 +340,8 @@ class Table(ColumnGroup):
         if len(tables) == 1:
             return tables[0]
         parts = [table.columns_by_path() for table in tables]
-        return Table.from_paths(join_columns(parts, merge_orders(tuple(part) for part in parts)), tables[0].alpha)
+        columns = join_columns(parts, merge_orders(tuple(part) for part in parts))
+        return Table.from_paths(columns, tables[0].alpha, tables[0].grouping)
 
     @property
     def is_enumerated(self) -> Bools:

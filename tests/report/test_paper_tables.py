@@ -328,3 +328,55 @@ def test_more_than_eight_letters_are_ranges_of_ranks_in_tables_terminal_page_and
     for name, text in expected.items():
         assert f"{name} {text}" in shown
         assert f">{text}</td>" in page
+
+
+def list_marks(results, grouping):
+    """Return the marks of systems by their names, from the verdicts alone."""
+    wins, losses = {}, {}
+    for r in results:
+        for name in (r.a, r.b):
+            wins.setdefault(name, set()), losses.setdefault(name, set())
+        if r.decision(results.alpha):
+            better, worse = (r.a, r.b) if r.difference > 0 else (r.b, r.a)
+            wins[better].add(worse), losses[worse].add(better)
+    scores = {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
+    best_first = sorted(scores, key=lambda name: -scores[name])
+    ranges = {name: (1 + len(losses[name]), len(scores) - len(wins[name])) for name in scores}
+    tied = {name: "" if name in wins[best_first[0]] else "=" for name in scores}
+    starts = [
+        k for k in range(1, len(scores))
+        if max(ranges[name][1] for name in best_first[:k]) < min(ranges[name][0] for name in best_first[k:])
+    ]  # fmt: skip
+    clusters = {name: str(1 + sum(start <= k for start in starts)) for k, name in enumerate(best_first)}
+    ranks = {name: f"{low}–{high}{tied[name]}" for name, (low, high) in ranges.items()}
+    return {"clusters": clusters, "tied": tied, "ranks": ranks}[grouping]
+
+
+@pytest.mark.parametrize("grouping", ["clusters", "tied", "ranks"])
+def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(grouping):
+    results = compare_random("abcdef", step=0.2, adjust="none", trials=99, grouping=grouping)
+    expected = list_marks(results, grouping)
+    assert len({*expected.values()}) > 1
+    for text in (results.to_markdown(), results.to_latex()):
+        assert "letter" not in text
+    [[_, *rows]] = parse_tables(results.to_markdown())
+    assert {name: (cell.split()[1:] or [""])[0] for (name, _), (cell, _) in rows} == expected
+    _, _, *lines = str(results).partition("ranking by")[2].partition("\n\n")[0].splitlines()[1:]
+    printed = [line.split() for line in lines]
+    marks = {name: ([*row, ""][row.index(name) + 2], name) for row in printed for name in row if name in expected}
+    assert {name: mark for name, (mark, _) in marks.items()} == expected
+    page = results.to_html()
+    for name, mark in expected.items():
+        assert re.search(f'<th scope="row">{name}</th><td class="n">[^<]+</td><td class="letters">{mark}</td>', page)
+    shown = {text.get_text() for text in results.plot_critical_difference().findobj(Text)}
+    assert all(any(f"{name} {mark}".strip() in text for text in shown) for name, mark in expected.items())
+
+
+def test_letters_chosen_by_hand_may_be_more_than_eight():
+    results = compare_random([f"s{k:02}" for k in range(24)], step=0.03, adjust="none", trials=99, grouping="letters")
+    [ranking] = results.rankings()
+    [[_, *rows]] = parse_tables(results.to_markdown())
+    assert {name: cell.split()[1] for (name, _), (cell, _) in rows} == {
+        s.system: "".join(s.letters) for s in ranking.systems
+    }
+    assert "Systems that share a letter" in results.cite().text

@@ -273,6 +273,58 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
         page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)
 
 
+def call_report(*arguments):
+    result = CliRunner().invoke(commands, ["report", *map(str, arguments)], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result
+
+
+def test_report_opens_comparisons_as_the_run_did(folder, tmp_path):
+    """Against the page that the run wrote, which had the data at hand."""
+    page = tmp_path / "opened.html"
+    call_report(folder / "plan.toml", "--html", page, "--open", "steady", "base")
+    opened, written = (read_site_data(file, "details") for file in (page, folder / "night-4.html"))
+    assert opened == written
+    assert opened["opened"]
+
+
+def test_report_opens_nothing_that_the_run_did_not_see(folder, tmp_path):
+    from shutil import copytree
+
+    copied = copytree(folder, tmp_path / "copy")
+    page, plan = tmp_path / "opened.html", copied / "plan.toml"
+    for arguments, message in (
+        ([plan, "--html", page, "--open", "steady", "bas"], r"--open: no system 'bas' is compared; did you mean"),
+        ([plan, "--open", "steady", "base"], r"--open: opens comparisons on a page; add --html FILE"),
+        ([copied / STORE, "--html", page, "--open", "steady", "base"], r"is a store, which has no data of units"),
+        ([plan, "--site", tmp_path / "s", "--open", "steady", "base"], r'add open = \[\["A", "B"\]\] to \[report\]'),
+    ):
+        with pytest.raises(InputError, match=message):
+            call_report(*arguments)
+    plan.write_text(PLAN.replace("trials = 9999", "trials = 9999\nseed = 5"))
+    with pytest.raises(InputError, match="--open: the plan's seed changed after run 4; run the plan again"):
+        call_report(plan, "--html", page, "--open", "steady", "base")
+    plan.write_text(PLAN)
+    write_scores(copied / "web.csv", {"x": 0.3, "y": 0.02}, seed=5)
+    with pytest.raises(InputError, match="--open: the files of web changed after run 4; run the plan again"):
+        call_report(plan, "--html", page, "--open", "steady", "base")
+    assert not page.exists()
+
+
+def test_a_plan_chooses_how_rankings_are_marked_and_report_may_choose_otherwise(folder, tmp_path):
+    from shutil import copytree
+
+    copied = copytree(folder, tmp_path / "copy")
+    (copied / "plan.toml").write_text(PLAN.replace("trials = 9999", 'trials = 9999\ngrouping = "clusters"'))
+    run_night(copied, 0.5)
+    assert "cluster" in call_report(copied / "plan.toml", "--set", "web").output
+    tied = call_report(copied / "plan.toml", "--grouping", "tied", "--set", "web", "--html", tmp_path / "t.html").output
+    assert "tied with best" in tied
+    for file, header in ((copied / "night.html", "cluster"), (tmp_path / "t.html", "tied with best")):
+        assert f">{header}</th>" in file.read_text()
+
+
 def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
     text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
     (tmp_path / "plan.toml").write_text(text)

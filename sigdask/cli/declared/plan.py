@@ -20,7 +20,7 @@ from sigdask.cli.declared.options import (
     declare_output,
     run_by,
 )
-from sigdask.options import ReadingOptions
+from sigdask.options import OPTIONS, PageOptions, ReadingOptions
 
 STORE_OPTION = click.option("--store", metavar="FILE|URL", help="Database to use instead of the plan's.")
 STORE = (click.argument("where", metavar="PLAN.toml|STORE"), STORE_OPTION)
@@ -35,6 +35,11 @@ REREAD = click.option(
     "--reread",
     is_flag=True,
     help="Read all files, also those of test sets whose files have the sizes and times that the latest run recorded.",
+)
+GROUPING = click.option(
+    "--grouping",
+    type=click.Choice(OPTIONS["grouping"].choices),
+    help="Mark rankings as `compare --grouping` does.  [default: the plan's]",
 )
 PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store has several.")
 
@@ -125,7 +130,9 @@ def history(**options: Any) -> None:
 @declare_file("json", "Write JSON.")
 @add_options(*JSON_OPTIONS)
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
+@add_options(GROUPING)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
+@add_options(*declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it. May be repeated."}))
 @click.option(
     "--site",
     metavar="DIR",

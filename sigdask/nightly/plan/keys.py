@@ -155,7 +155,7 @@ ELSEWHERE = ("baseline", "stop", "cluster", "unit")
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
 """Options of comparisons that plans lack."""
 
-OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
+OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
 """Options that all test sets share."""
 
 COMPARISON = choose_options(OPTIONS, (*ELSEWHERE, *PYTHON_ONLY), pairs="all", interval="none")

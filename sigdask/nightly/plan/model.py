@@ -300,7 +300,7 @@ class Plan(HasComparison):
     test_sets : tuple of TestSet
         In the order of the file.
     comparison : SelectionOptions
-        Options that all test sets share: seed, alpha, second_run, adjust and workers.
+        Options that all test sets share: seed, alpha, second_run, adjust, grouping and workers.
     family : {"metric", "test-set", "plan"}
         What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
         whole plan.

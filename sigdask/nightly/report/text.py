@@ -51,7 +51,10 @@ OPENED = (
     "comparisons that the gate judges or the plan opens, the best system and its runner-up, and borderline results "
     "(another seed or two more units could change them)"
 )
-NOT_OPENED = "details of single comparisons are only on the page that `sigdask run` writes, because they need the data"
+NOT_OPENED = (
+    "details of single comparisons need the data: they are on the page that `sigdask run` writes, and "
+    "`sigdask report PLAN.toml --html FILE --open A B` reads the data again"
+)
 
 MOST_OPENED = 4
 """Test sets whose results are shown in full unless one is named; of more, a table shows the verdicts."""

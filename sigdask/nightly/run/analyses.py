@@ -17,14 +17,17 @@ import numpy as np
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.details import ComparisonDetails, compute_details, find_pair_rows, select_rows
 from sigdask.analysis.independence import IndependenceTests
+from sigdask.errors import InputError
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
+from sigdask.metrics.extraction import StatisticsSource
+from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates, TestedLabels
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
-from sigdask.nightly.run.work import Batch
+from sigdask.nightly.run.work import Batch, build_provenance, read_batches
 from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
 from sigdask.report.presentable import Evaluation, Independences, convert_results
@@ -128,10 +131,42 @@ def read_tests(plan: Plan) -> list[PlanIndependence]:
     return [PlanIndependence.from_entry(entry) for entry in plan.independence]
 
 
+def open_recorded(
+    plan: Plan, report: PlanReport, open_pairs: Sequence[tuple[str, str]]
+) -> tuple[ComparisonDetails, ...]:
+    """Return the details of comparisons of a recorded run, as `open_details` does, from the plan's data read again.
+
+    Raises
+    ------
+    InputError
+        The data or the settings are others than those of the run, or no test set compares the systems of a pair.
+    """
+    find_pair_rows(report.table, open_pairs)
+    batches, _ = read_batches(plan, StatisticsSource(get_user_cache()), (), {})
+    now = build_provenance(plan, {name: files for batch in batches for name, files in batch.files})
+    inputs, settings = (report.run.details.get(kind, {}) for kind in ("inputs", "settings"))
+    changed = [
+        *(f"the files of {n}" for n, own in now["inputs"].items() if [*own.values()] != [*inputs.get(n, {}).values()]),
+        *(f"the plan's {n}" for n, value in now["settings"].items() if value != settings.get(n, value)),
+    ]
+    if changed:
+        raise InputError(f"--open: {changed[0]} changed after run {report.run.number}; run the plan again")
+    verdict = report.run.details.get("verdict") or {"rules": ()}
+    findings = [finding for rule in verdict["rules"] for finding in rule["findings"]]
+    gated = [tuple(finding["key"]) for finding in sorted(findings, key=lambda finding: finding["passed"])]
+    return open_details(batches, report, gated, open_pairs)
+
+
+def list_gated(gate: GateVerdict | None) -> list[ComparisonKey]:
+    """Return the comparisons that the rules of a gate judge, failures first."""
+    findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
+    return [finding.key for finding in sorted(findings, key=lambda finding: finding.passed)]
+
+
 def open_details(
     batches: Sequence[Batch],
     report: PlanReport,
-    gate: GateVerdict | None,
+    gated: Sequence[ComparisonKey] = (),
     open_pairs: Sequence[tuple[str, str]] = (),
 ) -> tuple[ComparisonDetails, ...]:
     """Return the details of chosen, gated, leading and borderline comparisons, with their rows among all results."""
@@ -144,19 +179,15 @@ def open_details(
              for row in headline.build_verdict(results).close.tolist()]  # fmt: skip
     leading = Standings.from_table(table).list_leading_rows()
     chosen = find_pair_rows(table, open_pairs)
-    rows = select_rows(len(table), borderline, _iter_gated_rows(table, gate), leading, chosen)
+    rows = select_rows(len(table), borderline, _iter_rows(table, gated), leading, chosen)
     details_by_row = {detail.row: detail for batch in batches for detail in compute_details(batch.study, table, rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
 
 
-def _iter_gated_rows(table: Table, gate: GateVerdict | None) -> Iterator[int]:
-    """Yield the rows that the rules of a gate judge, failures first."""
-    if gate is None:
-        return
-    findings = [finding for rule in gate.rules for finding in rule.findings]
-    keys = dict.fromkeys(finding.key for finding in sorted(findings, key=lambda finding: finding.passed))
-    rows_by_key = _find_rows(table, keys)
-    yield from (rows_by_key[key] for key in keys if key in rows_by_key)
+def _iter_rows(table: Table, keys: Sequence[ComparisonKey]) -> Iterator[int]:
+    """Yield the rows of some comparisons, in their order."""
+    rows_by_key = _find_rows(table, {*keys})
+    yield from (rows_by_key[key] for key in dict.fromkeys(keys) if key in rows_by_key)
 
 
 def _find_rows(table: Table, keys: Container[ComparisonKey]) -> dict[ComparisonKey, int]:

@@ -25,7 +25,14 @@ from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.report.site import write_site
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings, open_details, read_rankings, read_tests
+from sigdask.nightly.run.analyses import (
+    PlanIndependence,
+    PlanRankings,
+    list_gated,
+    open_details,
+    read_rankings,
+    read_tests,
+)
 from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
@@ -295,11 +302,12 @@ class _PlanRunner:
         opened_details: tuple[ComparisonDetails, ...] = ()
         problems: list[UnfinishedError] = []
         if is_opened:
+            gated = list_gated(outcome.gate)
             try:
-                opened_details = open_details(self.batches, report, outcome.gate, files.open)
+                opened_details = open_details(self.batches, report, gated, files.open)
             except InputError as error:  # a pair that no test set compares
                 problems = [UnfinishedError(f"[report] {str(error).removeprefix('--')}")]
-                opened_details = open_details(self.batches, report, outcome.gate)
+                opened_details = open_details(self.batches, report, gated)
         units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
         problems += write_files(report, files, opened_details, units)
         if files.site is not None:

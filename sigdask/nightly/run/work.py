@@ -307,7 +307,7 @@ def build_provenance(
 
 
 def _list_settings(plan: Plan) -> dict[str, Any]:
-    shared = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
+    shared = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run", "grouping")}
     return {**shared, "trials": {t.name: t.comparison["trials"] for t in plan.test_sets}}
 
 

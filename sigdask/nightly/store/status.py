@@ -27,6 +27,7 @@ from sigdask.nightly.store.results import (
     iter_stored_blocks,
     select_identity,
 )
+from sigdask.options import OPTIONS, Grouping
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
@@ -282,8 +283,10 @@ def _connect(store: str | Store) -> AbstractContextManager[Connection]:
     return store.database.transaction() if isinstance(store, Store) else open_for_reading(store)
 
 
-def build_report(store: str | Store, plan: str | None = None, number: int | None = None) -> PlanReport:
-    """Return a plan's results after its latest run or a given one."""
+def build_report(
+    store: str | Store, plan: str | None = None, number: int | None = None, grouping: Grouping | None = None
+) -> PlanReport:
+    """Return a plan's results after its latest run or a given one, with rankings marked as the run's plan says."""
     with _connect(store) as connection:
         name = history.find_plan(connection, plan)
         run = history.find_run(connection, name, number)
@@ -305,7 +308,9 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
         evaluations = history.fetch_evaluations(connection, run)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
-    table = build_results_table(columns, alpha)
+    recorded = grouping or settings.get("grouping")
+    known = recorded if recorded in OPTIONS["grouping"].choices else "auto"
+    table = replace(build_results_table(columns, alpha), grouping=known)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
     return PlanReport(
         run=run,

@@ -76,10 +76,8 @@ class Facts:
         Classical tests beside p.
     has_second_run : bool
         Whether an independent run was held against the first.
-    has_letters : bool
-        Whether letters group systems that are not significantly different.
-    has_ranks : bool
-        Whether there are rankings with ranges of ranks instead.
+    groupings : tuple of str
+        How rankings mark systems that are not significantly different, as in the option `grouping`.
     has_sets : bool
         Whether there are verdicts over several sets.
     alpha : float or None
@@ -109,8 +107,7 @@ class Facts:
     has_simultaneous: bool = False
     tests: tuple[str, ...] = ()
     has_second_run: bool = False
-    has_letters: bool = False
-    has_ranks: bool = False
+    groupings: tuple[str, ...] = ()
     has_sets: bool = False
     alpha: float | None = None
     n_skewed: int = 0
@@ -141,7 +138,6 @@ class Facts:
         table = results.table
         exact = table.exact | (table.n_trials == 0)
         intervals, origins, family = table.intervals, table.origins, results.family
-        is_lettered = [ranking.is_lettered for ranking in build_rankings(table)]
         versions = () if origins is None else tuple(v for v in list_used(origins.version) if v)
         return Facts(
             metrics=tuple((score.name, score.signature or "") for score in list_used(table.metric)),
@@ -165,8 +161,7 @@ class Facts:
             has_simultaneous=bool(get_details(table).has_interval.any()),
             tests=tuple(entry.name for entry in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
-            has_letters=any(is_lettered),
-            has_ranks=not all(is_lettered),
+            groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
@@ -290,13 +285,7 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     if facts.n_skewed:
         subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
-    if facts.has_letters:
-        yield "Systems that share a letter are not significantly different [[piepho2004]]."
-    if facts.has_ranks:
-        yield (
-            "Ranks range from the number of significantly better systems plus one to the number of systems not "
-            "significantly worse; the ranges of different clusters do not overlap."
-        )
+    yield from (sentence for name, sentence in GROUPING_SENTENCES.items() if name in facts.groupings)
     if facts.has_sets:
         yield (
             "Verdicts over several sets are about the mean difference. A lower bound of the number of sets in which "
@@ -309,6 +298,19 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     if facts.n_sampled or facts.intervals:
         seeds = _join_names(map(str, facts.seeds))
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."
+
+
+CLUSTERS_SENTENCE = (
+    "Ranks range from the number of significantly better systems plus one to the number of systems not significantly "
+    "worse; the ranges of different clusters do not overlap."
+)
+GROUPING_SENTENCES = {
+    "letters": "Systems that share a letter are not significantly different [[piepho2004]].",
+    "clusters": f"Systems are grouped in clusters of ranks. {CLUSTERS_SENTENCE}",
+    "tied": "Systems that are not significantly different from the best are called tied with it.",
+    "ranks": CLUSTERS_SENTENCE,
+}
+"""What the methods say of rankings, by the option `grouping`."""
 
 
 def _describe_null_hypothesis(facts: Facts) -> Iterator[str]:

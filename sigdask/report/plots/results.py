@@ -27,6 +27,7 @@ from sigdask.report.tables.cells import format_groups
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
 from sigdask.results.table import Table, select_intervals
+from sigdask.statistics.ranking_letters import RankedSystem
 from sigdask.statistics.rounding import format_limits, format_p_equals
 from sigdask.text import format_count, format_list
 
@@ -205,18 +206,37 @@ def critical_difference(table: Table) -> Figure:
     ranking = _get_ranking(table)
     members: dict[str | int, list[int]] = {}
     for index, system in enumerate(ranking.systems):
-        for group in system.letters if ranking.is_lettered else [system.cluster]:
+        for group in _list_groups(ranking.grouping, system):
             members.setdefault(group, []).append(index)
     names = [system.system for system in ranking.systems]
-    ranges = [f" {text}" for text in format_groups(ranking)] if not ranking.is_lettered else [""] * len(names)
+    is_lettered = ranking.grouping == "letters"
+    marks = [""] * len(names) if is_lettered else [f" {text}" for text in format_groups(ranking)]
     return plots.critical_difference(
-        [*map("".join, zip(names, ranges, strict=True))],
+        [*map("".join, zip(names, marks, strict=True))],
         np.array([system.score for system in ranking.systems]),
         [*members.values()],
         higher_is_better=table.metric[0].higher_is_better,
-        title=", ".join([*get_subject(table)[:-1], *([] if ranking.is_lettered else ["clusters and ranges of ranks"])]),
+        title=", ".join([*get_subject(table)[:-1], *GROUPING_TITLES[ranking.grouping]]),
         score=_describe_score(table),
     )
+
+
+GROUPING_TITLES = {
+    "letters": (),
+    "clusters": ("clusters",),
+    "tied": ("= tied with the best",),
+    "ranks": ("clusters and ranges of ranks",),
+}
+"""What the title of a diagram says of its bars, by the option `grouping`."""
+
+
+def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
+    """Return the groups that a system belongs to, each a bar of a critical-difference diagram."""
+    if grouping == "letters":
+        return system.letters
+    if grouping == "tied":
+        return ["="] * system.tied_with_best
+    return [system.cluster]
 
 
 def achieved_significance(table: Table) -> Figure:

@@ -28,7 +28,7 @@ def build_ranking_table(ranking: SystemRanking) -> PaperTable:
     """Return a table of systems by score, with their letters."""
     systems = ranking.systems
     columns = (
-        *([] if ranking.is_lettered else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
+        *([] if ranking.grouping != "ranks" else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
         TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
         *build_name_columns(systems, system="system"),
         TableColumn(

@@ -10,8 +10,16 @@ from sigdask.results.record import Result
 from sigdask.statistics.rounding import format_p, format_signed
 from sigdask.text import format_count
 
-LETTERS_MEANING = "systems that share a letter are not significantly different"
-RANGES_MEANING = "ranks are ranges that significant differences leave open; = not significantly different from the best"
+GROUPING_MEANINGS = {
+    "letters": "systems that share a letter are not significantly different",
+    "clusters": "systems have the numbers of their clusters; the ranks of different clusters do not overlap",
+    "tied": "= not significantly different from the best",
+    "ranks": "ranks are ranges that significant differences leave open; = not significantly different from the best",
+}
+"""What marks of rankings mean, by the option `grouping`."""
+
+GROUPING_HEADERS = {"letters": "groups", "clusters": "cluster", "tied": "tied with best", "ranks": "ranks"}
+"""Headers of their columns."""
 
 NOISE = 1e-12
 """Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
@@ -64,12 +72,18 @@ def format_interval_cell(r: Result) -> str:
 
 
 def format_groups(ranking: SystemRanking) -> list[str]:
-    """Return each system's letters, or where these are too many its range of ranks, with "=" if tied with the best."""
-    if ranking.is_lettered:
-        return [("" if all(len(x) == 1 for x in r.letters) else " ").join(r.letters) for r in ranking.systems]
-    return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in ranking.systems]
+    """Return the mark of each system: its letters, cluster, "=" if tied with the best, or range of ranks."""
+    systems = ranking.systems
+    match ranking.grouping:
+        case "letters":
+            return [("" if all(len(x) == 1 for x in r.letters) else " ").join(r.letters) for r in systems]
+        case "clusters":
+            return [str(number) for number in ranking.clusters or [r.cluster for r in systems]]
+        case "tied":
+            return ["=" if r.tied_with_best else "" for r in systems]
+    return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in systems]
 
 
 def describe_groups(ranking: SystemRanking) -> str:
     """Return a clause on what `format_groups` shows."""
-    return LETTERS_MEANING if ranking.is_lettered else RANGES_MEANING
+    return GROUPING_MEANINGS[ranking.grouping]

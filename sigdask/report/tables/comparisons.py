@@ -15,7 +15,7 @@ from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
-from sigdask.report.tables.cells import LETTERS_MEANING, RANGES_MEANING, format_groups
+from sigdask.report.tables.cells import GROUPING_MEANINGS, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
@@ -156,9 +156,10 @@ class _ComparisonGroups:
         )
         return _ComparisonGroups(group_tables, scores, design if group_tables else "")
 
-    def list_lettered(self) -> list[bool]:
-        """Return whether each ranking has few letters, so that they are shown; else ranges of ranks."""
-        return [build_ranking(table).is_lettered for table in self.tables]
+    def list_groupings(self) -> list[str]:
+        """Return how the rankings mark systems that are not significantly different, each way once."""
+        groupings = {build_ranking(table).grouping for table in self.tables}
+        return [name for name in GROUPING_MEANINGS if name in groupings]
 
     @property
     def layout(self) -> Layout:
@@ -199,7 +200,7 @@ def _build_system_table(
         *_describe_lower_mark(results.table),
         *_describe_skewed(results.table),
     )
-    cited = ("piepho2004",) if grouped.design == "letters" and any(grouped.list_lettered()) else ()
+    cited = ("piepho2004",) if grouped.design == "letters" and "letters" in grouped.list_groupings() else ()
     return _add_description(PaperTable(title, tuple(table_sections), legend), results, cited)
 
 
@@ -260,9 +261,8 @@ def _describe_lower_mark(table: Table) -> list[str]:
 def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroups) -> list[str]:
     alpha = f"{results.alpha:g}"
     if grouped.design == "letters":
-        lettered = grouped.list_lettered()
-        meanings = [LETTERS_MEANING] * (True in lettered) + [RANGES_MEANING] * (False in lettered)
-        return [f"{meaning.capitalize()} at {alpha}." for meaning in meanings]
+        meanings = [GROUPING_MEANINGS[grouping] for grouping in grouped.list_groupings()]
+        return [f"{meaning[0].upper()}{meaning[1:]} at {alpha}." for meaning in meanings]
     if grouped.design == "":
         return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
     scores, table = grouped.scores[0], results.table

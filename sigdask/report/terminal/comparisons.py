@@ -25,7 +25,7 @@ from sigdask.report.summary.sentences import (
     describe_standing,
     format_interval_ends,
 )
-from sigdask.report.tables.cells import describe_groups, describe_method, format_groups, format_p_cell
+from sigdask.report.tables.cells import GROUPING_HEADERS, describe_groups, describe_method, format_groups, format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
@@ -360,7 +360,7 @@ def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | 
     subset_text = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
     header, meaning, cells = (
-        "groups" if ranking.is_lettered else "ranks",
+        GROUPING_HEADERS[ranking.grouping],
         describe_groups(ranking),
         format_groups(ranking),
     )
@@ -370,9 +370,9 @@ def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | 
     if ranking.clusters is not None:
         start = "a cluster begins with the first system that one of the previous cluster beats (unadjusted p)"
         meaning = f"{meaning}; {start}"
-        columns = ["cluster", *columns[1:]]
-        rows = [[str(cluster), *row[1:]] for cluster, row in zip(ranking.clusters, rows, strict=False)]
-    elif not ranking.is_lettered:
+        columns = [*dict.fromkeys(["cluster", *columns[1:]])]
+        rows = [[str(cluster), *row[1:]][: len(columns)] for cluster, row in zip(ranking.clusters, rows, strict=False)]
+    elif ranking.grouping == "ranks":
         meaning = f"{meaning}; the ranks of different clusters do not overlap"
         columns = ["cluster", *columns]
         rows = [[str(s.cluster), *row] for s, row in zip(ranking.systems, rows, strict=False)]
