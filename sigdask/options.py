@@ -498,8 +498,8 @@ class TableLayoutOptions(TypedDict, total=False):
     ]
 
 
-class FigureStyleOptions(TypedDict, total=False):
-    """Which figures are drawn, and their size and type."""
+class FigureKindOptions(TypedDict, total=False):
+    """Which figures are drawn."""
 
     figure_kinds: Annotated[
         str | None,
@@ -510,6 +510,11 @@ class FigureStyleOptions(TypedDict, total=False):
             metavar="KIND,...",
         ),
     ]
+
+
+class CanvasOptions(TypedDict, total=False):
+    """Size and type of figures."""
+
     figure_width: Annotated[
         str | None,
         Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
@@ -517,6 +522,10 @@ class FigureStyleOptions(TypedDict, total=False):
     font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
     font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
     dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
+
+
+class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):
+    """Which figures are drawn, and their size and type."""
 
 
 JsonLayout = Literal["objects", "columns"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.analysis.independence import IndependenceResults
 from sigdask.analysis.power import PowerResults
 from sigdask.errors import InputError
-from sigdask.report import notebook
+from sigdask.options import CanvasOptions, FigureStyleOptions, check_options
+from sigdask.report import notebook, plots
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
@@ -46,6 +49,12 @@ def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable
 
     analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
     return analyse_and_present
+
+
+def use_style(style: CanvasOptions) -> AbstractContextManager[None]:
+    """Return a context that draws figures with options of size and type."""
+    check_options(CanvasOptions, style)
+    return plots.apply_style(result_figures.FigureStyle.from_options(cast("FigureStyleOptions", style)).canvas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,12 @@ class Results(ComparisonResults):
         return build_methods(Facts.from_results(self))
 
     def plot_forest(
-        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+        self,
+        *,
+        test_set: str | None = None,
+        subset: str | None = None,
+        metric: str | None = None,
+        **style: Unpack[CanvasOptions],
     ) -> Figure:
         """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
 
@@ -129,6 +143,9 @@ class Results(ComparisonResults):
         ----------
         test_set, subset, metric : str, optional
             What is drawn, where the results have several.
+        **style
+            `figure_width` ("3.3in", "84mm", "8.4cm"; by default what the labels need), `font` (a family) and
+            `font_size` (8 points). For PNG see `dpi` of `sigdask.report.plots.save`.
 
         Returns
         -------
@@ -140,19 +157,31 @@ class Results(ComparisonResults):
         InputError
             Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
+        with use_style(style):
+            return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_matrix(
-        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+        self,
+        *,
+        test_set: str | None = None,
+        subset: str | None = None,
+        metric: str | None = None,
+        **style: Unpack[CanvasOptions],
     ) -> Figure:
         """Draw every pair of systems: which is better, and by what p (adjusted, where it is).
 
         Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
         """
-        return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
+        with use_style(style):
+            return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_critical_difference(
-        self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
+        self,
+        *,
+        test_set: str | None = None,
+        subset: str | None = None,
+        metric: str | None = None,
+        **style: Unpack[CanvasOptions],
     ) -> Figure:
         """Draw the systems by score, bars joining those that are not significantly different.
 
@@ -160,25 +189,31 @@ class Results(ComparisonResults):
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
-        return result_figures.critical_difference(result_figures.select_group(self.table, test_set, subset, metric))
+        with use_style(style):
+            return result_figures.critical_difference(result_figures.select_group(self.table, test_set, subset, metric))
 
-    def plot_null(self, opened: ComparisonDetails) -> Figure:
+    def plot_null(self, opened: ComparisonDetails, **style: Unpack[CanvasOptions]) -> Figure:
         """Draw the distribution of differences with outputs swapped, and the observed difference.
 
         Parameters
         ----------
         opened : ComparisonDetails
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+        **style
+            As in `plot_forest`.
         """
-        return result_figures.plot_null(self.table, opened.row, opened.null)
+        with use_style(style):
+            return result_figures.plot_null(self.table, opened.row, opened.null)
 
-    def plot_units(self, opened: ComparisonDetails) -> Figure:
+    def plot_units(self, opened: ComparisonDetails, **style: Unpack[CanvasOptions]) -> Figure:
         """Draw what the units contribute to the difference of one comparison, sorted by size.
 
         Parameters
         ----------
         opened : ComparisonDetails
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+        **style
+            As in `plot_forest`.
 
         Returns
         -------
@@ -191,11 +226,58 @@ class Results(ComparisonResults):
         """
         if opened.units is None:
             raise InputError("there is nothing to draw: units have no contributions under this metric")
-        return result_figures.plot_units(self.table, opened.row, opened.units)
+        with use_style(style):
+            return result_figures.plot_units(self.table, opened.row, opened.units)
 
-    def plot_achieved_significance(self) -> Figure:
-        """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
-        return result_figures.achieved_significance(self.table)
+    def plot_achieved_significance(self, **style: Unpack[CanvasOptions]) -> Figure:
+        """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1); `style` as in `plot_forest`."""
+        with use_style(style):
+            return result_figures.achieved_significance(self.table)
+
+    def write_figures(
+        self,
+        folder: str | Path,
+        *,
+        formats: str | Sequence[str] = ("svg", "pdf"),
+        details: Sequence[ComparisonDetails] = (),
+        **style: Unpack[FigureStyleOptions],
+    ) -> list[Path]:
+        """Draw all figures that fit the results into a folder, as `sigdask compare --figures` does.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder, made if it is not there.
+        formats : str or sequence of str
+            "svg", "pdf", "png", or several of them.
+        details : sequence of ComparisonDetails
+            Comparisons that `sigdask.api.compare_opened` returns beside the results. Their null distributions and the
+            contributions of their units are drawn, too.
+        **style
+            `figure_kinds` (such as "forest,cd"; by default all), `figure_width` ("3.3in", "84mm", "8.4cm"), `font` (a
+            family), `font_size` (8 points) and `dpi` of PNG (200).
+
+        Returns
+        -------
+        list of Path
+            The files, at most 60 figures.
+
+        Raises
+        ------
+        InputError
+            There is no such kind, format or width, or matplotlib (`sigdask[report]`) is not installed.
+        UnfinishedError
+            A file cannot be written.
+        """
+        check_options(FigureStyleOptions, style)
+        names = result_figures.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
+        pictures = [
+            *result_figures.iter_result_pictures([self]),
+            *result_figures.iter_null_pictures(self.table, details),
+            *result_figures.iter_unit_pictures(self.table, details),
+        ]
+        chosen = result_figures.FigureStyle.from_options(style)
+        return result_figures.write_figures(Path(folder), pictures, names, chosen)[0]
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True

@@ -12,6 +12,7 @@ from sigdask.api import compare_all, compare_opened, evaluate
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats import read
 from sigdask.report import plots
 from sigdask.report.plots.results import FigureSpec, build_file_names, iter_pictures, write_figures
 from sigdask.statistics.rounding import format_p_equals
@@ -245,3 +246,30 @@ def test_a_null_distribution_is_labelled_with_the_p_that_it_shows(counts):
     results, [details, *_] = compare_opened([counts], metrics=["mean"], trials=99)
     texts = " ".join(text.get_text() for text in results.plot_null(details).findobj(Text))
     assert f"observed: unadjusted {format_p_equals(results[details.row].p_value, results.alpha)}" in texts
+
+
+def test_python_writes_the_same_figures_as_the_command_line(scores, counts, tmp_path):
+    options = ("--figure-kinds", "forest,null,differences", "--figure-width", "3.3in", "--font", "DejaVu Serif")
+    called = call_sigdask(
+        "compare", scores, "--trials", 99, "--figures", "figs", "--figure-format", "svg,png", "--dpi", 100, *options,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert called.returncode == 0, called.stderr
+    results, details = compare_opened([read(scores)], trials=99)
+    style = {"figure_width": "3.3in", "font": "DejaVu Serif"}
+    written = results.write_figures(
+        tmp_path / "own",
+        formats=["svg", "png"],
+        details=details,
+        dpi=100,
+        figure_kinds="forest,null,differences",
+        **style,
+    )
+    expected = {path.name: path.read_bytes() for path in (tmp_path / "figs").iterdir()}
+    assert {path.name: path.read_bytes() for path in written} == expected
+    plots.save(results.plot_forest(**style), tmp_path / "forest.png", dpi=100)
+    assert (tmp_path / "forest.png").read_bytes() == expected["forest-mean.png"]
+    with pytest.raises(InputError, match="formats = gif: 'gif' is not one of"):
+        results.write_figures(tmp_path, formats="gif")
+    with pytest.raises(TypeError, match="no option 'width'; options: figure_width"):
+        results.plot_forest(width="3in")

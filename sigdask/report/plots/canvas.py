@@ -212,7 +212,7 @@ FORMATS: dict[str, dict[str, str | None]] = {
 """What a figure can be written as, and what stands beside it in the file."""
 
 
-def rendered(figure: Figure, format_: str = "svg", description: str | None = None) -> bytes:
+def rendered(figure: Figure, format_: str = "svg", description: str | None = None, dpi: int | None = None) -> bytes:
     """Return the bytes of a figure's file, which are the same whenever the figure is the same.
 
     Parameters
@@ -223,6 +223,8 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
         SVG has its letters as text, PDF embeds their fonts.
     description : str, optional
         What an SVG says of itself, such as the numbers that it draws.
+    dpi : int, optional
+        Dots per inch of a PNG; by default 200.
 
     Raises
     ------
@@ -234,11 +236,11 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     metadata = {"Description": description} if description is not None and format_ == "svg" else {}
     stream = BytesIO()
     with use_style():
-        figure.savefig(stream, format=format_, metadata=FORMATS[format_] | metadata)
+        figure.savefig(stream, format=format_, metadata=FORMATS[format_] | metadata, dpi=dpi or _STYLE.get().dpi)
     return stream.getvalue()
 
 
-def save(figure: Figure, path: str | Path) -> None:
+def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     """Write a figure as SVG, PDF or PNG, as the ending of its file says.
 
     Parameters
@@ -247,6 +249,8 @@ def save(figure: Figure, path: str | Path) -> None:
         Any of this room's.
     path : str or Path
         The file, which is written anew.
+    dpi : int, optional
+        Dots per inch of a PNG; by default 200.
 
     Raises
     ------
@@ -255,7 +259,7 @@ def save(figure: Figure, path: str | Path) -> None:
     UnfinishedError
         The file cannot be written.
     """
-    content = rendered(figure, Path(path).suffix.lower().removeprefix("."))
+    content = rendered(figure, Path(path).suffix.lower().removeprefix("."), dpi=dpi)
     try:
         Path(path).write_bytes(content)
     except OSError as error:

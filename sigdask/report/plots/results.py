@@ -418,7 +418,7 @@ def iter_unit_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -
             yield FigureSpec("differences", (*get_subject(row), row.a[0], row.b[0]), draw)
 
 
-def parse_formats(text: str) -> tuple[str, ...]:
+def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:
     """Parse the list of figure formats.
 
     Raises
@@ -429,7 +429,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
     formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for format_ in formats:
         if format_ not in plots.FORMATS:
-            raise InputError(f"--figure-format {text}: {format_!r} is not one of {', '.join(plots.FORMATS)}")
+            raise InputError(f"{option} {text}: {format_!r} is not one of {', '.join(plots.FORMATS)}")
     return formats
 
 
