@@ -215,8 +215,7 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
 
 def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
     """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
-    empty = Assumptions.build_empty(len(table))
-    columns = Assumptions(*(getattr(empty, name).copy() for name in Assumptions.__slots__))
+    columns = Assumptions.build_empty(len(table))
     verdicts, start = extract_verdicts(table), 0
     for comparisons in set_comparisons:
         for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
