@@ -20,11 +20,13 @@ from sigdask.statistics.stopping import (
     compute_saving,
     compute_sequence_interval,
     compute_sequential_p,
+    compute_settled_after,
     decide,
     find_hidden_blocks,
     find_stopping_block,
     locate_exceedances,
     log_likelihood,
+    parse_rule,
 )
 
 
@@ -297,6 +299,23 @@ def test_the_rules_stop_by_default_as_documented():
     # docs: h = 10; alpha = 0.05 at a resampling risk of 1e-3 (Ding, Gandy & Hahn 2020)
     assert BesagClifford() == BesagClifford(10)
     assert ConfidenceSequence() == ConfidenceSequence(0.05, 1e-3)
+
+
+def test_a_rule_takes_the_smallest_and_largest_number_and_no_other():
+    assert parse_rule("besag-clifford:h=1", 0.05) == BesagClifford(1)
+    assert parse_rule("besag-clifford:h=281474976710656", 0.05) == BesagClifford(2**48)
+    for value in (0, 2**48 + 1):
+        with pytest.raises(InputError, match="whole number from 1"):
+            parse_rule(f"besag-clifford:h={value}", 0.05)
+
+
+@pytest.mark.parametrize(("n", "alpha"), [(99, 0.29), (99, 0.07), (999, 0.05), (99, 0.57), (49, 0.14)])
+def test_the_exceedances_that_settle_a_verdict_are_those_of_which_p_as_computed_is_above_alpha(n, alpha):
+    """alpha (n + 1) is not exact: 0.29 * 100 < 29, although (28 + 1) / 100 <= 0.29 as computed."""
+    needed = next(k for k in range(n + 1) if (k + 1) / (n + 1) > alpha)
+    for k in range(n + 1):
+        expected = needed * (n + 1) / (k + 1) if k >= needed else (n - needed + 1) * (n + 1) / (n - k + 1)
+        assert compute_settled_after(k, n, alpha) == pytest.approx(expected, rel=1e-15)
 
 
 def test_the_lower_end_is_found_however_small_p_is():
