@@ -29,3 +29,12 @@ def test_tallies_of_equal_trials_add_without_a_column_of_them():
 def test_tallies_of_other_pairs_are_refused():
     with pytest.raises(ValueError, match=r"\(1, 2, 3\) and \(2, 2, 3\)"):
         build_tally(1, 1) + Tally.zero((2, 2))
+
+
+@pytest.mark.parametrize("largest", [0, 1, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**48])
+def test_counts_arrive_as_they_were_sent_in_the_smallest_type(largest):
+    tally = Tally(2**48, np.array([[[0, largest, 1], [3, largest // 2, 0]]], np.int64))
+    sent = tally.narrow()
+    assert sent.counts.dtype == np.min_scalar_type(largest)
+    assert sent.widen().counts.dtype == np.int64
+    assert (sent.widen().counts == tally.counts).all()

@@ -1,7 +1,10 @@
 """Tests of refusing problems that are too large, of deadlines, and of splitting work into parts."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from sigdask.statistics.exact import (
     EnumeratedScore,
@@ -16,6 +19,8 @@ from sigdask.statistics.exact import (
     counting,
     solve,
 )
+from sigdask.statistics.exact.convolution import bound_outside
+from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.solving import iter_methods
 
 RNG = np.random.default_rng(5)
@@ -73,3 +78,26 @@ def test_parts_add_up_to_the_whole(monkeypatch):
     monkeypatch.undo()
     whole = solve(problem)
     assert combine_parts(problem, method, counts).limits.tolist() == whole.limits.tolist()
+
+
+@pytest.mark.parametrize(
+    "differences", [[1, 2, 2, 3, 5, 8, 40, 90, 90], [7, -7, 3, 3, 1, 60, -20], [5, 5, 5, 5, 5, -90]]
+)
+def test_parts_whose_fixed_units_reach_a_threshold_alone_count_all_arrangements_of_the_rest(monkeypatch, differences):
+    """Against sums of all subsets: in some parts the largest units reach the threshold, in others nothing does."""
+    monkeypatch.setattr(counting, "MAX_HALF", 2)
+    steps = StepSizes.from_differences(differences)
+    weights, n_fixed = steps.weights.tolist(), len(differences) - 4
+    expected = np.zeros((2**n_fixed, 2), np.int64)
+    for chosen in product((0, 1), repeat=len(weights)):
+        part = sum(bit << i for i, bit in enumerate(chosen[4:]))
+        total = sum(w * bit for w, bit in zip(weights, chosen, strict=True))
+        expected[part] += [total >= threshold for threshold in steps.thresholds]
+    assert counting.count_pairings(steps, 0, 2**n_fixed).tolist() == expected.tolist()
+    assert counting.count_pairings(steps, 1, 2).tolist() == expected[1:3].tolist()
+    assert {0, 16} & set(expected.ravel().tolist())
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(40, 0, 25), (40, 12, 40), (41, 10, 22), (7, 3, 4), (1000, 440, 1000)])
+def test_what_is_left_out_of_a_binomial_is_at_most_its_bound(n, low, high):
+    assert stats.binom.cdf(low - 1, n, 0.5) + stats.binom.sf(high, n, 0.5) <= bound_outside(n, low, high)
