@@ -47,6 +47,13 @@ class CodedColumn(Generic[Value]):
         """Build a column with one value in all rows."""
         return CodedColumn(np.zeros(n, np.int32), (value,))
 
+    @staticmethod
+    def join(columns: Iterable[CodedColumn[Value]]) -> CodedColumn[Value]:
+        """Return the values of several columns one after the other."""
+        codes_by_value: dict[Value, int] = {}
+        codes = [recode(column, codes_by_value) for column in columns]
+        return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
+
     def __len__(self) -> int:
         return len(self.codes)
 
@@ -82,11 +89,7 @@ def take_rows(columns: Mapping[Name, Column], rows: Rows) -> dict[Name, Column]:
 
 def join_column(columns: Sequence[Any]) -> Column:
     """Return the values of several columns one after the other."""
-    if not isinstance(columns[0], CodedColumn):
-        return np.asarray(np.concatenate(columns))
-    codes_by_value: dict[Any, int] = {}
-    codes = [recode(column, codes_by_value) for column in columns]
-    return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
+    return CodedColumn.join(columns) if isinstance(columns[0], CodedColumn) else np.asarray(np.concatenate(columns))
 
 
 def recode(column: CodedColumn[Any], codes_by_value: dict[Any, int]) -> NDArray[np.int32]:
@@ -155,6 +158,18 @@ Group = TypeVar("Group", bound=ColumnGroup)
 @cache
 def _find_hints(group: type[ColumnGroup]) -> dict[str, Any]:
     return {name: _resolve_alias(hint) for name, hint in get_type_hints(group).items() if name != "KEYS"}
+
+
+FEW_VALUES = 8
+"""Values that a coded column may list although no row has them."""
+
+
+def drop_unused(column: Column) -> Column:
+    """Return a column without the values that no row has, unless these are few."""
+    if not isinstance(column, CodedColumn) or len(column.values) <= FEW_VALUES:
+        return column
+    used, codes = np.unique(column.codes, return_inverse=True)
+    return CodedColumn(codes.astype(np.int32), tuple(column.values[code] for code in used.tolist()))
 
 
 def _resolve_alias(hint: Any) -> Any:

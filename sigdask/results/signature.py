@@ -433,7 +433,9 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
         codes[rows] = len(families_text)
         bits = int(hashes[rows].sum(dtype=np.uint64))
         families_text.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, len(rows), bits)))))
-    adjust_column, sizes, contents = (CodedColumn(codes, values) for values in zip(*families_text, strict=True))
+    adjust_column, sizes, contents = (
+        CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*families_text, strict=True)
+    )
     return replace(table, origins=replace(digests, adjust=adjust_column, members=sizes, family=contents))
 
 

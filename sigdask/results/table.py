@@ -32,6 +32,7 @@ from sigdask.results.columns import (
     Subset,
     Value,
     build_sparse_column,
+    drop_unused,
     get_filling,
     join_column,
     sparse_to_dict,
@@ -333,6 +334,14 @@ class Table(ColumnGroup):
         columns = self.columns_by_path()
         for start in range(0, len(self), max_rows):
             yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha, self.grouping)
+
+    def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
+        """Yield consecutive rows in tables of the given sizes; coded columns keep the values of their rows alone."""
+        columns, start = self.columns_by_path(), 0
+        for size in sizes:
+            part = take_rows(columns, slice(start, start + size))
+            yield Table.from_paths({name: drop_unused(column) for name, column in part.items()}, self.alpha)
+            start += size
 
     @staticmethod
     def join(tables: Sequence[Table]) -> Table:  # type: ignore[override]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.exact import list_exact_jobs, read_exact_values
+from sigdask.analysis.comparison.exact import list_exact_jobs
 from sigdask.analysis.comparison.pairs import (
     AllCountPositions,
     CompareSpec,
@@ -23,14 +23,12 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
-from sigdask.options import Alternative, Method
+from sigdask.options import Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.digests import format_hash, hash_code
 from sigdask.randomization.panels.sums import EnumeratedPairs, SwapUnits
-from sigdask.randomization.slabs import Job, Tallies
-from sigdask.randomization.tallies import TAILS
+from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
-from sigdask.results.table import ExactValues
 
 Enumerated = tuple[Integers, AnyPanel]
 """Comparisons, and the panel whose rows are all their arrangements."""
@@ -93,13 +91,6 @@ class ComparisonJobs:
             )
         no_signs = np.full((len(comparisons), 2), -1, np.int64)
         return ComparisonJobs(resolved, comparisons, *list_jobs(comparisons, second_run=second_run), no_signs)
-
-    def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
-        """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
-        if self.comparisons.enumerated.all():
-            nans = np.full(len(self.comparisons), np.nan)
-            return ExactValues(nans, nans, CodedColumn(np.zeros(len(nans), np.int32), (None,)))
-        return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
 
 
 def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
@@ -190,12 +181,16 @@ def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
     return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
 
 
-def join_positions(positions: Iterable[CountPositions]) -> CountPositions:
-    """Return the concatenated positions of several lists of comparisons."""
+def join_positions(positions: Iterable[CountPositions], offsets: Iterable[int] | None = None) -> CountPositions:
+    """Return the concatenated positions of several lists of comparisons.
+
+    With `offsets`, these are the numbers of jobs before those of each list.
+    """
     parts = list(positions)
-    return CountPositions(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
-    )
+    job, row, column = (np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
+    if offsets is not None:
+        job += np.where(job < 0, 0, np.repeat([*offsets], [len(part.job) for part in parts])).astype(np.int32)
+    return CountPositions(job, row, column)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,34 +283,40 @@ class FamilyComparisons:
         return systems[int(comparisons.a[row])], systems[int(comparisons.b[row])]
 
 
-def build_input_digests(jobs: ComparisonJobs, seed: int, version: str) -> InputDigests:
+def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str) -> InputDigests:
     """Return the digests of the inputs of results, without the digests of families, which are added later.
 
     Parameters
     ----------
-    jobs : ComparisonJobs
-        What is compared.
+    sets : sequence of ComparisonJobs
+        What is compared in each test set.
     seed : int
         Of the stream.
     version : str
         Of the program.
     """
-    spec, comparisons = jobs.spec, jobs.comparisons
-    n = len(comparisons)
-    data = np.zeros((n, 2), np.uint64)
-    for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
-        panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-        data[rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
-    data_a, data_b = (_encode_digests(side) for side in data.T)
+    n = sum(len(jobs.comparisons) for jobs in sets)
+    columns: dict[str, list[CodedColumn[str]]] = {}
+    for jobs in sets:
+        comparisons = jobs.comparisons
+        data = np.zeros((len(comparisons), 2), np.uint64)
+        for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
+            panel = comparisons.panels[int(comparisons.panel[rows[0]])]
+            data[rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
+        set_columns = {
+            "method": CodedColumn.from_constant(jobs.spec.method_and_limit, len(comparisons)),
+            "units": CodedColumn.from_constant(format_hash(jobs.spec.units.content), len(comparisons)),
+            "data_a": _encode_digests(data[:, 0]),
+            "data_b": _encode_digests(data[:, 1]),
+            "code": CodedColumn(comparisons.metric, tuple(map(hash_code, comparisons.metrics))),
+        }
+        for name, column in set_columns.items():
+            columns.setdefault(name, []).append(column)
     return InputDigests.build_empty(
         n,
         seed=np.full(n, seed, np.int64),
-        method=CodedColumn.from_constant(spec.method_and_limit, n),
-        units=CodedColumn.from_constant(format_hash(spec.units.content), n),
-        data_a=data_a,
-        data_b=data_b,
-        code=CodedColumn(comparisons.metric, tuple(map(hash_code, comparisons.metrics))),
         version=CodedColumn.from_constant(version, n),
+        **{name: CodedColumn.join(parts) for name, parts in columns.items()},
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical import compute_r12
-from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
+from sigdask.analysis.comparison.exact import read_exact_values
+from sigdask.analysis.comparison.jobs import ComparisonJobs, join_positions
+from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, CountPositions, RationalCounts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
@@ -61,20 +62,21 @@ class JudgementSettings:
         Which tail.
     alpha : float
         Level of the verdicts.
-    n_sampled : int
-        Sampled comparisons judged together, by which alarms are shared.
+    n_sampled : int64 array, shape (n,)
+        For each comparison, the number of sampled comparisons judged together, by which alarms are shared.
     failed : callable, optional
         A black box that gives no score is an error; where this is given it is told, and the scores are NaN.
     """
 
     alternative: Alternative
     alpha: float
-    n_sampled: int
+    n_sampled: Integers
     failed: Failed | None = None
 
-    def build_table(self, jobs: ComparisonJobs, tallies: Tallies) -> Table:
-        """Return the table of results of comparisons, from the tallies of their jobs."""
-        comparisons, n = jobs.comparisons, len(jobs.comparisons)
+    def build_table(self, sets: Sequence[ComparisonJobs], tallies: Tallies) -> Table:
+        """Return the table of results of test sets with one kind of unit, from the tallies of their jobs."""
+        comparisons, jobs = [set_jobs.comparisons for set_jobs in sets], JointJobs.join(sets)
+        n, unit = len(jobs), comparisons[0].counts.unit
         judged, exact, exact_values = _judge_counts(jobs, tallies, self.alternative)
         p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
         low, high = bounds.clopper_pearson(judged.n_extreme, judged.n_trials)
@@ -82,27 +84,34 @@ class JudgementSettings:
         second = second.where((second.n_trials == judged.n_trials) & (second.n_trials > 0), ComparisonCounts.zero(n))
         agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
         agreement = np.where(second.n_trials > 0, agreement, np.nan)
-        signs, observed_columns = _observe(comparisons, self.failed)
+        signs, observed_columns = _observe(comparisons, jobs, self.failed)
+        names = [tuple(entry.counts.systems) for entry in comparisons]
+        a, b = (
+            [CodedColumn(getattr(c, side), systems) for c, systems in zip(comparisons, names, strict=True)]
+            for side in ("a", "b")
+        )
+        test_set = [CodedColumn.from_constant(entry.counts.name, len(entry)) for entry in comparisons]
+        metrics = [CodedColumn(entry.metric, tuple(map(_describe_metric, entry.metrics))) for entry in comparisons]
         nans = np.full(n, np.nan)
         return Table(
             alpha=self.alpha,
-            test_set=CodedColumn.from_constant(comparisons.counts.name, n),
-            subset=comparisons.subset,
-            unit=CodedColumn.from_constant(comparisons.counts.unit, n),
-            a=CodedColumn(comparisons.a, tuple(comparisons.counts.systems)),
-            b=CodedColumn(comparisons.b, tuple(comparisons.counts.systems)),
-            metric=CodedColumn(comparisons.metric, tuple(map(_describe_metric, comparisons.metrics))),
+            test_set=CodedColumn.join(test_set),
+            subset=CodedColumn.join([entry.subset for entry in comparisons]),
+            unit=CodedColumn.from_constant(unit, n),
+            a=CodedColumn.join(a),
+            b=CodedColumn.join(b),
+            metric=CodedColumn.join(metrics),
             alternative=CodedColumn.from_constant(self.alternative, n),
-            n_items=comparisons.n_items,
-            n_units=comparisons.n_units,
-            n_discordant=comparisons.n_discordant,
+            n_items=np.concatenate([entry.n_items for entry in comparisons]),
+            n_units=np.concatenate([entry.n_units for entry in comparisons]),
+            n_discordant=jobs.n_discordant,
             exact=exact,
             n_trials=judged.n_trials,
             n_extreme=judged.n_extreme,
             p_value=p,
             p_low=np.where(exact, p, low),
             p_high=np.where(exact, p, high),
-            r12=compute_r12(comparisons),
+            r12=np.concatenate([*map(compute_r12, comparisons)]),
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,
@@ -111,8 +120,8 @@ class JudgementSettings:
             exact_by=exact_values.by,
             checks={
                 "second run": self._check_second_run(exact, second, agreement),
-                "sign test": self._check_sign_test(comparisons, signs, judged, exact),
-                "exact value": self._check_exact_value(exact_values, judged, exact, comparisons.rational.is_counted),
+                "sign test": self._check_sign_test(jobs, unit, signs, judged, exact),
+                "exact value": self._check_exact_value(exact_values, judged, exact, jobs.rational.is_counted),
             },
             p_adjusted=nans,
             p_adjusted_low=nans,
@@ -121,8 +130,8 @@ class JudgementSettings:
             **observed_columns,
         )
 
-    def _compute_alarm_level(self) -> float:
-        return bounds.ALARM / max(self.n_sampled, 1)
+    def _compute_alarm_level(self) -> Floats:
+        return bounds.ALARM / np.maximum(self.n_sampled, 1)
 
     def _check_second_run(self, exact: Bools, second: ComparisonCounts, agreement: Floats) -> CheckResults:
         has_run = second.n_trials > 0
@@ -136,17 +145,16 @@ class JudgementSettings:
         )
 
     def _check_sign_test(
-        self, comparisons: Comparisons, signs: Integers, judged: ComparisonCounts, exact: Bools
+        self, jobs: JointJobs, unit: str, signs: Integers, judged: ComparisonCounts, exact: Bools
     ) -> CheckResults:
-        n = len(comparisons)
+        n = len(jobs)
         tested = signs[:, 0] >= 0
-        unit = comparisons.counts.unit
         if unit != "item":
             mismatch = f"{unit}s are swapped, not items: this is another null hypothesis"
             reason = CodedColumn(np.where(tested, 1, 0).astype(np.int32), (NOT_A_MEAN, mismatch))
             tested = np.zeros(n, np.bool_)
         else:
-            is_idle = ~comparisons.sampled & ~comparisons.enumerated
+            is_idle = ~jobs.sampled & ~jobs.enumerated
             reason = CodedColumn(
                 np.where(is_idle, 2, tested).astype(np.int32), (NOT_A_MEAN, "", "no trials were requested")
             )
@@ -185,15 +193,69 @@ class JudgementSettings:
         )
 
 
-def compute_p_values(jobs: ComparisonJobs, tallies: Tallies, alternative: Alternative) -> Floats:
+@dataclass(frozen=True, slots=True, eq=False)
+class JointJobs:
+    """Comparisons of several test sets by one kind of unit, one test set after another, with all their jobs.
+
+    Attributes
+    ----------
+    jobs : list of Job
+        Of all test sets.
+    slots : AllCountPositions
+        Where the counts of each comparison stand; jobs by their places in `jobs`.
+    signs : int64 array, shape (n, 2)
+        As in `ComparisonJobs`.
+    n_discordant, sampled, enumerated, rational
+        As in `Comparisons`.
+    """
+
+    jobs: list[Job]
+    slots: AllCountPositions
+    signs: Integers
+    n_discordant: Integers
+    sampled: Bools
+    enumerated: Bools
+    rational: RationalCounts
+
+    @staticmethod
+    def join(sets: Sequence[ComparisonJobs]) -> JointJobs:
+        """Join the comparisons of one or more test sets."""
+        starts = np.cumsum([0, *(len(entry.jobs) for entry in sets)])[:-1].tolist()
+        kinds = zip(*(entry.slots.all_kinds for entry in sets), strict=True)
+        rational = [entry.comparisons.rational for entry in sets]
+        return JointJobs(
+            [job for entry in sets for job in entry.jobs],
+            AllCountPositions(*(join_positions(positions, starts) for positions in kinds)),
+            np.concatenate([entry.signs for entry in sets]),
+            np.concatenate([entry.comparisons.n_discordant for entry in sets]),
+            np.concatenate([entry.comparisons.sampled for entry in sets]),
+            np.concatenate([entry.comparisons.enumerated for entry in sets]),
+            RationalCounts(
+                np.concatenate([entry.n_reached for entry in rational]),
+                np.concatenate([entry.difference for entry in rational]),
+            ),
+        )
+
+    def __len__(self) -> int:
+        return len(self.n_discordant)
+
+    def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
+        """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
+        if self.enumerated.all():
+            nans = np.full(len(self), np.nan)
+            return ExactValues(nans, nans, CodedColumn(np.zeros(len(nans), np.int32), (None,)))
+        return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
+
+
+def compute_p_values(sets: Sequence[ComparisonJobs], tallies: Tallies, alternative: Alternative) -> Floats:
     """Return the unadjusted p of each comparison, shape (n,): the exact p if known, else that of the trials."""
-    judged, exact, exact_values = _judge_counts(jobs, tallies, alternative)
+    judged, exact, exact_values = _judge_counts(JointJobs.join(sets), tallies, alternative)
     p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
     return np.where(exact_values.is_p, exact_values.high, p)
 
 
 def _judge_counts(
-    jobs: ComparisonJobs, tallies: Tallies, alternative: Alternative
+    jobs: JointJobs, tallies: Tallies, alternative: Alternative
 ) -> tuple[ComparisonCounts, Bools, ExactValues]:
     """Return the counts from which p is computed, which of them are of all arrangements, and the exact p-values."""
     tail, sampled = TAILS.index(alternative), jobs.slots.first.job >= 0
@@ -217,20 +279,18 @@ def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies
     return ComparisonCounts(n_trials, n_extreme)
 
 
-def read_complete_counts(jobs: ComparisonJobs, tallies: Tallies, tail: int) -> ComparisonCounts:
+def read_complete_counts(jobs: JointJobs, tallies: Tallies, tail: int) -> ComparisonCounts:
     """Return the counts of enumerated comparisons; 0 unless all arrangements of the comparison are counted."""
-    comparisons, positions = jobs.comparisons, jobs.slots.exact
+    positions = jobs.slots.exact
     counts = read_counts(positions, jobs.jobs, tallies, tail)
     feasible = positions.job >= 0
-    complete = feasible & (counts.n_trials == 1 << np.where(feasible, comparisons.n_discordant, 0))
+    complete = feasible & (counts.n_trials == 1 << np.where(feasible, jobs.n_discordant, 0))
     if (impossible := np.flatnonzero(complete & (counts.n_extreme == 0))).size:
-        label = comparisons.describe(int(impossible[0]))
+        label = jobs.jobs[int(positions.job[impossible[0]])].label
         raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
-    is_rational = comparisons.rational.is_counted
-    in_fractions = ComparisonCounts(
-        1 << np.where(is_rational, comparisons.n_discordant, 0), comparisons.rational.n_reached[:, tail]
-    )
-    return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(comparisons))))
+    is_rational = jobs.rational.is_counted
+    in_fractions = ComparisonCounts(1 << np.where(is_rational, jobs.n_discordant, 0), jobs.rational.n_reached[:, tail])
+    return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(jobs))))
 
 
 def _encode_verdicts(applies: Bools, agrees: Bools) -> NDArray[np.int8]:
@@ -241,25 +301,27 @@ def _describe_metric(metric: AnyBound) -> ScoredMetric:
     return ScoredMetric(metric.name, metric.higher_is_better, metric.signature)
 
 
-def _observe(comparisons: Comparisons, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
+def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
     """Return the signs of comparisons, shape (n, 2), and columns of scores; each panel computes its scores once."""
-    n = len(comparisons)
+    n, start = len(jobs), 0
     scores, undefined, ties = np.full((n, 2), np.nan), np.full((n, 2), np.nan), np.zeros(n)
     signs, step = np.full((n, 2), -1, np.int64), np.zeros(n)
-    for group in group_rows(number_rows(comparisons.panel)):
-        panel = comparisons.panels[int(comparisons.panel[group[0]])]
-        positions = comparisons.row[group], comparisons.column[group]
-        signs[group], undefined[group] = panel.sign_counts[positions], panel.zero_division_scores[positions]
-        steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
-        step[group] = steps[positions[1]]
-        pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[group[0]])].name, failed)
-        if pair_scores is not None:
-            scores[group], ties[group] = pair_scores[positions], panel.tie_widths[positions]
+    for comparisons in sets:
+        for rows in group_rows(number_rows(comparisons.panel)):
+            panel, group = comparisons.panels[int(comparisons.panel[rows[0]])], start + rows
+            positions = comparisons.row[rows], comparisons.column[rows]
+            signs[group], undefined[group] = panel.sign_counts[positions], panel.zero_division_scores[positions]
+            steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
+            step[group] = steps[positions[1]]
+            pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[rows[0]])].name, failed)
+            if pair_scores is not None:
+                scores[group], ties[group] = pair_scores[positions], panel.tie_widths[positions]
+        start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
     difference = np.where(
         np.abs(difference) <= ties, 0.0, difference
     )  # a tie as the shuffled ones are: within rounding
-    difference = np.where(comparisons.rational.is_counted, comparisons.rational.difference, difference)
+    difference = np.where(jobs.rational.is_counted, jobs.rational.difference, difference)
     columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
     return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}
 

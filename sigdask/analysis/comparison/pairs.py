@@ -209,11 +209,14 @@ class CountPositions:
     def look_up_numbers(self, jobs: Sequence[Job], numbers: Mapping[Job, Integers]) -> Integers:
         """Return each comparison's entry in the array `numbers` of its job; -1 where it has no job."""
         result = np.full(len(self.job), -1, np.int64)
-        if (self.job < 0).all():
+        is_counted = self.job >= 0
+        used, index = np.unique(self.job[is_counted], return_inverse=True)
+        if not len(used):
             return result
-        for group in group_rows(number_rows(self.job)):
-            if (k := int(self.job[group[0]])) >= 0:
-                result[group] = numbers[jobs[k]][self.row[group], self.column[group]]
+        arrays = [numbers[jobs[job]] for job in used.tolist()]
+        starts, widths = np.cumsum([0, *(a.size for a in arrays)])[:-1], np.array([a.shape[1] for a in arrays])
+        places = starts[index] + self.row[is_counted] * widths[index] + self.column[is_counted]
+        result[is_counted] = np.concatenate([array.ravel() for array in arrays])[places]
         return result
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -42,14 +43,16 @@ from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import AdjustmentDetails
+from sigdask.results.columns import AdjustmentDetails, Intervals
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
 from sigdask.results.messages import note_adjusted
 from sigdask.results.notes import Note, drop_duplicates
 from sigdask.results.signature import add_families
-from sigdask.results.table import AlternativeUnit, Table, UnitCorrelation, use_exact_p
+from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
 from sigdask.statistics.dependence import CLEAR_LEVEL, NEGLIGIBLE_EFFECT, Dependence, compute_naive_size
 from sigdask.text import format_list
+
+Families = Sequence[tuple[Adjustment, Integers]]
 
 MAX_NAMED = 5
 """Comparisons left out that are named."""
@@ -110,13 +113,11 @@ class SetAnalysis:
         """All jobs to count."""
         return [job for unit_jobs in self.comparison_jobs for job in unit_jobs.jobs]
 
-    def build_table(self, settings: JudgementSettings, tallies: Tallies) -> Table:
-        """Return the table of results from the tallies of `jobs`, with contrasts and classical tests."""
-        result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in self.comparison_jobs)
-        tests = run_tests(self.main.comparisons, self.tests, settings.alternative)
-        return replace(
-            result, dependence=self.dependences, beside=tuple(map(_extract_contrast, contrasts)), tests=tests
-        )
+    @property
+    def layout(self) -> Hashable:
+        """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
+        units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
+        return self.tests, tuple(entry.column for entry in self.dependences), units, len(self.main.comparisons) > 0
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -153,6 +154,19 @@ class SetAnalysis:
             shares = {"n_comparisons": len(is_clear), "of": n}
             notes.append(Note("dependence", text, {"column": column, "unit": unit, **worst_values, **shares}))
         return notes
+
+
+def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, tallies: Tallies) -> Table:
+    """Return the table of results of analyses of one layout, with contrasts and classical tests."""
+    jobs_by_unit = zip(*(analysis.comparison_jobs for analysis in analyses), strict=True)
+    result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in jobs_by_unit)
+    tests = [run_tests(entry.main.comparisons, entry.tests, settings.alternative) for entry in analyses]
+    return replace(
+        result,
+        dependence=tuple(map(UnitCorrelation.join, zip(*(entry.dependences for entry in analyses), strict=True))),
+        beside=tuple(map(_extract_contrast, contrasts)),
+        tests=tuple(map(ClassicalColumn.join, zip(*tests, strict=True))),
+    )
 
 
 def _extract_contrast(table: Table) -> AlternativeUnit:
@@ -258,7 +272,7 @@ class Study:
 
     def _build_family_positions(self, family_jobs: Sequence[Job | None], n_before: int = 0) -> CountPositions:
         """Return the positions of comparisons in jobs of their families, which stand after `n_before` such jobs."""
-        positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
+        positions = build_empty_positions(self.n_results)
         number = sum(len(analysis.jobs) for analysis in self.analyses) + n_before
         for job, (_, indices) in zip(family_jobs, self.families, strict=True):
             if job is not None:
@@ -300,26 +314,31 @@ class Study:
         `revise` is given all that was found before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
-        tally_of: Tallies = dict(zip(self.jobs, tallies, strict=True))
-        n_sampled = sum(int(analysis.main.comparisons.sampled.sum()) for analysis in self.analyses)
-        tables = [
-            analysis.build_table(JudgementSettings(alternative, self.alpha, n_sampled, failed), tally_of)
-            for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
+        _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), revise, failed)
+        return results
+
+    @property
+    def n_results(self) -> int:
+        """Number of comparisons over all test sets."""
+        return sum(len(analysis.main.comparisons) for analysis in self.analyses)
+
+    @property
+    def layout(self) -> Hashable:
+        """Key that studies share if `judge_studies` can judge them together; equal to no other for some studies."""
+        layouts = {entry.layout for entry in self._settings}
+        can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.comparisons.panels)
+        return object() if self.across or can_fail or len(layouts) > 1 else (self.alpha, self.seed, *layouts)
+
+    @property
+    def _settings(self) -> list[_SetSettings]:
+        return [
+            _SetSettings(analysis, side, interval_jobs)
+            for analysis, side, interval_jobs in zip(self.analyses, self.alternatives, self.intervals, strict=True)
         ]
-        tables = [
-            replace(
-                set_table,
-                intervals=None if interval_jobs is None else interval_jobs.build_columns(tally_of),
-                origins=build_input_digests(analysis.main, self.seed, get_version()),
-            )
-            for set_table, interval_jobs, analysis in zip(tables, self.intervals, self.analyses, strict=True)
-        ]
-        families = [(adjustment.with_counted_trials(tally_of), indices) for adjustment, indices in self.families]
-        table = _add_adjusted_p(use_exact_p(revise(Table.join(tables))), families, tally_of)
-        adjusted = [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
-        if adjusted:
-            table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
-        table = replace(table, assumptions=diagnose_units([entry.main.comparisons for entry in self.analyses], table))
+
+    def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
+        """Return the results with their notes, from the table of results and the families with counted trials."""
+        adjusted = _select_adjusted(table, families)
         notes = [
             *_iter_scopes([analysis.main.spec.counts for analysis in self.analyses]),
             *(Note("reading", w) for analysis in self.analyses for w in analysis.main.spec.counts.warnings),
@@ -337,17 +356,102 @@ class Study:
             alpha=self.alpha,
             notes=drop_duplicates(notes),
             family=_build_family_note(adjusted),
-            together=self._combine_sets(tally_of, table),
+            together=self._combine_sets(tallies, table),
         )
 
     def _combine_sets(self, tallies: Tallies, table: Table) -> tuple[ResultAcrossSets, ...]:
         if self.across is None:
             return ()
         p_greater, p_less = (
-            np.concatenate([compute_p_values(analysis.main, tallies, side) for analysis in self.analyses])
+            compute_p_values([analysis.main for analysis in self.analyses], tallies, side)
             for side in ("greater", "less")
         )
         return self.across.build_results(tallies, table, p_greater, p_less)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SetSettings:
+    """The analysis of a test set, with its alternative and its interval jobs."""
+
+    analysis: SetAnalysis
+    alternative: Alternative
+    intervals: IntervalJobs | None
+
+    @property
+    def layout(self) -> Hashable:
+        """Key of results that one table can hold."""
+        return self.alternative, self.intervals is None, self.analysis.layout
+
+
+def judge_studies(
+    studies: Sequence[Study],
+    tallies: Tallies,
+    revise: Callable[[Table], Table] = lambda table: table,
+    failed: Failed | None = None,
+) -> tuple[Table, list[ComparisonResults]]:
+    """Return the results of studies that have the same layout, in one table and for each study.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        One, or several of the same layout.
+    tallies : mapping of Job to Tally
+        Of all their jobs.
+    revise : callable
+        Gets the table before p is adjusted, and returns it.
+    failed : callable, optional
+        Told of black boxes that give no score, whose results have none; without it they are errors.
+    """
+    sizes = [study.n_results for study in studies]
+    sampled = [sum(int(entry.main.comparisons.sampled.sum()) for entry in study.analyses) for study in studies]
+    table = _build_joint_table(studies, np.repeat(sampled, sizes), tallies, failed)
+    families = [
+        [(adjustment.with_counted_trials(tallies), indices) for adjustment, indices in study.families]
+        for study in studies
+    ]
+    starts = np.cumsum([0, *sizes])[:-1].tolist()
+    all_families = [
+        (adjustment, indices + start)
+        for start, study_families in zip(starts, families, strict=True)
+        for adjustment, indices in study_families
+    ]
+    table = _add_adjusted_p(use_exact_p(revise(table)), all_families, tallies)
+    if adjusted := _select_adjusted(table, all_families):
+        table = add_families(table, [(entry.method, entry.trial_counts, indices) for entry, indices in adjusted])
+    comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
+    table = replace(table, assumptions=diagnose_units(comparisons, table))
+    parts = [table] if len(studies) == 1 else map(_drop_empty_details, table.divide(sizes))
+    return table, [
+        study._build_results(part, study_families, tallies)  # noqa: SLF001
+        for study, part, study_families in zip(studies, parts, families, strict=True)
+    ]
+
+
+def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: Tallies, failed: Failed | None) -> Table:
+    """Return the table of all results before p is adjusted, with intervals and the digests of what they come from."""
+    tables, start = [], 0
+    settings = [entry for study in studies for entry in study._settings]  # noqa: SLF001
+    for _, group in groupby(settings, lambda entry: entry.layout):
+        entries = [*group]
+        stop = start + sum(len(entry.analysis.main.comparisons) for entry in entries)
+        judgement = JudgementSettings(entries[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
+        intervals = [entry.intervals.build_columns(tallies) for entry in entries if entry.intervals is not None]
+        tables.append(
+            replace(
+                _build_table([entry.analysis for entry in entries], judgement, tallies),
+                intervals=Intervals.join(intervals) if intervals else None,
+                origins=build_input_digests([e.analysis.main for e in entries], studies[0].seed, get_version()),
+            )
+        )
+        start = stop
+    return Table.join(tables)
+
+
+def _drop_empty_details(table: Table) -> Table:
+    """Return the table without details of adjusted p-values if no row has any."""
+    details = table.adjusted
+    is_empty = details is not None and not (details.has_two_methods.any() or details.has_interval.any())
+    return replace(table, adjusted=None) if is_empty else table
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -356,9 +460,6 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
     for counts in sets:
         for text in counts.scope:
             yield Note("scope", text if is_same else f"{counts.name}: {text}")
-
-
-Families = Sequence[tuple[Adjustment, Integers]]
 
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
@@ -374,8 +475,15 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
     return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details)
 
 
+def _select_adjusted(table: Table, families: Families) -> Families:
+    """Return the families that have adjusted p-values."""
+    return [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
+
+
 def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
     """Return the details of adjusted p-values in row order; None if no family has any."""
+    if all(adjustment.job is None for adjustment, _ in families):
+        return None
     details = [
         entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
         for entry, indices in families

@@ -180,7 +180,8 @@ def open_details(
     leading = Standings.from_table(table).list_leading_rows()
     chosen = find_pair_rows(table, open_pairs)
     rows = select_rows(len(table), borderline, _iter_rows(table, gated), leading, chosen)
-    details_by_row = {detail.row: detail for batch in batches for detail in compute_details(batch.study, table, rows)}
+    studies = [study for batch in batches for study in batch.studies]
+    details_by_row = {detail.row: detail for study in studies for detail in compute_details(study, table, rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
 
 

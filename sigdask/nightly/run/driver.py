@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
+from sigdask.analysis.comparison.study import judge_studies
 from sigdask.analysis.details import ComparisonDetails, UnitTables
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
@@ -53,6 +54,7 @@ from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.page.frame import format_path
 from sigdask.report.presentable import Evaluation, Independences, Results, convert_results
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 
 SECONDS_PER_RESULT = 5e-5
@@ -227,11 +229,11 @@ class _PlanRunner:
         batches, extracted = read_batches(plan, source, unread.progress, states)
         extras: list[PlanRankings | PlanIndependence] = [*read_rankings(plan), *read_tests(plan)]
         extra_jobs = [job for extra in extras for job in extra.jobs]
-        ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *extra_jobs])
+        ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])
         early = _build_early_stopping(plan, batches, ledger)
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:
-            by_name |= {name: ProgressWatch.from_batch(ledger, batch, k) for k, name in enumerate(batch.names)}
+            by_name |= {watch.name: watch for watch in ProgressWatch.from_batch(ledger, batch)}
         watches = [by_name[test_set.name] for test_set in plan.test_sets]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
@@ -308,7 +310,8 @@ class _PlanRunner:
             except InputError as error:  # a pair that no test set compares
                 problems = [UnfinishedError(f"[report] {str(error).removeprefix('--')}")]
                 opened_details = open_details(self.batches, report, gated)
-        units = (part for batch in self.batches for part in UnitTables.from_study(batch.study).iter_scores())
+        studies = [study for batch in self.batches for study in batch.studies]
+        units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
         problems += write_files(report, files, opened_details, units)
         if files.site is not None:
             try:
@@ -346,9 +349,8 @@ class _PlanRunner:
                 self.early.restore(*self.ledger.match_stored(self.store.fetch_results(self.plan.comparison["alpha"])))
             looks = self.store.fetch_first_looks(self.ledger.ids)
             for batch in self.batches:
-                results, stored = self._judge_batch(batch, looks, counting)
-                recorded[batch.names[0]] = stored
-                by_set |= _split_by_set(batch.names, results, stored.table)
+                results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
+                by_set |= results
             evaluations = {extra.entry.name: extra.evaluate(self.ledger, *cluster_and_workers) for extra in self.extras}
         n_changed = self.store.save_results([*self._iter_in_order(recorded)]) if is_judged else 0
         second_looks = {
@@ -412,7 +414,7 @@ class _PlanRunner:
             return {}
         savings: dict[str, float] = {}
         for batch in self.batches:
-            indices = early.get_indices(self.ledger.find_positions(batch.study.jobs, batch.p_positions).numbers)
+            indices = early.get_indices(self.ledger.find_positions(batch.jobs, batch.p_positions).numbers)
             for k, name in enumerate(batch.names):
                 selected = np.unique(indices[(batch.set_indices == k) & (indices >= 0)])
                 if len(selected):
@@ -430,47 +432,59 @@ class _PlanRunner:
         )
         return is_counted and (self.early is None or self.early.is_settled)
 
-    def _judge_batch(self, batch: Batch, looks: Integers, counting: CountRunner) -> tuple[Results, StoredResults]:
-        """Return the results of a batch, and the form in which the store saves them.
+    def _judge_batch(
+        self, batch: Batch, looks: Integers, counting: CountRunner
+    ) -> tuple[dict[str, Results], StoredResults]:
+        """Return the results of each test set of a batch, and the form in which the store saves them.
 
         `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        jobs, early = batch.study.jobs, self.early
-        p_positions = self.ledger.find_positions(jobs, batch.p_positions)
-        tallies = [self.ledger.build_tally(job) for job in jobs]
+        early = self.early
+        p_positions = self.ledger.find_positions(batch.jobs, batch.p_positions)
+        tallies = {job: self.ledger.build_tally(job) for job in batch.jobs}
         revise = (
             (lambda table: table) if early is None else (lambda table: early.revise_table(table, p_positions.numbers))
         )
-        results = convert_results(batch.study.build_results(tallies, revise, failing.setdefault), Results)
+        table, results = judge_studies(batch.studies, tallies, revise, failing.setdefault)
         for reason in failing.values():
             counting.add_problem(reason)
         complete = np.logical_and.reduce(
-            [self.ledger.is_complete(self.ledger.find_positions(jobs, positions)) for positions in batch.positions]
+            [
+                self.ledger.is_complete(self.ledger.find_positions(batch.jobs, positions))
+                for positions in batch.positions
+            ]
         )
         if early is not None:
             complete &= early.is_resolved(p_positions.numbers)
         comparison, seen_trials = (
             np.append(values, none)[p_positions.numbers] for values, none in ((self.ledger.ids, -1), (looks, 0))
         )
-        table = _mark_second_looks(results.table, seen_trials)
+        table = _mark_second_looks(table, seen_trials)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _has_metric(table, failing)))
         if len(scored) < len(table):
             table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
-        return results, StoredResults(table, comparison, complete)
+        return dict(_iter_by_set(batch, results, table)), StoredResults(table, comparison, complete)
 
 
-def _split_by_set(names: Sequence[str], results: Results, table: Table) -> dict[str, Results]:
-    """Return the results of each test set, by its name."""
-    if len(names) == 1:
-        return {names[0]: replace(results, table=table)}
+def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
+    """Yield each test set of a batch with its results, whose rows are in the table."""
+    if len(results) > 1:  # a study a test set
+        seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
+        for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):
+            set_table = replace(study_results.table, seen_with=seen) if seen.any() else study_results.table
+            yield name, replace(convert_results(study_results, Results), table=set_table)
+        return
+    joint_results = convert_results(results[0], Results)
+    if len(batch.names) == 1:
+        yield batch.names[0], replace(joint_results, table=table)
+        return
     set_column = table.test_set
     codes = {name: code for code, name in enumerate(set_column.values)}
-    return {
-        name: replace(results, table=table.take(np.flatnonzero(set_column.codes == codes.get(name, -1))))
-        for name in names
-    }
+    for name in batch.names:
+        rows = np.flatnonzero(set_column.codes == codes.get(name, -1))
+        yield name, replace(joint_results, table=table.take(rows))
 
 
 def _has_metric(table: Table, names: Container[str]) -> Bools:
@@ -482,7 +496,9 @@ def _build_early_stopping(plan: Plan, batches: Sequence[Batch], ledger: Ledger) 
     """Return what stops comparisons early by the plan's rule, or None if the plan has no rule."""
     if plan.stopping is None:
         return None
-    return EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(batch.study for batch in batches))
+    return EarlyStopping(
+        ledger, plan.stopping, MonitoredResults.from_studies(study for batch in batches for study in batch.studies)
+    )
 
 
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,25 +45,23 @@ class ProgressWatch:
     known: Progress | None = None
 
     @staticmethod
-    def from_batch(ledger: Ledger, batch: Batch, set_index: int) -> ProgressWatch:
-        """Return the ledger positions of one test set of a batch."""
-        selected = np.flatnonzero(batch.set_indices == set_index)
-        jobs = batch.study.jobs
-        positions = [ledger.find_positions(jobs, count_positions) for count_positions in batch.positions]
+    def from_batch(ledger: Ledger, batch: Batch) -> Iterator[ProgressWatch]:
+        """Yield the ledger positions of each test set of a batch."""
+        positions = [ledger.find_positions(batch.jobs, count_positions) for count_positions in batch.positions]
         runs, numbers, wanted = (
-            np.concatenate([getattr(set_positions, n)[selected] for set_positions in positions])
+            np.stack([getattr(kind_positions, n) for kind_positions in positions], axis=1)
             for n in LedgerPositions.__slots__
         )
-        results = np.tile(np.arange(len(selected)), len(positions))
-        cells = {}
-        for run in ledger.wanted:
-            indices = np.flatnonzero((runs == run) & (numbers >= 0))
-            indices = indices[np.argsort(results[indices], kind="stable")]
-            cells[run] = numbers[indices], wanted[indices], results[indices]
-        p_positions = ledger.find_positions(jobs, batch.p_positions)
-        return ProgressWatch(
-            batch.names[set_index], len(selected), cells, (p_positions.run[selected], p_positions.numbers[selected]), 0
-        )
+        p_positions = ledger.find_positions(batch.jobs, batch.p_positions)
+        ends = np.cumsum(np.bincount(batch.set_indices, minlength=len(batch.names))).tolist()
+        for name, start, end in zip(batch.names, [0, *ends], ends, strict=False):
+            cells = {}
+            for run in ledger.wanted:
+                is_counted = (runs[start:end] == run) & (numbers[start:end] >= 0)
+                results = np.nonzero(is_counted)[0]
+                cells[run] = numbers[start:end][is_counted], wanted[start:end][is_counted], results
+            set_p_positions = p_positions.run[start:end], p_positions.numbers[start:end]
+            yield ProgressWatch(name, end - start, cells, set_p_positions, 0)
 
     @staticmethod
     def from_progress(progress: Progress) -> ProgressWatch:

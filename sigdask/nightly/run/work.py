@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import stat
 import time
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sigdask.analysis.comparison.jobs import join_positions
 from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_left_out, list_pairs
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
@@ -32,31 +34,35 @@ from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
+from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.results.table import Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Test sets that are judged together.
+    """Test sets whose results stand in one table, in studies that have the same layout.
 
     Attributes
     ----------
     counts : dict of str to Counts
         The test sets, by name, as they were read.
-    study : Study
+    studies : list of Study
         What is counted and judged.
+    jobs : list of Job
+        Of all studies.
     set_indices : int64 array, shape (n_results,)
         The test set of each result, a place among them.
     p_positions : CountPositions
-        Where the counts stand that each result's p is of; jobs by their places in the study's.
+        Where the counts stand that each result's p is of; jobs by their places in `jobs`.
     positions : tuple of CountPositions
         Where all counts of the results stand: of both runs, of all arrangements, of other units, of families,
         of intervals.
     """
 
     counts: dict[str, Counts]
-    study: Study
+    studies: list[Study]
+    jobs: list[Job]
     set_indices: Integers
     p_positions: CountPositions
     positions: tuple[CountPositions, ...]
@@ -64,20 +70,19 @@ class Batch:
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """Paths that each test set was read from, by its name."""
-        return [
-            (name, analysis.main.spec.counts.files)
-            for name, analysis in zip(self.names, self.study.analyses, strict=True)
-        ]
+        analyses = [analysis for study in self.studies for analysis in study.analyses]
+        return [(name, entry.main.spec.counts.files) for name, entry in zip(self.names, analyses, strict=True)]
 
     @staticmethod
-    def from_study(counts: dict[str, Counts], study: Study) -> Batch:
-        """Build a batch of test sets, in the order of the study."""
-        sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
-        slots = (study.slots, *study.contrast_slots)
-        positions = [count_positions for slot in slots for count_positions in slot.all_kinds]
-        p_positions = reduce(_merge_positions, (slots[0].first, slots[0].exact, slots[0].exact_p))
-        positions += [study.family_positions, study.companion_positions, *study.interval_positions]
-        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), p_positions, tuple(positions))
+    def from_studies(counts: dict[str, Counts], studies: list[Study]) -> Batch:
+        """Build a batch of test sets, in the order of the studies."""
+        sizes = [len(analysis.main.comparisons) for study in studies for analysis in study.analyses]
+        jobs = [study.jobs for study in studies]
+        offsets = np.cumsum([0, *map(len, jobs)])[:-1].tolist()
+        kinds = zip(*map(_list_positions, studies), strict=True)
+        p_positions, *positions = (join_positions(parts, offsets) for parts in kinds)
+        all_jobs = [job for study_jobs in jobs for job in study_jobs]
+        return Batch(counts, studies, all_jobs, np.repeat(np.arange(len(counts)), sizes), p_positions, tuple(positions))
 
     def __len__(self) -> int:
         return len(self.set_indices)
@@ -86,6 +91,18 @@ class Batch:
     def names(self) -> tuple[str, ...]:
         """Names of the test sets."""
         return tuple(self.counts)
+
+
+def _list_positions(study: Study) -> list[CountPositions]:
+    """Return the positions of the counts that p is of, followed by those of all kinds of counts."""
+    slots = (study.slots, *study.contrast_slots)
+    return [
+        reduce(_merge_positions, (slots[0].first, slots[0].exact, slots[0].exact_p)),
+        *(count_positions for slot in slots for count_positions in slot.all_kinds),
+        study.family_positions,
+        study.companion_positions,
+        *study.interval_positions,
+    ]
 
 
 def _merge_positions(first: CountPositions, second: CountPositions) -> CountPositions:
@@ -109,7 +126,7 @@ def build_source(
 def read_batches(
     plan: Plan, source: StatisticsSource, unread: Container[str], states: dict[str, str]
 ) -> tuple[list[Batch], dict[str, Any]]:
-    """Read the test sets of a plan; return them in batches that are judged together, and what was extracted.
+    """Read the test sets of a plan; return them in batches, and what was extracted.
 
     Parameters
     ----------
@@ -139,12 +156,37 @@ def read_batches(
         (test_set, extraction.counts) for (test_set, _), extraction in zip(files, extractions, strict=True)
     ]
     groups = [sets_and_counts] if _is_joint(plan) and sets_and_counts else [[pair] for pair in sets_and_counts]
-    batches = [Batch.from_study({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
-    return batches, {
+    studies = [({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
+    n_unread = accumulate(test_set.name in unread for test_set in plan.test_sets)
+    before = dict(zip((test_set.name for test_set in plan.test_sets), n_unread, strict=True))
+    return [*_iter_batches(studies, before)], {
         t.name: _build_record(extraction)
         for (t, _), extraction in zip(files, extractions, strict=True)
         if extraction.made or extraction.n_kept
     }
+
+
+MOST_RESULTS = 10_000
+"""Results from which a batch gets no further study."""
+
+
+def _iter_batches(studies: Iterable[tuple[dict[str, Counts], Study]], n_unread: Mapping[str, int]) -> Iterator[Batch]:
+    """Yield batches of consecutive studies that have the same layout, and no unread test set between them."""
+    for _, group in groupby(studies, lambda pair: (pair[1].layout, n_unread[next(iter(pair[0]))])):
+        n_results = 0
+        pending: list[tuple[dict[str, Counts], Study]] = []
+        for pair in group:
+            n_results += pair[1].n_results
+            pending.append(pair)
+            if n_results >= MOST_RESULTS:
+                yield _join_studies(pending)
+                n_results, pending = 0, []
+        if pending:
+            yield _join_studies(pending)
+
+
+def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
+    return Batch.from_studies({name: c for counts, _ in pairs for name, c in counts.items()}, [s for _, s in pairs])
 
 
 def _is_joint(plan: Plan) -> bool:

@@ -11,11 +11,13 @@ import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
-from sigdask.analysis.comparison.study import SetAnalysis, prepare_study
+from sigdask.analysis.comparison.study import SetAnalysis, judge_studies, prepare_study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_pairs, number_rows
 from sigdask.errors import InputError
+from sigdask.execution.run import count_jobs
 from sigdask.metrics.forms import Bleu, Formula, Ratios, compute_gradient, compute_gradients
+from sigdask.results.fields import iter_results
 
 N, SYSTEMS = 30, "abcdef"
 TASK = tuple("xyz"[k % 3] for k in range(N))
@@ -241,3 +243,37 @@ def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
         match="p-value of a metric of whole outputs can only be enumerated or sampled, and 1[3-5] discordant units",
     ):
         ComparisonJobs.from_spec(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)
+
+
+@pytest.mark.parametrize("adjust", [None, "holm", "bootstrap-t"])
+def test_studies_judged_in_one_table_have_the_results_that_each_has_alone(adjust):
+    studies = []
+    for k in range(4):
+        rng = build_rng(30 + k)  # one set is skewed, so that only its adjusted p-values are of two methods
+        columns = {
+            name: np.round(rng.exponential(1, 40) ** 3 * sign if k == 2 else rng.random(40), 2)
+            for name, sign in zip([f"one{k}", "two", f"three{k}"], (1, -1, 1), strict=True)
+        }
+        counts = Counts.from_scores(columns, name=f"set {k}", groups={"task": [f"t{i % 8}" for i in range(40)]})
+        spec = CompareSpec(("mean",), trials=200, tests=("t",))
+        studies.append(prepare_study([(counts, spec, "two-sided")], adjust=adjust))
+    jobs = [job for study in studies for job in study.jobs]
+    tallies = dict(zip(jobs, count_jobs(jobs, cluster="none"), strict=True))
+    assert len({study.layout for study in studies}) == 1
+    table, results = judge_studies(studies, tallies)
+    alone = [study.build_results([tallies[job] for job in study.jobs]) for study in studies]
+    assert [(r.table.adjusted is None) for r in results] == [(r.table.adjusted is None) for r in alone]
+    for joint, single in zip(results, alone, strict=True):
+        assert joint == single
+        assert set(joint.table.a.values) <= {f"one{joint[0].test_set[-1]}", "two"}
+    assert [*iter_results(table)] == [result for single in alone for result in single]
+
+
+def test_studies_whose_results_have_other_columns_are_judged_apart():
+    columns, spec = draw_scores(), CompareSpec(("mean",), trials=50)
+    with_groups = Counts.from_scores(columns, name="x", groups={"task": TASK}, missing="pairwise")
+    without = Counts.from_scores(columns, name="y", missing="pairwise")
+    sided = [(with_groups, "two-sided"), (without, "two-sided"), (with_groups, "less"), (with_groups, "two-sided")]
+    layouts = [prepare_study([(counts, spec, side)], adjust="holm").layout for counts, side in sided]
+    assert layouts[0] == layouts[3]
+    assert len(set(layouts)) == 3
