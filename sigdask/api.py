@@ -26,13 +26,13 @@ from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows
 from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
-from sigdask.counts.checks import describe_foreign_labels
+from sigdask.counts.checks import are_sentences, describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts, move_index
-from sigdask.metrics import takes_numbers
+from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
@@ -97,6 +97,7 @@ def compare(
 def compare(
     a: Any,
     *,
+    gold: Sequence[Any] | NDArray[Any] | None = None,
     metric: AnyMetric | Sequence[AnyMetric] | None = None,
     names: Sequence[str] | None = None,
     **options: Unpack[FrameOptions],
@@ -116,15 +117,17 @@ def compare(
     Parameters
     ----------
     a : sequence of length n_items, or data frame
-        Item scores of the first system. With `gold` they are labels, or predicted numbers under a metric of them (MAE,
-        pearson, AUC, ...). Without `b` it is a data frame of pandas, polars, pyarrow or another library, a mapping of
-        names to scores, an array of shape (n_items, n_systems), or Counts. A frame has a column for each system, or
-        rows of `system`, `item` and `score`, or such rows with a column for each metric. A named index of pandas
-        counts as columns.
+        Item scores of the first system. With `gold` they are labels, predicted numbers under a metric of them (MAE,
+        pearson, AUC, ...), or texts under a metric of texts (BLEU, chrF, TER, WER, CER). Without `b` it is a data frame
+        of pandas, polars, pyarrow or another library, a mapping of names to scores, an array of shape (n_items,
+        n_systems), or Counts. With `gold` a mapping has each system's labels, numbers or texts. A frame has a column
+        for each system, or rows of `system`, `item` and `score`, or such rows with a column for each metric. A named
+        index of pandas counts as columns.
     b : sequence of length n_items, optional
         The same of the second system.
     gold : sequence, length n_items, optional
-        The gold labels or numbers, if `a` and `b` are sequences.
+        The gold labels, numbers or reference texts, if `a` and `b` are sequences or `a` is a mapping. Several
+        references of texts are a list of such sequences, as in sacrebleu.
     metric : str, Metric or BlackBox, optional
         By default the mean of scores, or accuracy of labels. For a data frame also a sequence of these, by default
         those that the data suggest.
@@ -165,6 +168,15 @@ def compare(
     >>> result.method, result.n_extreme, result.n_trials, result.p_value
     ('exact', 2, 8, 0.25)
 
+    Texts and their references:
+
+    >>> references = ["The cat sat on the mat.", "It is raining."]
+    >>> new, old = ["The cat sat on the mat.", "It rains."], ["A cat sat.", "It rains."]
+    >>> compare(new, old, gold=references, metric="WER", names=["new", "old"])
+    Result(new - old, WER 0.2222 - 0.7778 = -0.5556, p = 1)
+    >>> [r.metric for r in compare({"new": new, "old": old}, gold=references, metric=["BLEU", "chrF"])]
+    ['BLEU', 'chrF']
+
     A long data frame with a column for each metric:
 
     >>> import pandas
@@ -172,6 +184,8 @@ def compare(
     >>> [(r.a, r.b, r.metric, r.p_value) for r in compare(pandas.DataFrame(rows))]
     [('a', 'b', 'f1', 0.5), ('a', 'b', 'recall', 1.0)]
     """
+    if b is None and isinstance(a, Mapping) and gold is not None:
+        return _compare_outputs(a, gold, metric, {"names": names, "units": units}, options)
     if b is None:
         return _compare_frame(a, metric=metric, names=names, gold=gold, units=units, options=options)
     if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - {"ids"}), None):
@@ -185,28 +199,56 @@ def compare(
     if gold is None:
         for name, column in systems.items():
             if text := next((value for value in column if isinstance(value, str)), None):
-                raise InputError(f"{name!r} holds texts such as {text!r}, no scores; to compare labels give gold=")
+                raise InputError(
+                    f"{name!r} holds texts such as {text[:60]!r}, no scores; to compare labels give gold=, to compare "
+                    "texts with references give gold= and a metric such as BLEU"
+                )
         counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups)
-    elif isinstance(metric, str) and takes_numbers(metric):
-        counts = Counts.from_numbers(gold, systems, ids=cast("Any", ids), groups=groups)
     else:
-        gold_labels, system_labels = (
-            Factor.from_values(gold),
-            {name: Factor.from_values(column) for name, column in systems.items()},
-        )
-        counts = Counts.from_labels(
-            gold_labels,
-            system_labels,
-            ids=cast("Any", ids),
-            groups=groups,
-            warnings=describe_foreign_labels(gold_labels, system_labels),
-        )
+        counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
     metric_to_use = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
     selection = cast("SelectionOptions", {**options, "metrics": [metric_to_use], "unit": unit})
     results = compare_all(counts, **selection)
     scope_notes = [note for note in results.notes if note.kind == "scope"]
     return replace(results[0], notes=(*results[0].notes, *scope_notes)) if scope_notes else results[0]
+
+
+def _compare_outputs(
+    systems: Mapping[Any, Any], gold: Any, metric: Any, others: Mapping[str, Any], options: FrameOptions
+) -> Results:
+    """Compare all systems of a mapping by their texts, numbers or labels beside the gold standard."""
+    given: dict[str, Any] = {**options} | {name: value for name, value in others.items() if value is not None}
+    if metric is not None:
+        given["metrics"] = metric
+    own = {name: given.pop(name, default) for name, default in (("ids", None), ("groups", None), ("name", ""))}
+    if wrong := next((name for name in given if name in {*FRAME_READING, *others}), None):
+        raise TypeError(f"{wrong}= does not apply to a mapping with gold=; each of its keys names a system")
+    metrics = given.get("metrics") or ()
+    metrics = metrics if isinstance(metrics, list | tuple) else (metrics,)
+    counts = _build_gold_counts({str(name): column for name, column in systems.items()}, gold, metrics, **own)
+    return compare_all(counts, **given)
+
+
+def _build_gold_counts(
+    systems: Mapping[str, Any], gold: Any, metrics: Sequence[Any], *, ids: Any, groups: Any, name: str = ""
+) -> Counts:
+    """Return the counts of systems' texts, numbers or labels beside the gold standard, as the metrics take them."""
+    shared: dict[str, Any] = {"ids": ids, "groups": groups, "name": name}
+    named = [metric for metric in metrics if isinstance(metric, str)]
+    if any(map(takes_texts, named)):
+        return Counts.from_texts(gold, systems, **shared)
+    if any(map(takes_numbers, named)):
+        return Counts.from_numbers(gold, systems, **shared)
+    if not metrics and are_sentences(gold):
+        raise InputError(
+            f"gold holds texts such as {gold[0][:60]!r}; choose a metric of texts, such as BLEU, chrF, TER or WER. For "
+            "the share of equal texts choose accuracy"
+        )
+    gold_labels = Factor.from_values(gold)
+    system_labels = {key: Factor.from_values(column) for key, column in systems.items()}
+    warnings = describe_foreign_labels(gold_labels, system_labels)
+    return Counts.from_labels(gold_labels, system_labels, warnings=warnings, **shared)
 
 
 FRAME_SELECTION = {

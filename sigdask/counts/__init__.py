@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import (
+    are_labels,
     check_common_items,
     check_complete,
     check_names,
+    check_texts,
     check_unique,
     convert_groups,
     convert_ids,
@@ -421,6 +423,66 @@ class Counts:
             groups=convert_groups(groups, n_items),
             outputs=Outputs(tuple(systems), gold_values),
             suggested=("MAE", "RMSE"),
+            warnings=tuple(warnings),
+        )
+
+    @staticmethod
+    def from_texts(
+        references: Sequence[str] | Sequence[Sequence[str]],
+        systems: Mapping[str, Sequence[str]],
+        *,
+        ids: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        name: str = "",
+        warnings: Sequence[str] = (),
+    ) -> Counts:
+        """Make counts from texts, such as translations or transcripts, and their references.
+
+        Parameters
+        ----------
+        references : sequence of str, length n_items, or sequence of such sequences
+            A reference text for each item; or several lists of them, as sacrebleu takes them.
+        systems : mapping of system name to sequence of str, length n_items
+            The text that each system gave for each item.
+        ids, groups, name, warnings
+            As in the class.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> counts = Counts.from_texts(["a cat sat", "it is here"], {"x": ["a cat sat", "here"], "y": ["cat", "it"]})
+        >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="WER")]
+        [('WER', 0.3333333333333333, 0.6666666666666666)]
+        """
+        check_names(tuple(systems))
+        texts = {key: check_texts(column, f"{key!r}") for key, column in systems.items()}
+        is_single = isinstance(references, str) or all(isinstance(value, str) for value in references)
+        columns = [references] if is_single else [*references]
+        labels = ["gold"] if len(columns) == 1 else [f"gold[{k}]" for k in range(len(columns))]
+        n_texts = len(next(iter(texts.values())))
+        if len(columns) == n_texts and {*map(len, columns)}.isdisjoint({n_texts}):
+            raise InputError(
+                f"gold has a list for each of the {n_texts:,} items; expected a list for each reference, as sacrebleu "
+                "takes them: [*zip(*gold)] if all items have the same number of references"
+            )
+        gold = [check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
+        lengths = {**dict(zip(labels, map(len, gold), strict=True)), **{key: len(own) for key, own in texts.items()}}
+        n_items = check_lengths(lengths)
+        if all(map(are_labels, gold)):
+            raise InputError(
+                f"gold holds labels such as {gold[0][0]!r}, not texts; choose a metric of labels, such as accuracy or "
+                "macro-f1"
+            )
+        ones = np.ones((n_items, 1), np.int64)
+        return Counts(
+            systems=tuple(systems),
+            fields={"segments": ones, "items": ones},
+            n_items=n_items,
+            name=name,
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
+            outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
+            suggested=("BLEU", "chrF"),
             warnings=tuple(warnings),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,35 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
         names = f"only {systems[0]!r}" if systems else "none"
         raise InputError(f"a comparison needs two systems or more, found {names}")
     check_unique(systems, "system name")
+
+
+def check_texts(column: Any, name: str) -> list[str]:
+    """Return the texts of a column; raise if it is a single text or has a value that is none."""
+    if isinstance(column, str):
+        raise InputError(f"{name} is a single text ({column[:40]!r}); expected a list with a text for each item")
+    texts = [str(value) if isinstance(value, str) else value for value in column]
+    for position, value in enumerate(texts, start=1):
+        if not isinstance(value, str):
+            raise InputError(f"{name}: item {position} is {value!r}, not a text; write '' for an empty output")
+    return texts
+
+
+def are_labels(texts: Sequence[str]) -> bool:
+    """Return whether texts are labels: single words, most of which occur several times.
+
+    Examples
+    --------
+    >>> are_labels(["N", "V", "N", "N"]), are_labels(["a cat", "a dog", "a cat", "a cat"]), are_labels(["go", "went"])
+    (True, False, False)
+    """
+    return 2 * len({*texts}) <= len(texts) and all(len(text.split()) <= 1 and text.isascii() for text in texts)
+
+
+def are_sentences(texts: Sequence[Any]) -> bool:
+    """Return whether values are texts of three words or more on average, most of which occur once."""
+    if not len(texts) or not all(isinstance(text, str) for text in texts):
+        return False
+    return 2 * len({*texts}) > len(texts) and sum(len(text.split()) for text in texts) >= 3 * len(texts)
 
 
 def check_unique(names: Sequence[str], what: str) -> None:

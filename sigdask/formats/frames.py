@@ -409,5 +409,5 @@ def _check_score_column(name: str, column: Array) -> None:
 def _build_no_scores_error(name: str, kind: str) -> InputError:
     return InputError(
         f"column {name!r} holds {kind}, no scores: name it in ids= or groups= of sigdask.as_counts, or leave it out; "
-        "labels are compared by sigdask.Counts.from_labels"
+        "labels and texts are compared with gold=, as in sigdask.compare(systems, gold=references, metric='BLEU')"
     )

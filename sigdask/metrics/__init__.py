@@ -227,6 +227,19 @@ def takes_numbers(name: str) -> bool:
     return known_name is not None and METRICS[known_name][0] is regression.regression
 
 
+def takes_texts(name: str) -> bool:
+    """Return whether a name is that of a metric of texts and their references.
+
+    Examples
+    --------
+    >>> takes_texts("bleu:lowercase=1"), takes_texts("accuracy")
+    (True, False)
+    """
+    known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
+    makers = (translation.bleu, translation.chrf, translation.ter, speech.error_rate)
+    return known_name is not None and METRICS[known_name][0] in makers
+
+
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
     """Raise InputError for a metric name that no data could make valid.
 

@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 from builders import build_rng
 
-from sigdask.api import compare_all
+from sigdask.api import compare, compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find_metric
@@ -244,3 +244,33 @@ def test_a_tokenizer_that_cannot_be_had_is_an_error(counts, monkeypatch):
     monkeypatch.setattr(sacrebleu.metrics, "BLEU", missing)
     with pytest.raises(InputError, match="sacrebleu refuses these options .*sacrebleu\\[ja\\]"):
         find_metric("BLEU:tokenize=ja-mecab").bind(counts)
+
+
+@pytest.mark.parametrize("metric", TOOLS)
+def test_lists_of_texts_in_python_have_sacrebleus_scores_and_the_results_of_files(texts, counts, metric):
+    (x, y), references = texts
+    expected = [TOOLS[metric].corpus_score(own, references).score for own in (x, y)]
+    result = compare(x, y, gold=references, metric=metric, names=["x", "y"], trials=99, interval="none")
+    assert [result.score_a, result.score_b] == pytest.approx(expected, rel=1e-12)
+    [of_dict] = compare({"x": x, "y": y}, gold=references, metric=metric, trials=99, interval="none")
+    [of_files] = compare_all(counts, metrics=metric, trials=99, interval="none")
+    assert result.p_value == of_dict.p_value == of_files.p_value
+    assert of_dict.signature == of_files.signature
+    first = compare(x, y, gold=references[0], metric=metric, trials=99, interval="none")
+    assert first.score_a == pytest.approx(TOOLS[metric].corpus_score(x, references[:1]).score, rel=1e-12)
+
+
+def test_texts_that_do_not_fit_are_refused_with_a_remedy(texts):
+    (x, y), references = texts
+    for arguments, options, message in (
+        ((x, y[:-1]), {}, "different numbers of items .gold\\[0\\]: 60, gold\\[1\\]: 60, A: 60, B: 59"),
+        ((x, y), {"gold": references[0][:3]}, "different numbers of items .gold: 3, A: 60, B: 60"),
+        ((x, y), {"gold": [*zip(*references, strict=True)]}, r"as sacrebleu takes them: \[\*zip"),
+        ((x, y), {"gold": ["N", "V"] * 30}, "gold holds labels such as 'N', not texts; choose a metric of labels"),
+        ((x, "y"), {}, "'B' is a single text"),
+        ((x, [*y[:-1], None]), {}, "'B': item 60 is None, not a text; write '' for an empty output"),
+        ((x, y), {"gold": references[0], "metric": None}, "choose a metric of texts, such as BLEU"),
+        ((x, y), {"gold": None}, "to compare texts with references give gold= and a metric such as BLEU"),
+    ):
+        with pytest.raises(InputError, match=message):
+            compare(*arguments, **{"gold": references, "metric": "BLEU", **options})
