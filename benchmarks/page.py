@@ -94,7 +94,7 @@ NIGHTS = 365
 def write_nights(folder: Path) -> tuple[int, float, Path]:
     """Run a plan of 105 comparisons for a year of nights; return their number, CPU seconds and page of its site."""
     from sigdask import load_plan, run_plan
-    from sigdask.nightly.report.site import write_site
+    from sigdask.nightly.report.site import update_site
 
     plan = folder / "night.toml"
     plan.write_text(
@@ -108,7 +108,7 @@ def write_nights(folder: Path) -> tuple[int, float, Path]:
         np.savetxt(folder / "scores.csv", scores, "%.2f", ",", header=",".join(names), comments="")
         outcome = run_plan(load_plan(plan), cluster="none")
     start = time.process_time()
-    write_site(folder / "site", outcome.report)
+    update_site(folder / "site", outcome.report)
     return len(outcome.report.table), time.process_time() - start, folder / "site" / "night" / "index.html"
 
 

@@ -2,7 +2,7 @@
 
 Read system outputs with `read`, compare them with `compare_all` (two arrays with `compare`, several
 test sets with `compare_sets`), bring a metric with `metric`, ask `power` how many units would do. A
-whole night's comparisons are a plan: `load_plan` and `run_plan`.
+whole night's comparisons are a plan: `load_plan`, `run_plan` and `write_site`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sigdask.formats.frames import as_counts
     from sigdask.metrics import black_box, metric
     from sigdask.nightly.plan import Plan, load_plan
+    from sigdask.nightly.report.site import write_site
     from sigdask.nightly.run import run_plan
     from sigdask.report.presentable import Results
     from sigdask.results.record import Result
@@ -46,6 +47,7 @@ __all__ = [
     "power",
     "read",
     "run_plan",
+    "write_site",
 ]
 
 _PUBLIC_HOMES = {
@@ -58,6 +60,7 @@ _PUBLIC_HOMES = {
         "formats.frames": ("as_counts",),
         "metrics": ("black_box", "metric"),
         "nightly.plan": ("Plan", "load_plan"),
+        "nightly.report.site": ("write_site",),
         "nightly.run": ("run_plan",),
         "report.presentable": ("Results",),
         "results.record": ("Result",),
@@ -66,7 +69,7 @@ _PUBLIC_HOMES = {
 }
 
 _NAMES_OPTIONS = {"as_counts", "read"} | {name for name, home in _PUBLIC_HOMES.items() if home == "api"}
-"""Functions whose errors name options as Python does, and not as the command line."""
+"""Functions whose errors and notes name options as Python does, and not as the command line."""
 
 
 _MOVED = {
@@ -123,9 +126,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
     value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
     if name in _NAMES_OPTIONS:
-        from sigdask.options import rename_error_options
+        from sigdask.options import name_python_arguments
 
-        value = globals()[name] = rename_error_options("python")(value)
+        value = globals()[name] = name_python_arguments(value)
     return value
 
 

@@ -12,9 +12,21 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, wraps
 from numbers import Real
-from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from sigdask.errors import InputError, SeveralError, SigdaskError
 from sigdask.text import suggest_name
@@ -860,6 +872,8 @@ def select_options(declaration: type[Declaration], given: Mapping[str, Any]) -> 
 
 
 Interface = Literal["python", "plan"]
+Parameters = ParamSpec("Parameters")
+Answer = TypeVar("Answer")
 
 
 @cache
@@ -909,6 +923,29 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
         if isinstance(error, SeveralError):
             error.parts = tuple(rename_options(text, interface) for text in error.parts)
         raise
+
+
+def name_python_arguments(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+    """Return a function whose errors, and the notes of whose results, name options as Python spells them."""
+    checked = rename_error_options("python")(function)
+
+    @wraps(function)
+    def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Answer:
+        answer: Any = checked(*arguments, **options)
+        if not getattr(answer, "notes", ()):
+            return cast("Answer", answer)
+        return cast("Answer", replace(answer, notes=tuple(map(_rename_note, answer.notes))))
+
+    return call
+
+
+def _rename_note(note: Any) -> Any:
+    """Return a note, or the text of one, with options as Python spells them."""
+    return (
+        rename_options(note, "python")
+        if isinstance(note, str)
+        else replace(note, text=rename_options(note.text, "python"))
+    )
 
 
 def rename_options(message: str, interface: Interface) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import build_rng
+from command import call_sigdask
 
 import sigdask
 from sigdask.api import compare, compare_all
@@ -374,3 +375,33 @@ def test_help_explains_every_option_where_it_is_used(name):
     }
     assert OPTIONS.keys() - described == set()
     assert "As in `compare_sets`" not in text
+
+
+def test_notes_name_pythons_arguments_and_reproduce_as_those_of_the_command_line(tmp_path):
+    rng = np.random.default_rng(2)
+    scores = {f"s{k}": rng.random(30).round(2).tolist() for k in range(40)}
+    header, rows = ",".join(scores), zip(*scores.values(), strict=True)
+    (tmp_path / "scores.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    options = {"trials": 200, "adjust": "holm", "second_run": False, "method": "randomization"}
+    results = sigdask.compare_all(sigdask.read(tmp_path / "scores.csv"), **options)
+    [note] = [note for note in results.notes if note.kind == "few-trials"]
+    assert re.search(r"\(trials=\d+\)", note.text)
+    shown = str(results)
+    assert "to_frame() has all" in shown
+    assert not re.search(r"--[a-z]", shown)
+    (tmp_path / "python.json").write_text(results.to_json())
+    again = call_sigdask("reproduce", "python.json", "scores.csv", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    called = call_sigdask(
+        "compare",
+        "scores.csv",
+        "--trials",
+        200,
+        "--adjust",
+        "holm",
+        "--no-second-run",
+        "--method",
+        "randomization",
+        cwd=tmp_path,
+    )
+    assert "(--trials " in called.stderr + called.stdout

@@ -27,7 +27,7 @@ from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
-from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, rename_options
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
@@ -968,6 +968,12 @@ def _compare_scorers(
             comparison.compare(f"{path}.{key}", recorded.get(key), current.get(key))
 
 
+def _name_arguments(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a note with options as Python spells them: results from Python and the command line have the same notes."""
+    text = note.get("text")
+    return {**note, **({"text": rename_options(text, "python")} if isinstance(text, str) else {})}
+
+
 def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
     """Compare notes, and warnings with the texts of the notes beside them."""
     notes, warnings = recorded.get("notes"), recorded.get("warnings")
@@ -983,7 +989,7 @@ def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comp
     is_fixed = [
         [note for note in side if note["kind"] not in UNDETERMINED_NOTES] for side in (listed, _list_notes(current))
     ]
-    comparison.compare("notes", *is_fixed)
+    comparison.compare("notes", *([_name_arguments(note) for note in side] for side in is_fixed))
     for kind in dict.fromkeys(note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
         comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
     if "warnings" in recorded:

@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan, read_store_and_name
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
-from sigdask.nightly.report.site import find_latest_report, write_site
+from sigdask.nightly.report.site import write_stored_nights
 from sigdask.nightly.report.text import (
     build_status_dict,
     format_history,
@@ -26,6 +26,7 @@ from sigdask.nightly.report.text import (
     render_json,
     write_report,
 )
+from sigdask.nightly.run.analyses import open_recorded
 from sigdask.nightly.store import report_damage
 from sigdask.nightly.store import status as store_status
 from sigdask.options import TableLayoutOptions, fill_options, select_options
@@ -94,8 +95,6 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
 
 def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
     """Return the details of the comparisons that `--open` names, and of those that a run's page opens."""
-    from sigdask.nightly.run.analyses import open_recorded  # loads what runs plans
-
     plan = load_plan(where)
     with show_progress() as steps, steps.reading(list_plan_files(plan)):
         return open_recorded(plan, plan_report, options["open_pairs"])
@@ -116,7 +115,7 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     for where in wheres:
         location, plan = find_store_and_plan(where, store, name)
         with report_damage(location):
-            write_site(Path(site), find_latest_report(location, plan), has_all_nights=True)
+            write_stored_nights(Path(site), location, plan)
     log_note(f"site: {Path(site) / 'index.html'}")
 
 

@@ -16,7 +16,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.analysis.independence import IndependenceResults
 from sigdask.analysis.power import PowerResults
 from sigdask.errors import InputError
-from sigdask.options import CanvasOptions, FigureStyleOptions, check_options
+from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options
 from sigdask.report import notebook, plots
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
@@ -24,6 +24,7 @@ from sigdask.report.plots import results as result_figures
 from sigdask.report.tables import analyses, comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render
+from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
 
@@ -49,6 +50,14 @@ def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable
 
     analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
     return analyse_and_present
+
+
+HINTS = {
+    f"({ALL_HINT})": "(to_frame() has all)",
+    "(--all shows all)": "(rankings() has all)",
+    TESTS_HINT: "classical tests: `tests` of each result",
+}
+"""Hints of the terminal's report at options of the command line, and what stands for them in Python."""
 
 
 def use_style(style: CanvasOptions) -> AbstractContextManager[None]:
@@ -97,7 +106,10 @@ class Results(ComparisonResults):
         return notebook.as_rich(notebook.build_summary_table(self))
 
     def __str__(self) -> str:
-        return render(self)
+        text = rename_options(render(self), "python")
+        for hint, remedy in HINTS.items():
+            text = text.replace(hint, remedy)
+        return text
 
     def to_html(self, title: str = "Comparison of systems") -> str:
         """Return the results as a self-contained HTML page, as `sigdask compare --html` writes it without details.

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,7 +15,7 @@ from click.testing import CliRunner
 from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.report.page import LOWEST_P, build_part
-from sigdask.nightly.report.site import get_folder_name, write_site
+from sigdask.nightly.report.site import get_folder_name, update_site
 from sigdask.nightly.store import open_store
 from sigdask.nightly.store import status as views
 
@@ -259,6 +261,12 @@ def test_report_draws_the_nights_as_figures(folder, tmp_path):
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, dark):
     page = opened(folder / "night-4.html", width=width, dark=dark)
+    pinned = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned").all()
+    result = build_report(folder).results["news & <i>"][0]
+    assert pinned[-1].inner_text().strip() == result.verdict(0.05)
+    for cell in pinned:
+        box = cell.bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= width
     gate = page.locator(".gate")
     assert gate.inner_text().startswith("✗ Gate FAILED")
     reason = page.locator("#verdict .why li").first
@@ -466,4 +474,45 @@ def test_a_site_refuses_a_namesake_of_another_store_and_a_damaged_summary(folder
     for text in ("{", "[]", '{"plan": 3}', '{"marks": [[1]]}'):
         damaged.write_text(text)
         with pytest.raises(InputError, match=r"plan.json: is no summary of a plan; remove it"):
-            write_site(tmp_path / "site", build_report(tmp_path))
+            update_site(tmp_path / "site", build_report(tmp_path))
+
+
+NIGHTS = """
+import sys, time
+from pathlib import Path
+import sigdask
+
+folder, other, site = map(Path, sys.argv[1:])
+(folder / "ready").touch()
+while not (other / "ready").exists():
+    time.sleep(0.01)
+plan = sigdask.load_plan(folder / "plan.toml")
+for night in range(3):
+    outcome = sigdask.run_plan(plan, cluster="none")
+    assert not outcome.unwritten, outcome.unwritten
+    sigdask.write_site(site, plan)
+"""
+
+
+def test_two_processes_update_a_site_at_once_and_lose_nothing(tmp_path):
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "scores.csv").write_text("a,b\n1,2\n2,1\n3,5\n")
+        (folder / "plan.toml").write_text(
+            f'name = "{folder.name}"\n[report]\nsite = "../site"\n'
+            '[[test_set]]\nname = "t"\nsystems = "scores.csv"\nformat = "wide"\n'
+        )
+    site = tmp_path / "site"
+    command = [sys.executable, "-c", NIGHTS]
+    orders = (folders, folders[::-1])
+    processes = [subprocess.Popen([*command, *map(str, (*order, site))], stderr=subprocess.PIPE) for order in orders]
+    assert [(process.communicate()[1], process.returncode) for process in processes] == [(b"", 0)] * 2
+    index = (site / "index.html").read_text()
+    for folder in folders:
+        assert f'href="{folder.name}/index.html"' in index
+        pages = {file.name for file in (site / folder.name).iterdir()}
+        assert pages == {"index.html", "plan.json", *(f"night-{number}.html" for number in (1, 2, 3))}
+        assert json.loads((site / folder.name / "plan.json").read_text())["n_nights"] == 3
+        nights = {c["head"]: c for c in read_site_data(site / folder.name / "index.html", "runs")["columns"]}
+        assert nights["night"]["values"] == ["3", "2", "1"]

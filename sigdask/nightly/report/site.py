@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import iter_reasons
 from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import write_report
@@ -107,7 +108,48 @@ def get_folder_name(plan: str) -> str:
     return f"{plain or 'plan'}-{digest}"
 
 
-def write_site(
+def write_site(folder: str | Path, *plans: Plan | str | Path) -> Path:
+    """Write or update a static site of plans, as `sigdask report --site` does.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The site's folder, made if it is not there.
+    *plans : Plan, str or Path
+        Plans, their files, or stores that have only one plan. Each must have been run.
+
+    Returns
+    -------
+    Path
+        The site's first page.
+
+    Raises
+    ------
+    InputError
+        A plan has no recorded results, or the site has another plan of the same name.
+    UnfinishedError
+        A file cannot be written.
+    """
+    for plan in plans:
+        if isinstance(plan, Plan):
+            location, name = plan.store, plan.name
+        elif str(plan).endswith(".toml"):
+            location, name = read_store_and_name(plan)
+        else:
+            location, name = str(plan), None
+        write_stored_nights(Path(folder), location, name)
+    return Path(folder) / "index.html"
+
+
+def write_stored_nights(site: Path, store: str, plan: str | None) -> None:
+    """Update a site with all nights of a plan in a store, again if another process adds one meanwhile."""
+    written = None
+    while (report := find_latest_report(store, plan)).run.number != written:
+        update_site(site, report, has_all_nights=True)
+        written = report.run.number
+
+
+def update_site(
     site: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), *, has_all_nights: bool = False
 ) -> None:
     """Update a site with the results of a plan's latest run.

@@ -24,7 +24,7 @@ from sigdask.execution.run import Progress
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan
-from sigdask.nightly.report.site import write_site
+from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
 from sigdask.nightly.run.analyses import (
     PlanIndependence,
@@ -315,7 +315,7 @@ class _PlanRunner:
         problems += write_files(report, files, opened_details, units)
         if files.site is not None:
             try:
-                write_site(files.site, report, opened_details)
+                update_site(files.site, report, opened_details)
             except (InputError, UnfinishedError) as error:
                 problems.append(UnfinishedError(str(error)))
         return replace(

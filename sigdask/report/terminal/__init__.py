@@ -110,7 +110,7 @@ def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -
     text += f", {n_not:,} not significant" if n_not else ""
     if is_adjusted(results.table) and results.family is not None:
         text += f" (p adjusted by {results.family.adjust})"
-    yield f"{text}; {remarks.describe_shown(summary, n_shown)} (--all shows all, --json FILE keeps them)"
+    yield f"{text}; {remarks.describe_shown(summary, n_shown)} ({comparisons.ALL_HINT})"
 
 
 def _format_classical(

@@ -173,9 +173,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
-        parts.append(
-            f"the {MOST_SHOWN} smallest p of {len(results.together):,} (--all shows all, --json FILE keeps them)"
-        )
+        parts.append(f"the {MOST_SHOWN} smallest p of {len(results.together):,} ({ALL_HINT})")
     return parts
 
 
@@ -183,6 +181,7 @@ def _format_replicated(n: int, n_sets: int, p: float) -> str:
     return f"{n} of {n_sets}" + (f" ({format_p_equals(p)})" if n else "")
 
 
+ALL_HINT = "--all shows all, --json FILE keeps them"
 TESTS_HINT = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
 """Said of those of many comparisons, unless all are asked for."""
 
@@ -353,7 +352,7 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
             power = f"{ranking.discriminative_power:.1%}"
             parts[-1] += f"\ndiscriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
     n_more = len(rankings) - len(shown)
-    return [*parts, f"and {n_more:,} more rankings (--all shows all, --json FILE keeps them)"] if n_more else parts
+    return [*parts, f"and {n_more:,} more rankings ({ALL_HINT})"] if n_more else parts
 
 
 def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | None) -> list[str]:
