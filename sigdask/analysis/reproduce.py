@@ -969,7 +969,7 @@ def _compare_scorers(
 
 
 def _name_arguments(note: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a note with options as Python spells them, as results of Python and the command line have the same notes."""
+    """Return a note with options as Python spells them, whether it comes from Python or the command line."""
     text = note.get("text")
     return {**note, **({"text": rename_options(text, "python")} if isinstance(text, str) else {})}
 
