@@ -253,7 +253,7 @@ def test_parses_without_gold_ask_for_it(tmp_path):
 
 def test_a_unit_that_is_not_marked_is_an_error(tmp_path):
     plain = re.sub("# newdoc.*\n", "", GOLD)
-    with pytest.raises(InputError, match="no column 'document' .*# newdoc lines .*; columns at hand: sentence"):
+    with pytest.raises(InputError, match="no column 'document' .*# newdoc lines.*; columns at hand: sentence"):
         read_texts(tmp_path, WORSE, gold=plain, options=Options(groups=("document",)))
     assert len(read_texts(tmp_path, WORSE, options=Options(groups=("sentence",))).group("sentence")) == 2
 

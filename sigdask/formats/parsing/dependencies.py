@@ -30,14 +30,14 @@ from sigdask.formats.parsing.treebank import (
     UPOS,
     WIDTH,
     Integers,
-    TextCodes,
     Treebank,
-    build_groups,
     find_cycles,
     read_treebank,
 )
+from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.tagging.sentences import Codes
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
 
@@ -66,7 +66,7 @@ class ParseFields(Mapping[str, Array]):
         Which gold words are scored, and which of them are content words.
     systems : sequence of ScoredSystem
         What is right in each system.
-    codes : TextCodes
+    codes : Codes
         Numbers of labels.
     names : tuple of str
         The fields that there are.
@@ -76,7 +76,7 @@ class ParseFields(Mapping[str, Array]):
     is_scored: NDArray[np.bool_]
     is_content: NDArray[np.bool_]
     systems: Sequence[ScoredSystem]
-    codes: TextCodes
+    codes: Codes
     names: Mapping[str, None]
 
     def __getitem__(self, name: str) -> Array:
@@ -130,7 +130,7 @@ class ParseFields(Mapping[str, Array]):
 
 def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read parses in CoNLL-U and a gold file of the same text, whatever the tokens and sentences of each."""
-    codes = TextCodes()
+    codes = Codes()
     first, *banks = _read_files("conllu", sources, gold, codes)
     for bank in (first, *banks):
         scoring.make_universal(bank, codes)
@@ -142,7 +142,7 @@ def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) 
 
 def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read parses in CoNLL-X and a gold file of the same words; punctuation is left out, as eval.pl does."""
-    codes = TextCodes()
+    codes = Codes()
     first, *banks = _read_files("conllx", sources, gold, codes)
     systems = [scoring.compare_by_position(first, bank, codes) for bank in banks]
     is_scored = np.ones(first.n_words, np.bool_)
@@ -175,7 +175,7 @@ def is_punctuation(form: str) -> bool:
     return all(unicodedata.category(c).startswith("P") for c in form)
 
 
-def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: TextCodes) -> list[Treebank]:
+def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: Codes) -> list[Treebank]:
     assert gold is not None
     is_universal = name == "conllu"
     return [read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))]
@@ -195,7 +195,7 @@ def _build_counts(
     gold: Treebank,
     is_scored: NDArray[np.bool_],
     systems: Sequence[ScoredSystem],
-    codes: TextCodes,
+    codes: Codes,
     sources: Sequence[Source],
     options: Options,
     metrics: Sequence[str],
@@ -214,7 +214,7 @@ def _build_counts(
         n_items=len(gold.starts),
         name=options.name,
         ids=gold.ids,
-        groups=build_groups(gold.path, len(gold.starts), gold.documents, options.groups),
+        groups=build_sentence_groups(gold.path, len(gold.starts), gold.documents, options.groups),
         suggested=("LAS", "UAS", "UPOS"),
         warnings=tuple(notes),
     )

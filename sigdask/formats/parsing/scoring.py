@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-from sigdask.formats.parsing.treebank import ROOT, Integers, TextCodes, Treebank
+from sigdask.formats.parsing.treebank import ROOT, Integers, Treebank
+from sigdask.formats.tagging.sentences import Codes
 
 CONTENT = frozenset({
     "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated", "advcl",
@@ -57,18 +58,18 @@ def select_universal_features(cell: str) -> str:
     return "|".join(sorted(part for part in cell.split("|") if part.partition("=")[0] in UNIVERSAL_FEATURES))
 
 
-def make_universal(bank: Treebank, codes: TextCodes) -> None:
+def make_universal(bank: Treebank, codes: Codes) -> None:
     """Cut subtypes off the relations of a file, and features that are not universal."""
     bank.columns["relation"] = codes.map_codes(bank.columns["relation"], lambda cell: cell.partition(":")[0])
     bank.columns["feats"] = codes.map_codes(bank.columns["feats"], select_universal_features)
 
 
-def is_among(codes: Integers, texts: frozenset[str], table: TextCodes) -> NDArray[np.bool_]:
+def is_among(codes: Integers, texts: frozenset[str], table: Codes) -> NDArray[np.bool_]:
     """Return a mask of the codes that stand for one of the texts."""
     return np.isin(codes, [table[text] for text in texts])
 
 
-def check_text(gold: Treebank, system: Treebank, codes: TextCodes) -> None:
+def check_text(gold: Treebank, system: Treebank, codes: Codes) -> None:
     """Raise unless the tokens of both files, joined without spaces, are the same text."""
     texts = list(codes)
     joined = ["".join([texts[code] for code in bank.token_forms.tolist()]) for bank in (gold, system)]
@@ -87,7 +88,7 @@ def check_text(gold: Treebank, system: Treebank, codes: TextCodes) -> None:
     )
 
 
-def align_words(gold: Treebank, system: Treebank, codes: TextCodes) -> tuple[Integers, Integers]:
+def align_words(gold: Treebank, system: Treebank, codes: Codes) -> tuple[Integers, Integers]:
     """Return the places of aligned words: of gold, and of the system."""
     written = [np.where(b.is_multiword, b.columns["form"], b.token_forms[b.tokens]) for b in (gold, system)]
     forms = [codes.map_codes(column, str.lower) for column in written]
@@ -180,7 +181,7 @@ def _align_forms(gold: list[int], system: list[int], g: int, s: int) -> Iterator
 
 
 def flag_words(
-    gold: Treebank, system: Treebank, aligned: tuple[Integers, Integers], codes: TextCodes
+    gold: Treebank, system: Treebank, aligned: tuple[Integers, Integers], codes: Codes
 ) -> NDArray[np.uint16]:
     """Return flags of the gold words: which of `METRICS` count each as right."""
     g, s = aligned
@@ -217,7 +218,7 @@ def flag_words(
 
 
 def _have_same_function_words(
-    gold: Treebank, system: Treebank, aligned: tuple[Integers, Integers], is_right: NDArray[np.bool_], codes: TextCodes
+    gold: Treebank, system: Treebank, aligned: tuple[Integers, Integers], is_right: NDArray[np.bool_], codes: Codes
 ) -> NDArray[np.bool_]:
     """Return which aligned words have the same function words below them, with the same relations and tags.
 
@@ -263,7 +264,7 @@ LABELS = ("relation", "upos", "xpos")
 """Columns whose values a score can be of."""
 
 
-def score_system(gold: Treebank, system: Treebank, codes: TextCodes) -> ScoredSystem:
+def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:
     """Align a system's words with those of gold, and say which are right; both hold the same text."""
     check_text(gold, system, codes)
     ends = gold.sentence_ends
@@ -296,7 +297,7 @@ def _match_spans(gold_ends: Integers, system_ends: Integers) -> NDArray[np.bool_
     return np.asarray(is_end & np.append(True, is_end[:-1]) & (gold_end == system_ends))
 
 
-def compare_by_position(gold: Treebank, system: Treebank, codes: TextCodes) -> ScoredSystem:
+def compare_by_position(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:
     """Say which words of a system are right, whose words must be those of gold."""
     _check_words(gold, system, codes)
     places = np.arange(gold.n_words)
@@ -309,7 +310,7 @@ def compare_by_position(gold: Treebank, system: Treebank, codes: TextCodes) -> S
     )
 
 
-def _check_words(gold: Treebank, system: Treebank, codes: TextCodes) -> None:
+def _check_words(gold: Treebank, system: Treebank, codes: Codes) -> None:
     """Raise unless both files have the same words in the same sentences."""
     n = min(gold.n_words, system.n_words)
     differs = np.flatnonzero(gold.columns["form"][:n] != system.columns["form"][:n])

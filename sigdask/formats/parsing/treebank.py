@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.tagging.sentences import Codes
 
 Integers = NDArray[np.int64]
 
@@ -36,22 +37,6 @@ SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(.+)")
 
 BLOCK_ROWS = 1 << 10
 """Rows whose cells are held at once; few enough for the caches of processors."""
-
-
-class TextCodes(dict[str, int]):
-    """A mapping of texts to numbers, in order of first occurrence, shared by all files of a test set."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = code = len(self)
-        return code
-
-    def map_codes(self, codes: Integers, convert: Callable[[str], str]) -> Integers:
-        """Return codes of the converted texts; each distinct text is converted once."""
-        texts = list(self)
-        used = np.unique(codes)
-        table = np.zeros(len(texts) + 1, np.int64)
-        table[used] = [self[convert(texts[code])] for code in used.tolist()]
-        return table[codes]
 
 
 def remove_spaces(form: str) -> str:
@@ -139,7 +124,7 @@ class Treebank:
 class _Collector:
     """Collects rows in blocks of whole sentences."""
 
-    def __init__(self, path: Path, codes: TextCodes, *, has_ranges: bool) -> None:
+    def __init__(self, path: Path, codes: Codes, *, has_ranges: bool) -> None:
         self.path, self._codes, self._has_ranges = path, codes, has_ranges
         self._blocks: list[dict[str, Integers]] = []
         self._rows: list[list[str]] = []
@@ -313,14 +298,14 @@ _END = [""]
 """Marks the end of a sentence among rows."""
 
 
-def read_treebank(path: Path, codes: TextCodes, *, is_universal: bool) -> Treebank:
+def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
     """Read a file of dependency trees.
 
     Parameters
     ----------
     path : Path
         The file.
-    codes : TextCodes
+    codes : Codes
         Numbers of texts, which all files of a test set share.
     is_universal : bool
         Whether the file is CoNLL-U, with multiword tokens, empty nodes and one root a sentence. CoNLL-X has
@@ -389,20 +374,3 @@ def find_cycles(heads: Integers) -> NDArray[np.bool_]:
             break
         ancestor = ancestor[ancestor]
     return np.asarray(ancestor[:-1] != n)
-
-
-def build_groups(
-    path: Path, n_sentences: int, documents: Sequence[str] | None, requested: Sequence[str]
-) -> dict[str, Sequence[str]]:
-    """Return the columns to group sentences by: document if gold marks documents, and sentence if requested."""
-    groups: dict[str, Sequence[str]] = {} if documents is None else {"document": documents}
-    for name in requested:
-        if name == "sentence":
-            groups[name] = [str(k) for k in range(1, n_sentences + 1)]
-        elif name not in groups:
-            hint = " (marked by # newdoc lines of CoNLL-U, which it has not)" if name == "document" else ""
-            raise InputError(
-                f"{path}: no column {name!r} to group sentences by{hint}; columns at hand: "
-                f"{', '.join(('sentence', *groups))}"
-            )
-    return groups

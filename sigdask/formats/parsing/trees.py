@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.parsing.treebank import build_groups
+from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.io import as_path
@@ -383,7 +383,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
         fields=dict(zip(names, counts, strict=True)),
         n_items=len(rows),
         name=options.name,
-        groups=build_groups(gold, len(rows), None, options.groups),
+        groups=build_sentence_groups(gold, len(rows), None, options.groups),
         suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
         warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), limit, options)),
     )

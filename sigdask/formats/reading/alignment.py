@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ TEXT_NAMES = frozenset({"text", "sentence", "word", "token", "source", "src", "i
 
 
 def align(
-    first: FileTable, others: Sequence[FileTable], options: Options
+    first: FileTable, others: Sequence[FileTable], options: Options, noun: str = "id"
 ) -> tuple[Texts | None, list[RowOrder], list[str]]:
     """Match the rows of other tables to those of the first.
 
@@ -69,11 +70,11 @@ def align(
         if len(table_ids) == len(ids) and (is_same := table_ids.equals_column(ids)).all():
             orders.append(FILE_ORDER)
             continue
-        orders.append(_align_by_id(first, ids, table, table_ids))
+        orders.append(_align_by_id(first, ids, table, table_ids, noun))
         row = int(np.argmin(is_same))
         warnings.append(
-            f"{table.path}: ids stand in another order than in {first.path} (first on line {table.lines[row]}); "
-            "aligned by id"
+            f"{table.path}: {noun}s stand in another order than in {first.path} (first on line {table.lines[row]}); "
+            f"aligned by {noun}"
         )
     return ids, orders, warnings
 
@@ -168,7 +169,7 @@ def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) 
     )
 
 
-def _align_by_id(first: FileTable, ids: Texts, table: FileTable, table_ids: Texts) -> RowOrder:
+def _align_by_id(first: FileTable, ids: Texts, table: FileTable, table_ids: Texts, noun: str) -> RowOrder:
     if len(table_ids) == len(ids) and _have_same_texts(ids, table_ids):
         return find_positions(table_ids, ids)
     row_by_id = {item: row for row, item in enumerate(table_ids)}
@@ -178,16 +179,16 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, table_ids: Text
     n_shared = len(ids) - len(missing)
     hint = _describe_spelling(missing, extra)
     if not hint and missing and extra:
-        hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their ids alike"
+        hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their {noun}s alike"
     elif not hint:
         hint = ". Give both files the same items"
     if len(table_ids) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
-    hint = f" ({n_shared:,} of {len({*ids, *table_ids}):,} ids are in both){hint}"
+    hint = f" ({n_shared:,} of {len({*ids, *table_ids}):,} {noun}s are in both){hint}"
     if missing:
-        raise InputError(f"{table.path}: {describe_items(missing, 'id')} missing, which {first.path} has{hint}")
+        raise InputError(f"{table.path}: {describe_items(missing, noun)} missing, which {first.path} has{hint}")
     raise InputError(
-        f"{table.path}, line {table.lines[row_by_id[extra[0]]]}: {describe_items(extra, 'id')} not among those of "
+        f"{table.path}, line {table.lines[row_by_id[extra[0]]]}: {describe_items(extra, noun)} not among those of "
         f"{first.path}{hint}"
     )
 
@@ -221,3 +222,20 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
 def get_group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
     """Return the columns that the options name as groups, for swapping or for subsets."""
     return {name: table.get_column(name) for name in options.groups}
+
+
+def build_sentence_groups(
+    path: Path, n_sentences: int, documents: Sequence[str] | None, requested: Sequence[str]
+) -> dict[str, Sequence[str]]:
+    """Return the columns to group sentences by: document if a file marks documents, and sentence if requested."""
+    groups: dict[str, Sequence[str]] = {} if documents is None else {"document": documents}
+    for name in requested:
+        if name == "sentence":
+            groups[name] = tuple(str(k) for k in range(1, n_sentences + 1))
+        elif name not in groups:
+            hint = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
+            raise InputError(
+                f"{path}: no column {name!r} to group sentences by{hint}; columns at hand: "
+                f"{', '.join(('sentence', *groups))}"
+            )
+    return groups

@@ -16,16 +16,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import canonicalize
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, describe_differences
-from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, open_text, read_head_lines
+from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, align, describe_differences
+from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.spans.matching import compute_morph_fields
-from sigdask.text import describe_items, format_count
+from sigdask.text import format_count
 
 WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
@@ -306,31 +309,10 @@ def _order_rows(
     if nearly and Counter(file_keys) != Counter(expected):
         warnings.append(describe_differences(str(file.path), str(gold_rows.path), n_alike, len(expected)))
         return rows
-    rows_by_key = {key: row for row, key in enumerate(file_keys)}
-    _check_unique(gold_rows, expected)
-    _check_unique(file, file_keys)
-    missing = [key for key in expected if key not in rows_by_key]
-    if missing or len(file_keys) != len(expected):
-        extra = sorted(set(file_keys).difference(expected))
-        problem = f"{describe_items(extra, 'word')} not in {gold_rows.path}"
-        if missing:
-            problem = f"{describe_items(missing, 'word')} of {len(expected):,} in {gold_rows.path} missing"
-        raise InputError(f"{file.path}: {problem}; align by position with --align position if rows correspond")
-    first_moved = next(k for k in rows if file_keys[k] != expected[k])
-    warnings.append(
-        f"{file.path}: words stand in another order than in {gold_rows.path} (first on line "
-        f"{file.first + first_moved}); aligned by word (--align position keeps the order of the file)"
+    tables = (
+        FileTable(rows_of.path, {"word": words}, range(rows_of.first, rows_of.first + len(words)))
+        for rows_of, words in ((gold_rows, expected), (file, file_keys))
     )
-    return [rows_by_key[key] for key in expected]
-
-
-def _check_unique(file: PairRows, keys: Sequence[str]) -> None:
-    """Raise if a word occurs twice in files that are aligned by word."""
-    if len(set(keys)) < len(keys):
-        key, n = Counter(keys).most_common(1)[0]
-        first_line, next_line, *_ = (file.first + k for k, other in enumerate(keys) if other == key)
-        reason = (
-            f"it occurs {n} times, and words stand in another order than in the gold file. Do rows correspond all the "
-            "same? Then --align position. Are they samples of one word? Then give each sample a file (NAME=FILE)"
-        )
-        raise build_repeated_id_error(f"{file.path}, line {next_line}", repr(key), f"on line {first_line}", reason)
+    _, [order], notes = align(next(tables), [*tables], replace(options, id_column="word", align="id"), noun="word")
+    warnings += notes
+    return list(np.arange(len(file_keys))[order])

@@ -240,8 +240,8 @@ class _TagCodes:
         return _TagCodes(
             names=names,
             prefix=np.array([-1 if tag is None else PREFIXES.index(tag[0]) for tag in parsed], np.int8),
-            type=np.array([0 if tag is None else types.encode(tag[1]) for tag in parsed], np.int32),
-            same=np.array([pairs.encode("-".join(tag or ())) for tag in parsed], np.int32),
+            type=np.array([0 if tag is None else types[tag[1]] for tag in parsed], np.int32),
+            same=np.array([pairs["-".join(tag or ())] for tag in parsed], np.int32),
             types=list(types),
             unused=options.describe_unused_labels(used),
         )
@@ -385,7 +385,7 @@ def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumn
         )
     if empty_code is None or not any(map(is_ner_column, columns.names[columns.label : columns.label + 1])):
         return tagged
-    outside = labels.encode("O")
+    outside = labels["O"]
     gold = None if tagged.gold is None else np.where(tagged.gold == empty_code, outside, tagged.gold).astype(np.int32)
     label_codes = np.where(tagged.labels == empty_code, outside, tagged.labels).astype(np.int32)
     return replace(tagged, labels=label_codes, gold=gold)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Outputs
 from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_array
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import build_empty_error
 from sigdask.text import describe_items, format_list
 
@@ -37,11 +38,19 @@ MAX_SENTENCE = 200
 
 
 class Codes(dict[str, int]):
-    """A mapping of strings to numbers, in order of first occurrence, shared by all files of a test set."""
+    """Codes of texts, shared by all files; a new text gets the next one."""
 
-    def encode(self, text: str) -> int:
-        """Return the number of a string, adding it if it is new."""
-        return self.setdefault(text, len(self))
+    def __missing__(self, text: str) -> int:
+        self[text] = code = len(self)
+        return code
+
+    def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
+        """Return the codes of what `convert` makes of texts, given by their codes."""
+        texts = list(self)
+        used = np.unique(codes)
+        table = np.zeros(len(texts) + 1, np.int64)
+        table[used] = [self[convert(texts[code])] for code in used.tolist()]
+        return table[codes]
 
 
 NER_PREFIX = "NE-"
@@ -262,11 +271,11 @@ class SentenceCollector:
             self._documents.append(self._document or "0")
             self.between, self.has_tokens = False, True
         self._lines.append(line)
-        self._labels.append(self._label.encode(label))
+        self._labels.append(self._label[label])
         if gold is not None:
-            self._gold.append(self._label.encode(gold))
+            self._gold.append(self._label[gold])
         if token is not None:
-            self._tokens.append(self._token.encode(token))
+            self._tokens.append(self._token[token])
 
     def add_row(self, cells: Sequence[str]) -> None:
         """Add all cells of a token to the column digests."""
@@ -400,21 +409,10 @@ def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tok
     return warnings
 
 
-def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[str, Sequence[str]]:
     """Return the group columns: sentence if requested, and document if a file marks documents."""
-    first = files[0]
     documents = next((file.documents for file in files if file.documents is not None), None)
-    groups = {} if documents is None else {"document": documents}
-    for name in requested:
-        if name == "sentence":
-            groups[name] = tuple(str(k) for k in range(1, len(first.starts) + 1))
-        elif name not in groups:
-            hint = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
-            raise InputError(
-                f"{first.path}: no column {name!r} to group sentences by{hint}; columns at hand: "
-                f"{', '.join(('sentence', *groups))}"
-            )
-    return groups
+    return build_sentence_groups(files[0].path, len(files[0].starts), documents, requested)
 
 
 def sum_sentences(values: Array, starts: Integers) -> Array:

@@ -182,7 +182,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     gold_codes = check_gold(files, labels)
     label_map = options.label_mapping
     mapped = Codes()
-    code = np.array([mapped.encode(label_map.get(label, label)) for label in labels], np.int32)
+    code = np.array([mapped[label_map.get(label, label)] for label in labels], np.int32)
     names = tuple(mapped)
     predicted = np.column_stack([code[file.labels] for file in files])
     gold_names = {names[k] for k in np.unique(code[gold_codes])}
