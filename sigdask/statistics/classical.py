@@ -29,7 +29,6 @@ doubled ranks, which are integers: their distribution is that of all sums of sub
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -45,6 +44,7 @@ from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics.bounds import find_distinct_pairs
+from sigdask.text import suggest_name
 
 
 def compute_correlations(
@@ -153,9 +153,8 @@ def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     for word in names.difference(NAMES):
         if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
             raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
-        close = difflib.get_close_matches(word, NAMES, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
-        raise InputError(f"no classical test {word!r}; {hint}")
+        expected = f"; expected {', '.join(NAMES)} or all"
+        raise InputError(f"no classical test {word!r}{suggest_name(word, NAMES, expected)}")
     return sort_tests(names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
@@ -12,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.options import RANKING_TRIALS, RankingOptions, Ties, check_options
 from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.candidates import Dispersion, IntervalCoverage
-from sigdask.text import iter_json, to_plain
+from sigdask.text import iter_json, suggest_name, to_plain
 
 MOST_CUTOFFS = 10_000
 """Of a curve."""
@@ -85,9 +84,7 @@ class RankingSpec:
 
 def _get_measure_index(name: str, indices: dict[str, int]) -> int:
     if name not in indices:
-        close = difflib.get_close_matches(name[:200], indices, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"no measure {name!r}; measures: {', '.join(indices)}{hint}")
+        raise InputError(f"no measure {name!r}; measures: {', '.join(indices)}{suggest_name(name, indices)}")
     return indices[name]
 
 

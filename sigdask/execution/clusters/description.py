@@ -10,7 +10,6 @@ expose = false           # true lets pages and plain tcp listen beyond loopback
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import Any, get_args, get_origin
 
 from sigdask.errors import InputError
 from sigdask.io.text_files import parse_toml, read_text
+from sigdask.text import suggest_name
 
 QUEUES: Mapping[str, tuple[str, str, list[str]]] = {
     "slurm": ("SLURM", "sbatch", ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"]),
@@ -229,11 +229,9 @@ def check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], source: str) 
     """Raise if a table has an unknown key; the error names the nearest known one."""
     for key in table:
         if key not in allowed:
-            close = difflib.get_close_matches(key, allowed, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(allowed)}"
-            if allowed is KEYS:
-                hint += "; arguments of the class itself belong in [options]"
-            raise InputError(f"{source}: unknown key {key!r}: {hint}")
+            hint = suggest_name(key, allowed, f"; known keys: {', '.join(allowed)}")
+            aside = "; arguments of the class itself belong in [options]" if allowed is KEYS else ""
+            raise InputError(f"{source}: unknown key {key!r}{hint}{aside}")
 
 
 def parse_duration(text: str) -> float | None:
@@ -286,9 +284,8 @@ def _check_kind(kind: str, source: str) -> None:
     is_class = colon and all(part.isidentifier() for part in [*module.split("."), *name.split(".")])
     if kind in KINDS or is_class:
         return
-    close = difflib.get_close_matches(kind, KINDS, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known classes: {', '.join(KINDS)} and module:Class"
-    raise InputError(f"{source}: class = {kind!r}: {hint}")
+    known = f"; known classes: {', '.join(KINDS)} and module:Class"
+    raise InputError(f"{source}: class = {kind!r}: not known{suggest_name(kind, KINDS, known)}")
 
 
 def _check_size(description: ClusterDescription) -> None:

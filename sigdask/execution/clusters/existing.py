@@ -21,7 +21,7 @@ from sigdask.execution.clusters.base import (
     silence_dask,
 )
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.lifecycle import LOOPBACK, check_options, wait_for_workers
+from sigdask.execution.clusters.lifecycle import LOOPBACK, check_options, wait_for_worker
 from sigdask.execution.clusters.settings import check_versions, describe_differences, settings
 
 CONNECT_SECONDS = 10
@@ -35,9 +35,7 @@ def connect_address(description: ClusterDescription) -> Iterator[Cluster]:
     with _open_client(description, address) as client:
         if client.dashboard_link:
             log.info("dashboard: %s", client.dashboard_link)
-        wait_for_workers(
-            client, 1, seconds=description.wait, what=f"the scheduler at {address}", get_status=lambda: ""
-        )  # fmt: skip
+        wait_for_worker(client, seconds=description.wait, what=f"the scheduler at {address}")
         check_versions(client)
         yield Cluster("dask", max(1, sum(client.nthreads().values())), client, remote=True)
 
@@ -203,7 +201,7 @@ def _wait_for_worker(client: Any) -> None:
                 what, WAIT_SECONDS)  # fmt: skip
     future = client.submit(abs, 0, pure=False)
     try:
-        wait_for_workers(client, 1, seconds=WAIT_SECONDS, what=what, get_status=lambda: "")
+        wait_for_worker(client, seconds=WAIT_SECONDS, what=what)
     finally:
         future.release()
 

@@ -38,14 +38,7 @@ POD_FILES = CertificateFiles.from_folder(Path(CERTIFICATE_FOLDER))
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return the `ClusterKind` that starts a cluster of pods."""
-    clusters: list[KubernetesCluster] = []
-
-    def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
-        clusters.append(KubernetesCluster(description, files))
-        return clusters[-1]
-
-    threads = int(description.options.get("threads", 1))
-    return ClusterKind(make, get_status=lambda: clusters[-1].get_status() if clusters else "", threads=threads)
+    return ClusterKind(KubernetesCluster, threads=int(description.options.get("threads", 1)))
 
 
 class KubernetesCluster:

@@ -91,23 +91,20 @@ PROGRESS_SECONDS = 10.0
 """Seconds between lines of progress."""
 
 
-def wait_for_workers(
+def wait_for_worker(
     client: Any,
-    n_workers: int,
     *,
     seconds: float,
     what: str,
-    get_status: Callable[[], str],
+    get_status: Callable[[], str] = str,
     is_hopeless: Callable[[], bool] = bool,
 ) -> None:
-    """Wait until the cluster has at least `n_workers` workers; raise if they do not come in time.
+    """Wait until the cluster has a worker; raise if none comes in time.
 
     Parameters
     ----------
     client : distributed.Client
         Connected to the scheduler.
-    n_workers : int
-        How many.
     seconds : float
         Time limit.
     what : str
@@ -120,22 +117,20 @@ def wait_for_workers(
     Raises
     ------
     UnfinishedError
-        They were not there in time; ends with what the queue said.
+        None was there in time; ends with what the queue said.
     """
     start = time.monotonic()
     last_shown = start
-    while (n_present := len(client.nthreads())) < n_workers:
+    while not client.nthreads():
         now = time.monotonic()
         is_over = now - start > seconds or is_hopeless()
         status = get_status() if now - last_shown > PROGRESS_SECONDS or is_over else ""
         if is_over:
             detail = f"; the queue says: {status}" if status else ""
-            raise UnfinishedError(f"{what}: {n_present} of {n_workers} workers after {now - start:.0f} s{detail}")
+            raise UnfinishedError(f"{what}: 0 of 1 workers after {now - start:.0f} s{detail}")
         if now - last_shown > PROGRESS_SECONDS:
             last_shown = now
-            log.info(
-                "waiting for workers of %s: %d of %d%s", what, n_present, n_workers, f" ({status})" if status else ""
-            )
+            log.info("waiting for workers of %s: 0 of 1%s", what, f" ({status})" if status else "")
         time.sleep(0.1)
 
 
@@ -161,7 +156,7 @@ class ClusterKind:
     make : callable
         `(description, files)` to a dask cluster; files are None for plain tcp.
     get_status : callable
-        What its queue says.
+        What its queue says, where the cluster that is made has no `get_status` of its own.
     vanished : callable, optional
         Says of a job whether its queue no longer knows it.
     hopeless : callable
@@ -220,6 +215,7 @@ def start_cluster(
             )
         stack.callback(kind.clean_up)
         cluster = stack.enter_context(_make_cluster(description, kind, files))
+        get_status = getattr(cluster, "get_status", kind.get_status)
         security = files.to_security() if files is not None else None
         is_spec_cluster = hasattr(cluster, "worker_spec")
         client = stack.enter_context(
@@ -231,12 +227,11 @@ def start_cluster(
         check_listening(client, description, ("scheduler",))
         if kind.remote:
             client.register_plugin(HungWorkers())
-        wait_for_workers(
+        wait_for_worker(
             client,
-            1,
             seconds=description.wait,
             what=description.source,
-            get_status=kind.get_status,
+            get_status=get_status,
             is_hopeless=kind.hopeless,
         )
         if kind.remote:
@@ -246,7 +241,7 @@ def start_cluster(
             stack.enter_context(keep_workers(cluster, client, description.workers, vanished=kind.vanished))
         expected = (description.max_workers or 0) * kind.threads
         n_threads = max(1, expected, sum(client.nthreads().values()))
-        yield Cluster("dask", n_threads, client, kind.remote, kind.get_status)
+        yield Cluster("dask", n_threads, client, kind.remote, get_status)
 
 
 def _make_scratch_folder(stack: ExitStack) -> str:

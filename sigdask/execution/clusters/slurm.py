@@ -40,54 +40,44 @@ def count_workers(_: ClusterDescription) -> int:
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return the `ClusterKind` that starts workers in the Slurm allocation."""
-    steps: list[_WorkerStep] = []
-
-    def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
-        steps.append(_WorkerStep(description, files))
-        return steps[-1].cluster
-
     threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    return ClusterKind(make, get_status=lambda: steps[-1].get_status() if steps else "", threads=threads, scratch=True)
+    return ClusterKind(_make_cluster, threads=threads, scratch=True)
 
 
-class _WorkerStep:
-    """A scheduler in this process, and the srun job step that runs its workers."""
+def _make_cluster(description: ClusterDescription, files: CertificateFiles | None) -> Any:
+    """Start a scheduler in this process, and the srun job step that runs its workers."""
+    from distributed import LocalCluster
 
-    def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:
-        from distributed import LocalCluster
+    options = check_options(description, OPTIONS)
+    if "SLURM_JOB_ID" not in os.environ:
+        raise description.build_error("class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm")
+    if description.is_adaptive:
+        raise description.build_error("class allocation has the allocation's size: give workers")
+    tls = {} if files is None else {"security": files.to_security(), "protocol": "tls://"}
 
-        options = check_options(description, OPTIONS)
-        if "SLURM_JOB_ID" not in os.environ:
-            raise description.build_error(
-                "class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm"
-            )
-        if description.is_adaptive:
-            raise description.build_error("class allocation has the allocation's size: give workers")
-        tls = {} if files is None else {"security": files.to_security(), "protocol": "tls://"}
+    class Allocated(LocalCluster):  # type: ignore[misc]
+        """A scheduler whose workers are run by srun."""
 
-        class Allocated(LocalCluster):  # type: ignore[misc]
-            """A scheduler whose workers are run by srun."""
+        def scale(self, *_: Any, **__: Any) -> None:
+            """Do nothing, as srun determines the number of workers."""
 
-            def scale(self, *_: Any, **__: Any) -> None:
-                """Do nothing, as srun determines the number of workers."""
+        def close(self, timeout: float | None = None) -> Any:
+            step.terminate()
+            return super().close(timeout)
 
-            def close(self, timeout: float | None = None) -> Any:
-                step.terminate()
-                return super().close(timeout)
+        def get_status(self) -> str:
+            """Return the last lines of the error output of srun and the workers."""
+            errors.seek(0)
+            return join_last_lines(errors.read().decode(errors="replace"))
 
-        host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
-        self.cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **tls)
-        command = build_worker_command(description, self.cluster.scheduler_address, files, options, os.environ)
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the step
-        step = subprocess.Popen(  # noqa: S603
-            command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=self.errors
-        )  # fmt: skip
-        self.step = step
-
-    def get_status(self) -> str:
-        """Return the last lines of the error output of srun and the workers."""
-        self.errors.seek(0)
-        return join_last_lines(self.errors.read().decode(errors="replace"))
+    host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
+    cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **tls)
+    command = build_worker_command(description, cluster.scheduler_address, files, options, os.environ)
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the step
+    step = subprocess.Popen(  # noqa: S603
+        command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=errors
+    )  # fmt: skip
+    return cluster
 
 
 def build_worker_command(

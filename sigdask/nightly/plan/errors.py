@@ -19,7 +19,7 @@ from typing import Any
 
 from sigdask.errors import InputError, SeveralError
 from sigdask.nightly.plan.keys import PlanKeys
-from sigdask.text import redact
+from sigdask.text import redact, suggest_name
 
 PlanKey = tuple[str | int, ...]
 
@@ -329,8 +329,7 @@ def _write_rules(rule: Any) -> str:
 def _format_hint(value: Any, choices: str) -> str:
     """Return which of the choices that pydantic lists a mistyped one may be, or nothing."""
     words = [word.strip("'") for word in choices.replace(" or ", ", ").split(", ")]
-    close = difflib.get_close_matches(value[:200], words, 1, 0.6) if isinstance(value, str) else []
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return suggest_name(value, words) if isinstance(value, str) else ""
 
 
 def _describe_expected(key: PlanKey) -> str:

@@ -13,7 +13,7 @@ GOOD = {"class": "slurm", "workers": 2, "options": {"cores": 1, "memory": "1GB"}
 BAD = [
     ({"workers": 2}, "key class is missing"),
     ({"class": "slrum"}, "did you mean 'slurm'"),
-    ({"class": "slurm", "worker": 2}, "unknown key 'worker': did you mean 'workers'"),
+    ({"class": "slurm", "worker": 2}, "unknown key 'worker'; did you mean 'workers'"),
     ({"class": "slurm", "cores": 2}, r"belong in \[options\]"),
     ({"class": "slurm", "workers": "2"}, "must be a whole number"),
     ({"class": "slurm", "workers": True}, "must be a whole number"),
