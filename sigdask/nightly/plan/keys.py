@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
@@ -35,7 +35,6 @@ MOST_ENTRIES = 100_000
 """Test sets, lists of candidates or tests of independence that a plan may have."""
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
-Seconds = Annotated[float, Field(strict=True)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
@@ -80,8 +79,9 @@ def plan_table(options: Iterable[Option] = (), *, after: str = "") -> Callable[[
 
     def build(table: type[Table]) -> type[Table]:
         own, table.__annotations__ = table.__annotations__, {}
-        for name, annotation in own.items():
-            table.__annotations__[name] = annotation
+        for name in ("", *own):
+            if name:
+                table.__annotations__[name] = own[name]
             for option in options if name == after else ():
                 key = get_key(option.name)
                 table.__annotations__[key] = declare_field(option)
@@ -238,31 +238,33 @@ class ConfidenceSequenceKeys:
 StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
 
 
-@plan_table((*JSON_OPTIONS.values(), *PRINT_OPTIONS.values(), *FIGURE_STYLE.values()), after="latex")
+REPORT_OPTIONS = (
+    Option("File for all results as JSON.", name="json"),
+    Option("File for a CSV table, one row per comparison.", name="csv"),
+    *choose_options(list_options(CsvOptions), csv_safe=True).values(),
+    Option("File for the same table as Parquet.", name="parquet"),
+    Option(
+        "File for the scores of each unit and its contribution to the difference, as the ending says: .csv, .jsonl, "
+        ".parquet. CSV and JSON lines may also end in .gz.", name="items"
+    ),
+    Option("File for tables for papers as Markdown, one per test set.", name="markdown"),
+    Option("File for the same tables as LaTeX with booktabs.", name="latex"),
+    *JSON_OPTIONS.values(),
+    *PRINT_OPTIONS.values(),
+    *FIGURE_STYLE.values(),
+    Option("File for the plain-text report.", name="text"),
+    Option("File for a self-contained HTML page.", name="html"),
+    Option(
+        "Folder of a static site, which each run updates: plans, nights, and a page for each night.", name="site"
+    ),
+)  # fmt: skip
+"""The files that a run writes at the end, and their layout."""
+
+
+@plan_table(REPORT_OPTIONS)
 class ReportKeys:
     """Files to write at the end; {date} and {time} stand for the start of the run."""
 
-    json: Annotated[Text | None, Field(description="File for all results as JSON.")] = None
-    csv: Annotated[Text | None, Field(description="File for a CSV table, one row per comparison.")] = None
-    csv_safe: Annotated[StrictBool, Field(description=list_options(CsvOptions)["csv_safe"].help)] = True
-    parquet: Annotated[Text | None, Field(description="File for the same table as Parquet.")] = None
-    items: Annotated[
-        Text | None,
-        Field(
-            description="File for the scores of each unit and its contribution to the difference, as the ending says: "
-            ".csv, .jsonl, .parquet. CSV and JSON lines may also end in .gz."
-        ),
-    ] = None
-    markdown: Annotated[Text | None, Field(description="File for tables for papers as Markdown, one per test set.")] = (
-        None
-    )
-    latex: Annotated[Text | None, Field(description="File for the same tables as LaTeX with booktabs.")] = None
-    text: Annotated[Text | None, Field(description="File for the plain-text report.")] = None
-    html: Annotated[Text | None, Field(description="File for a self-contained HTML page.")] = None
-    site: Annotated[
-        Text | None,
-        Field(description="Folder of a static site, which each run updates: plans, nights, and a page for each night."),
-    ] = None
     open: Annotated[
         tuple[Pair, ...], Field(description=f"{list_options(PageOptions)['open_pairs'].help} A list of [A, B].")
     ] = ()
@@ -329,56 +331,41 @@ class EquivalentKeys:
 RuleKeys = Annotated[NotWorseKeys | NonInferiorKeys | EquivalentKeys, Discriminator("rule")]
 
 
-@plan_table()
+GATE_OPTIONS = (
+    Option(
+        "Expected number of runs with new outputs per year.", 365, above=0, most=1e6, name="runs_per_year", kind=float
+    ),
+    Option(
+        "Runs a year in which not-worse rules may fail though nothing is worse, in expectation. Divided by "
+        "runs_per_year it is each run's level over all comparisons of these rules, at most alpha. By default 4 for "
+        "rules without an alpha of their own, unless fdr is given.",
+        above=0, most=1e6, name="false_alarms_per_year", kind=float
+    ),
+    Option(
+        "Online false-discovery rule over the history of runs. Its level falls with every quiet run; "
+        "false_alarms_per_year keeps it.", "none", name="fdr", choices=get_args(Fdr)
+    ),
+    Option("File for JUnit XML, for CI.", name="junit"),
+    Option("File for JSON.", name="json"),
+    Option("Program and arguments to run at the end, without a shell.", name="command", repeats=True),
+    Option(
+        "http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment.", name="webhook"
+    ),
+    Option("File with a Jinja template of the JSON to post instead, for chat programs.", name="webhook_body"),
+    Option(
+        "Runs after which command and webhook are called. new: failed runs whose outputs differ from outputs that "
+        "failed before.", "failed", name="when", choices=("always", "failed", "new")
+    ),
+    Option("Seconds to wait for command or webhook.", 30, above=0, most=3600, name="timeout", kind=float),
+)  # fmt: skip
+"""How often a gate may fail, and whom it tells."""
+
+
+@plan_table(GATE_OPTIONS, after="rules")
 class GateKeys:
     """What must hold of the results for `sigdask run` to exit with 0."""
 
     rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All rules must hold.")]
-    runs_per_year: Annotated[
-        float, Field(strict=True, gt=0, le=1e6, description="Expected number of runs with new outputs per year.")
-    ] = 365
-    false_alarms_per_year: Annotated[
-        float | None,
-        Field(
-            strict=True,
-            gt=0,
-            le=1e6,
-            description="Runs a year in which not-worse rules may fail though nothing is worse, in expectation. "
-            "Divided by runs_per_year it is each run's level over all comparisons of these rules, at most alpha. "
-            "By default 4 for rules without an alpha of their own, unless fdr is given.",
-        ),
-    ] = None
-    fdr: Annotated[
-        Fdr,
-        Field(
-            description="Online false-discovery rule over the history of runs. Its level falls with every quiet run; "
-            "false_alarms_per_year keeps it."
-        ),
-    ] = "none"
-    junit: Annotated[Text | None, Field(description="File for JUnit XML, for CI.")] = None
-    json: Annotated[Text | None, Field(description="File for JSON.")] = None
-    command: Annotated[Names | None, Field(description="Program and arguments to run at the end, without a shell.")] = (
-        None
-    )
-    webhook: Annotated[
-        Text | None,
-        Field(
-            description="http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."
-        ),
-    ] = None
-    webhook_body: Annotated[
-        Text | None, Field(description="File with a Jinja template of the JSON to post instead, for chat programs.")
-    ] = None
-    when: Annotated[
-        Literal["always", "failed", "new"],
-        Field(
-            description="Runs after which command and webhook are called. new: failed runs whose outputs "
-            "differ from outputs that failed before."
-        ),
-    ] = "failed"
-    timeout: Annotated[
-        float, Field(strict=True, gt=0, le=3600, description="Seconds to wait for command or webhook.")
-    ] = 30
 
 
 @plan_table(PLAN_OPTIONS.values(), after="name")

@@ -250,7 +250,7 @@ def _iter_independence_tests(
             yield TestedLabels(entry.name, sources, gold, entry.format, options, entry.metrics, entry.within, filled)
 
 
-def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFiles:
+def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     check_pairs(keys.open, ("report", "open"), location.complain)
     files = {
         name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
@@ -260,7 +260,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
-        json_layout=keys.json_layout,  # type: ignore[attr-defined]  # declared by its option
+        json_layout=keys.json_layout,
         csv_safe=keys.csv_safe,
         site=location.find_path(("report", "site"), keys.site, paths.resolve_site),
         open=keys.open,
@@ -270,7 +270,7 @@ def _build_report(keys: tables.ReportKeys, location: _PlanLocation) -> ReportFil
     )
 
 
-def _build_style(keys: tables.ReportKeys, location: _PlanLocation) -> FigureStyleOptions:
+def _build_style(keys: Any, location: _PlanLocation) -> FigureStyleOptions:
     style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
     try:
         FigureStyle.from_options(style)
@@ -352,7 +352,7 @@ def _resolve_store(text: str | None, path: Path, location: _PlanLocation) -> str
     return text
 
 
-def _build_gate(gate_keys: tables.GateKeys, shared: GivenOptions, location: _PlanLocation) -> Gate:
+def _build_gate(gate_keys: Any, shared: GivenOptions, location: _PlanLocation) -> Gate:
     notify = NotifySettings(
         command=_find_command(gate_keys.command or (), location),
         webhook=_resolve_webhook(gate_keys.webhook, location),
@@ -376,7 +376,7 @@ def _build_gate(gate_keys: tables.GateKeys, shared: GivenOptions, location: _Pla
     )
 
 
-def _build_rule(rule: Any, shared_options: GivenOptions, gate: tables.GateKeys) -> Rule:
+def _build_rule(rule: Any, shared_options: GivenOptions, gate: Any) -> Rule:
     shared = {
         "alpha": rule.alpha or shared_options["alpha"],
         "baseline": rule.baseline,

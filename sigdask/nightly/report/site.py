@@ -7,7 +7,6 @@ the site without the other plans' stores.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
@@ -37,7 +37,7 @@ from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
-from sigdask.text import as_json, format_duration, format_time, to_plain, value_from_json
+from sigdask.text import as_json, format_duration, format_time, to_plain
 
 MOST_NIGHTS = 2000
 """Nights that a plan's page lists and draws; of more, the latest."""
@@ -91,6 +91,9 @@ class PlanSummary:
     n_sets: int
     marks: tuple[tuple[int, str], ...]
     n_nights: int
+
+
+_SUMMARY = TypeAdapter(PlanSummary)
 
 
 def get_folder_name(plan: str) -> str:
@@ -241,17 +244,11 @@ def _iter_answers(report: PlanReport) -> Iterator[tuple[str, str]]:
 def _read_summary(file: Path) -> PlanSummary:
     """Return the summary of a plan in a site; raise InputError if the file is none."""
     try:
-        summary: PlanSummary = value_from_json(PlanSummary, json.loads(file.read_text(encoding="utf-8")))
-        texts = (summary.plan, summary.history, summary.when, summary.state, summary.gate, *summary.reasons)
-        numbers = (summary.run, summary.n_sets, summary.n_nights, *(number for number, _ in summary.marks))
-        pairs = (*summary.answers, *((gate, gate) for _, gate in summary.marks))
-        is_sound = all(isinstance(text, str) for text in (*texts, *(text for pair in pairs for text in pair)))
-        is_sound = is_sound and all(type(number) is int for number in numbers)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        is_sound = False
-    if not is_sound:
-        raise InputError(f"{file}: is no summary of a plan; remove it, then write the plan's part of the site again")
-    return summary
+        return _SUMMARY.validate_json(file.read_bytes(), strict=True)
+    except (OSError, ValueError):
+        raise InputError(
+            f"{file}: is no summary of a plan; remove it, then write the plan's part of the site again"
+        ) from None
 
 
 def _write_index(site: Path) -> None:
