@@ -326,21 +326,15 @@ def _group_signatures(table: Table, digests: InputDigests) -> tuple[Integers, li
 NO_DIGESTS = DataDigests("0", "0", "0")
 
 
+def _list_columns(table: Table, digests: InputDigests, *names: str) -> list[CodedColumn[Any]]:
+    """Return the coded columns of what is tested and how, and those of `names` of the digests."""
+    tested = ("test_set", "subset", "unit", "metric", "alternative")
+    return [*(getattr(table, name) for name in tested), *(getattr(digests, name) for name in ("method", *names))]
+
+
 def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
     """Return the columns that must be equal in rows whose signatures differ only in data."""
-    coded_columns = (
-        table.test_set,
-        table.subset,
-        table.unit,
-        table.metric,
-        table.alternative,
-        digests.method,
-        digests.code,
-        digests.adjust,
-        digests.members,
-        digests.family,
-        digests.version,
-    )
+    coded_columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
     undecided = np.isnan(table.p_value)
     return [
         *(column.codes for column in coded_columns),
@@ -441,20 +435,8 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
 
 def _hash_comparisons(table: Table, digests: InputDigests) -> Hashes:
     """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
-    columns = (
-        table.test_set,
-        table.subset,
-        table.unit,
-        table.metric,
-        table.alternative,
-        digests.method,
-        digests.units,
-        digests.data_a,
-        digests.data_b,
-        digests.code,
-    )
     hashes = mix_bits(digests.seed.astype(np.uint64))
-    for column in columns:
+    for column in _list_columns(table, digests, "units", "data_a", "data_b", "code"):
         distinct = np.array([hash_content(_list_words(value)) for value in column.values], np.uint64)
         hashes = mix_bits(hashes ^ distinct[column.codes])
     for numbers in (table.n_trials, table.exact):

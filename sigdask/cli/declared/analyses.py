@@ -41,6 +41,9 @@ FILES = (
 )
 """The files of a test set."""
 
+NAME = click.option(
+    "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
+)
 RUN = declare_options(options.RunOptions)
 CACHE = declare_options(options.SelectionOptions, "cache")
 TOGETHER = declare_options(options.SelectionOptions, "together")
@@ -49,9 +52,7 @@ COMPARE_GROUPS = {
     "Files": FILES,
     "What to compare": (
         *declare_options(options.ChoiceOptions),
-        click.option(
-            "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
-        ),
+        NAME,
     ),
     "The test": (*declare_options(options.SelectionOptions, "unit"), *declare_options(options.TestOptions)),
     "Many comparisons": (*declare_options(options.FamilyOptions), *TOGETHER),
@@ -119,9 +120,7 @@ META_GROUPS = {
     "Agreement": declare_options(options.AgreementOptions),
     "What to compare": (
         *declare_options(options.ChoiceOptions, "pairs", "baseline", "by"),
-        click.option(
-            "--name", default="", metavar="TESTSET", help="Test-set name. It also determines the random stream."
-        ),
+        NAME,
     ),
     "The test": declare_options(options.TestOptions),
     "Many comparisons": declare_options(options.FamilyOptions),
@@ -153,8 +152,7 @@ POWER_GROUPS = {
     "Files": FILES,
     "What to compare": (
         *declare_options(options.PowerOptions, "metrics", "pairs", "baseline"),
-        click.option("--name", default="", metavar="TESTSET", help="Test-set name. It also determines the "
-            "random stream."),
+        NAME,
     ),
     "The test": declare_options(options.PowerTestOptions),
     "Where to run": (*RUN, *CACHE),
@@ -194,8 +192,7 @@ INDEPENDENCE_GROUPS = {
                      help="A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. May be repeated."),
         click.option("--within", metavar="COLUMN", help="Permute labels only within each value of this column."),
         *declare_options(options.LabelTestOptions),
-        click.option("--name", default="", metavar="TESTSET", help="Test-set name. It also determines the "
-            "random stream."),
+        NAME,
     ),
     "Where to run": RUN,
     "Output": (declare_file("json", "Write the results as JSON."), *TABLE_OPTIONS, QUIET),
