@@ -183,3 +183,19 @@ def number_pairs(
     value_numbers: dict[Hashable, int] = {}
     numbers = [value_numbers.setdefault(value(int(i), int(j)), len(value_numbers)) for i, j in pairs[first_indices]]
     return np.array(numbers, np.int64)[inverse]
+
+
+class Codes(dict[str, int]):
+    """Codes of texts, shared by all files; a new text gets the next one."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = code = len(self)
+        return code
+
+    def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
+        """Return the codes of what `convert` makes of texts, given by their codes."""
+        texts = list(self)
+        used = np.unique(codes)
+        table = np.zeros(len(texts) + 1, np.int64)
+        table[used] = [self[convert(texts[code])] for code in used.tolist()]
+        return table[codes]

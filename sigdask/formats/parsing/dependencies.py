@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
@@ -37,7 +38,6 @@ from sigdask.formats.parsing.treebank import (
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.tagging.sentences import Codes
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
 

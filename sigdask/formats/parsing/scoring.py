@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.parsing.treebank import ROOT, Integers, Treebank
-from sigdask.formats.tagging.sentences import Codes
 
 CONTENT = frozenset({
     "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated", "advcl",

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
-from sigdask.formats.tagging.sentences import Codes
 
 Integers = NDArray[np.int64]
 

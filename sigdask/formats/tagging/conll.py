@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
@@ -30,7 +31,6 @@ from sigdask.formats.tagging.chunks import (
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
 from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
 from sigdask.formats.tagging.sentences import (
-    Codes,
     FileColumns,
     Integers,
     SentenceCollector,

@@ -10,12 +10,13 @@ from collections.abc import Collection, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import count_filled, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import are_suffixed, is_chunk_tag
 from sigdask.formats.tagging.records import is_json_file, sniff_records
-from sigdask.formats.tagging.sentences import UTTERANCE_END, Codes, SentenceCollector, TaggedFile, is_ner_column
+from sigdask.formats.tagging.sentences import UTTERANCE_END, SentenceCollector, TaggedFile, is_ner_column
 
 DOCSTART = "-DOCSTART-"
 CONLLU_ID = re.compile(r"\d+(?:[-.]\d+)?")

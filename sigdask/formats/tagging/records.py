@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import (
     DOCUMENT_NAMES,
@@ -22,7 +23,7 @@ from sigdask.formats.reading.json_records import (
 )
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.tagging.chunks import is_chunk_tag
-from sigdask.formats.tagging.sentences import Codes, FileColumns, SentenceCollector, TaggedFile
+from sigdask.formats.tagging.sentences import FileColumns, SentenceCollector, TaggedFile
 
 TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
 PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",

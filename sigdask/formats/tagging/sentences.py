@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
@@ -35,22 +36,6 @@ DIGEST_BLOCK = 1024
 
 MAX_SENTENCE = 200
 """Tokens of what may be one sentence."""
-
-
-class Codes(dict[str, int]):
-    """Codes of texts, shared by all files; a new text gets the next one."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = code = len(self)
-        return code
-
-    def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
-        """Return the codes of what `convert` makes of texts, given by their codes."""
-        texts = list(self)
-        used = np.unique(codes)
-        table = np.zeros(len(texts) + 1, np.int64)
-        table[used] = [self[convert(texts[code])] for code in used.tolist()]
-        return table[codes]
 
 
 NER_PREFIX = "NE-"

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
+from sigdask.counts.factors import Codes
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
@@ -23,7 +24,6 @@ from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
 from sigdask.formats.tagging.sentences import (
     UTTERANCE_END,
-    Codes,
     SentenceCollector,
     SentenceFields,
     TaggedFile,
