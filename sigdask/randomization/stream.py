@@ -187,7 +187,8 @@ def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: N
         Filled.
     """
     out[:] = 0
-    _count_draws(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), first, kinds, out)
+    words = np.empty((SLOTS, CALLS), np.uint32)
+    _count_draws(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), first, kinds, words, out)
 
 
 def _get_draw_word(run: int) -> np.uint32:
@@ -196,10 +197,9 @@ def _get_draw_word(run: int) -> np.uint32:
 
 
 @cached_njit()
-def _count_draws(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _count_draws(k0, k1, c1, first, kinds, words, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add how often each resample draws each kind of unit to `out`, in a loop that LLVM vectorises."""
     n_trials, n = out.shape[0], kinds.shape[0]
-    words = np.empty((SLOTS, CALLS), np.uint32)
     for t in range(n_trials):
         trial = np.uint64(first) + np.uint64(t)
         row = out[t]

@@ -45,19 +45,15 @@ NEGLIGIBLE_TERM = 1e-18
 
 
 @cached_njit()
-def sum_lower_tails(low, total, n):
-    """Return P(X <= low) / P(X = low) for many pairs, where X is one run's exceedances among the `total` of both runs.
+def sum_lower_tails(low, total, n, out):
+    """Write P(X <= low) / P(X = low) for many pairs, where X is one run's exceedances among the `total` of both runs.
 
     Parameters
     ----------
     low, total, n : int64 array, shape (n_pairs,)
         The smaller of two counts, their sum, and the trials of each run; low is at most half of the sum.
-
-    Returns
-    -------
-    float64 array, shape (n_pairs,)
+    out : float64 array, shape (n_pairs,)
     """
-    out = np.empty(len(low))
     for p in range(len(low)):
         term, tail = 1.0, 1.0
         for x in range(low[p], 0, -1):  # P(x - 1) / P(x)
@@ -210,7 +206,9 @@ def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> Fl
     k, k_again, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(k1, k2, n_trials))
     low, total = np.minimum(k, k_again), k + k_again
     start = np.exp(log_choose(n, low) + log_choose(n, total - low) - log_choose(2 * n, total))
-    tail = start * sum_lower_tails(low.ravel(), total.ravel(), n.ravel()).reshape(low.shape)
+    tails = np.empty(low.size)
+    sum_lower_tails(low.ravel(), total.ravel(), n.ravel(), tails)
+    tail = start * tails.reshape(low.shape)
     return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
 
 

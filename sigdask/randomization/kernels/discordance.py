@@ -42,6 +42,15 @@ def _build_intrinsic(function: Any) -> Any:
 popcount = FunctionToCompile(_generate_popcount, _build_intrinsic)
 
 
+@cached_njit()
+def is_zero(values):
+    """Return whether all values are zero. To load a kernel with `.any()`, a process must import scipy.linalg."""
+    for value in values:  # noqa: SIM110
+        if value != 0:
+            return False
+    return True
+
+
 def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: Integers, weights: Integers) -> Integers:
     """Return the total weight of the units in which the systems of each pair differ.
 
@@ -77,6 +86,7 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
             np.ascontiguousarray(np.concatenate(planes, axis=1)),
             _pack_bits(block_weights[None], int(block_weights.max(initial=0)).bit_length())[0],
             pairs,
+            np.empty(-(-len(block_weights) // WORD), np.uint64),
             counts,
         )
     return counts
@@ -93,7 +103,7 @@ def _pack_bits(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
 
 
 @cached_njit()
-def _add_discordant(bits, weights, pairs, counts):
+def _add_discordant(bits, weights, pairs, differs, counts):
     """Add to `counts`, for each pair, the total weight of the units on which its systems differ.
 
     Parameters
@@ -101,9 +111,10 @@ def _add_discordant(bits, weights, pairs, counts):
     bits : uint64 array, shape (n_systems, n_bits, n_words)
     weights : uint64 array, shape (n_weight_bits, n_words)
     pairs : int64 array, shape (n_pairs, 2)
+    differs : uint64 array, shape (n_words,)
+        Overwritten.
     counts : int64 array, shape (n_pairs,)
     """
-    differs = np.empty(bits.shape[2], np.uint64)
     for p in range(pairs.shape[0]):
         a, b = bits[pairs[p, 0]], bits[pairs[p, 1]]
         differs[:] = 0

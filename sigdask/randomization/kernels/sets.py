@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.io.caches import cached_njit
+from sigdask.randomization.kernels.discordance import is_zero
 
 SINGLE, ABSENT_A, ABSENT_B = 0, 2, 4
 """Counters: of one-unit terms, and of terms absent from A* and B*; each for other and for gold terms."""
@@ -169,7 +170,7 @@ def _subtract_counter(planes, sign, out):
     one = np.uint32(1)
     for k in range(planes.shape[0]):
         plane = planes[k]
-        if not plane.any():
+        if is_zero(plane):
             continue
         unit = np.int32(sign * (1 << k))
         for r in range(32):

@@ -29,7 +29,7 @@ from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns
-from sigdask.randomization.kernels.discordance import popcount
+from sigdask.randomization.kernels.discordance import is_zero, popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import (
     BLOCK,
@@ -374,7 +374,7 @@ def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # no
                 table[g, (1 << k) + j] = table[g, j] + value
     low = np.uint32(255)
     for q in range(4):
-        if not values[32 * q : 32 * q + 32].any():
+        if is_zero(values[32 * q : 32 * q + 32]):
             continue
         t0, t1, t2, t3 = table[4 * q], table[4 * q + 1], table[4 * q + 2], table[4 * q + 3]
         for t in range(words.shape[1]):
