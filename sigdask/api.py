@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from numpy.typing import NDArray
 
-from sigdask.analysis import candidate_rankings
-from sigdask.analysis import independence as independence_tests
-from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
-from sigdask.analysis.comparison.pairs import AnyMetric, CompareSpec
+from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.stopping import (
     EarlyStopping,
     MonitoredResults,
@@ -21,34 +19,28 @@ from sigdask.analysis.comparison.stopping import (
     count_rounds,
     default_adjustment,
 )
-from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
-from sigdask.analysis.power import build_question, estimate_powers
 from sigdask.counts import Counts
-from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import are_sentences, describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
-from sigdask.execution.extract import ClusterExtraction
+from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.metrics import takes_numbers, takes_texts
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics
-from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
-from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.options import (
     FRAME_READING,
     OPTIONS,
     Adjust,
     ComparisonOptions,
     FrameOptions,
-    PowerOptions,
     SelectionOptions,
     fill_options,
 )
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
+from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
 from sigdask.results.comparisons import ComparisonResults
@@ -56,7 +48,10 @@ from sigdask.results.record import Result
 from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
+    from sigdask.analysis.candidate_rankings.evaluation import RepeatedSamples, validate
     from sigdask.analysis.details import ComparisonDetails
+    from sigdask.counts.candidates import Candidates
+    from sigdask.report.analyses import Evaluation, evaluate, independence, independence_all, power
 
 __all__ = [
     "Candidates",
@@ -73,9 +68,17 @@ __all__ = [
     "validate",
 ]
 
-independence = independence_tests.independence
-independence_all = wrap_analysis(independence_tests.independence_all, Independences)
-evaluate = wrap_analysis(candidate_rankings.evaluate, Evaluation)
+_OTHER_ANALYSES = {
+    "Candidates": "counts.candidates",
+    "Evaluation": "report.analyses",
+    "RepeatedSamples": "analysis.candidate_rankings.evaluation",
+    "evaluate": "report.analyses",
+    "independence": "report.analyses",
+    "independence_all": "report.analyses",
+    "power": "report.analyses",
+    "validate": "analysis.candidate_rankings.evaluation",
+}
+"""Modules of names that comparisons do not need, which are imported when the names are used."""
 
 RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
 """Names for rankings of candidates; `sigdask` has the others."""
@@ -475,32 +478,15 @@ def compare_opened(
 
 def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
     """Return the study of some test sets with the given options."""
-    sets_and_specs = _extract_sets(test_sets, options)
+    requests = build_specs(test_sets, options)
+    extracted = extract_with_options([(counts, spec.find_metrics(counts)) for counts, spec in requests], options)
     return prepare_study(
-        [(counts, spec, options["alternative"]) for counts, spec in sets_and_specs],
+        [(counts, spec, options["alternative"]) for counts, (_, spec) in zip(extracted, requests, strict=True)],
         alpha=options["alpha"],
         adjust=_select_adjustment(options, rule),
         together=options["together"],
         second_run=options["second_run"],
     )
-
-
-def _extract_sets(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:
-    """Return the counts of each test set, with all that its metrics take from outputs, and what is asked of it."""
-    value = options["metrics"]
-    metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
-    if value is not None and not metrics:
-        raise InputError("no metric given; `sigdask metrics` lists them")
-    spec = CompareSpec.from_options(options, metrics)
-    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
-    sets = [value if isinstance(value, Counts) else _read_counts(value, grouping, metrics) for value in test_sets]
-    specs = [spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts)) for counts in sets]
-    requests = [(counts, spec.find_metrics(counts)) for counts, spec in zip(sets, specs, strict=True)]
-    return list(zip(_extract_statistics(requests, options), specs, strict=True))
-
-
-def _read_counts(value: Any, grouping: Sequence[str], metrics: Sequence[AnyMetric]) -> Counts:
-    return as_counts(value, groups=grouping, metrics=[metric for metric in metrics if isinstance(metric, str)])
 
 
 def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
@@ -512,74 +498,6 @@ def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | N
     )
     table = replace(comparison_results.table, grouping=options["grouping"])
     return convert_results(replace(comparison_results, table=table, units=UnitTables.from_study(study)), Results)
-
-
-def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> Powers:
-    """Tell how many units a difference needs to be found, and which difference some units find.
-
-    Samples of units are drawn from the observed pairs, tilted exponentially so that the systems differ by what is
-    asked about, and each sample is judged by the randomization test itself. The same data and seed give the same
-    samples, swaps and answers on any machine, cluster and partition.
-
-    Parameters
-    ----------
-    counts : Counts, or what `compare_all` takes
-        The aligned systems.
-    difference : float, optional
-        Size of a difference of scores: how many units find it? Of a two-sided test the system ahead is the one that is
-        ahead in the data; otherwise the alternative says which.
-    units : int, optional
-        Which difference do so many units find? By default, and beside `difference`, the present ones.
-    power : float
-        How often it is to be found; above alpha.
-    metrics, pairs, baseline, unit, alternative, alpha, seed
-        As in `compare_sets`.
-    adjust : {"none", "holm"}
-        Judge each comparison by itself at alpha, or at the level of the first step of Holm.
-    samples : int, optional
-        Samples that each power is of; 2,000 by default, 500 for more than 100 comparisons.
-    cluster, workers, cache
-        As in `compare_sets`.
-    progress : callable, optional
-        Called with the numbers of samples done and of all samples.
-
-    Returns
-    -------
-    Powers
-
-    Raises
-    ------
-    InputError
-        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference.
-
-    References
-    ----------
-    Efron 1981, "Nonparametric standard errors and confidence intervals"; Davison & Hinkley 1997, sections 4.4 and 5.3.
-
-    Examples
-    --------
-    >>> right = {"new": [1] * 70 + [0] * 30, "old": [1] * 50 + [0] * 40 + [1] * 10}
-    >>> [found] = power(right, difference=0.1)
-    >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
-    ('exact', 100, 249.0, 0.164)
-    """
-    all_options = fill_options(PowerOptions, options)
-    if all_options["difference"] is not None and all_options["units"] is not None:
-        raise InputError("difference and units: give one of them; sigdask computes the other")
-    question = build_question(all_options)
-    selection = fill_options(
-        SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
-    )
-    [(extracted_counts, spec)] = _extract_sets([counts], selection)
-    with connect_once(selection["cluster"], selection["workers"]) as connected:
-        powers = estimate_powers(
-            extracted_counts,
-            spec,
-            question,
-            all_options,
-            lambda jobs: _count_tallies(jobs, {**selection, "cluster": connected}),
-        )
-    return convert_results(powers, Powers)
 
 
 def _count_tallies(jobs: Sequence[Job], options: SelectionOptions) -> list[Tally]:
@@ -645,22 +563,6 @@ def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adju
     return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
-def _extract_statistics(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:
-    """Return the data with the statistics that metrics take from whole outputs, extracted or from the cache."""
-    if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
-        return [counts for counts, _ in requests]
-    cache = get_user_cache() if options["cache"] else NO_CACHE
-    log = getattr(options["progress"], "extracting", None) or ExtractionLog()
-    executor = ClusterExtraction(options["cluster"], options["workers"])
-    return [entry.counts for entry in extract_statistics(requests, StatisticsSource(cache, executor, log))]
-
-
-def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:
-    if not counts.suggested:
-        raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
-    return counts.suggested
-
-
 def _share_documentation(source: Callable[..., Any], *functions: Callable[..., Any]) -> None:
     """Write what one function's docstring says of parameters into others, where they say "As in" that function.
 
@@ -691,4 +593,14 @@ def _split_parameters(doc: str) -> dict[str, str]:
     return {part.split("\n", 1)[0].strip(): part for part in parts if part}
 
 
-_share_documentation(compare_sets, compare, compare_all, compare_opened, power)
+_share_documentation(compare_sets, compare, compare_all, compare_opened)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of another analysis when it is used, so that comparisons start sooner."""
+    if name not in _OTHER_ANALYSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"sigdask.{_OTHER_ANALYSES[name]}"), name)
+    if name == "power":
+        _share_documentation(compare_sets, value)
+    return value

@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy
 
 from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
+from sigdask.analysis.comparison.study import build_specs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.execution.extract import extract_with_options
+from sigdask.execution.run import connect_once, count_jobs
 from sigdask.metrics.base import BoundMetric
-from sigdask.options import Alternative, PowerOptions
+from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
@@ -707,4 +710,78 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
     elif n > 1:
         yield (
             f"each comparison is tested at {level:.3g}, the first step of Holm, so power is at least as high as stated"
+        )
+
+
+def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults:
+    """Tell how many units a difference needs to be found, and which difference some units find.
+
+    Samples of units are drawn from the observed pairs, tilted exponentially so that the systems differ by what is
+    asked about, and each sample is judged by the randomization test itself. The same data and seed give the same
+    samples, swaps and answers on any machine, cluster and partition.
+
+    Parameters
+    ----------
+    counts : Counts, or what `compare_all` takes
+        The aligned systems.
+    difference : float, optional
+        Size of a difference of scores: how many units find it? Of a two-sided test the system ahead is the one that is
+        ahead in the data; otherwise the alternative says which.
+    units : int, optional
+        Which difference do so many units find? By default, and beside `difference`, the present ones.
+    power : float
+        How often it is to be found; above alpha.
+    metrics, pairs, baseline, unit, alternative, alpha, seed
+        As in `compare_sets`.
+    adjust : {"none", "holm"}
+        Judge each comparison by itself at alpha, or at the level of the first step of Holm.
+    samples : int, optional
+        Samples that each power is of; 2,000 by default, 500 for more than 100 comparisons.
+    cluster, workers, cache
+        As in `compare_sets`.
+    progress : callable, optional
+        Called with the numbers of samples done and of all samples.
+
+    Returns
+    -------
+    PowerResults
+
+    Raises
+    ------
+    InputError
+        No comparison can be answered: the systems are alike, or no tilt of the units reaches the difference.
+
+    References
+    ----------
+    Efron 1981, "Nonparametric standard errors and confidence intervals"; Davison & Hinkley 1997, sections 4.4 and 5.3.
+
+    Examples
+    --------
+    >>> right = {"new": [1] * 70 + [0] * 30, "old": [1] * 50 + [0] * 40 + [1] * 10}
+    >>> [found] = power(right, difference=0.1)
+    >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
+    ('exact', 100, 249.0, 0.164)
+    """
+    all_options = fill_options(PowerOptions, options)
+    if all_options["difference"] is not None and all_options["units"] is not None:
+        raise InputError("difference and units: give one of them; sigdask computes the other")
+    question = build_question(all_options)
+    selection = fill_options(
+        SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
+    )
+    [(counts, spec)] = build_specs([counts], selection)
+    [counts] = extract_with_options([(counts, spec.find_metrics(counts))], selection)
+    with connect_once(selection["cluster"], selection["workers"]) as connected:
+        return estimate_powers(
+            counts,
+            spec,
+            question,
+            all_options,
+            lambda jobs: count_jobs(
+                jobs,
+                cluster=connected,
+                workers=selection["workers"],
+                progress=selection["progress"],
+                blocks_per_task=selection["blocks_per_task"],
+            ),
         )

@@ -20,8 +20,7 @@ from sigdask.formats import candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.formats.reading.files import name_by_difference
 from sigdask.options import CandidateFileOptions, RankingOptions, select_options
-from sigdask.report.plots.results import iter_ranking_pictures
-from sigdask.report.presentable import Evaluation
+from sigdask.report.analyses import Evaluation, iter_ranking_pictures
 from sigdask.report.terminal import candidate_rankings as candidate_texts
 
 

@@ -11,13 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sigdask.counts import Counts
 from sigdask.counts.fields import Array
 from sigdask.errors import ClusterLostError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
 from sigdask.execution.clusters.base import log
 from sigdask.execution.task_window import TaskWindow
-from sigdask.metrics.extraction.parts import IS_SUPPORTED, Executor, ExtractionPart, LocalExtraction, ProcessExtraction
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics
+from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
+from sigdask.metrics.extraction.parts import (
+    IS_SUPPORTED,
+    Executor,
+    ExtractionLog,
+    ExtractionPart,
+    LocalExtraction,
+    ProcessExtraction,
+)
+from sigdask.options import SelectionOptions
 
 SHORT_SECONDS = 2.0
 """Seconds of work up to which processes cost more than they save."""
@@ -125,3 +136,16 @@ def count_packed(packed: bytes) -> tuple[int, list[Array] | None]:
     """Count a packed part; return its number and statistics, or None instead if library versions differ."""
     number, key, part = pickle.loads(packed)  # noqa: S301  # from the driver, as all tasks are
     return number, part.count() if part.extraction.key == key else None
+
+
+def extract_with_options(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:
+    """Return the data with the statistics that metrics take from whole outputs, extracted or from the cache.
+
+    Each request is the data of one test set and its metrics.
+    """
+    if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
+        return [counts for counts, _ in requests]
+    cache = get_user_cache() if options["cache"] else NO_CACHE
+    log = getattr(options["progress"], "extracting", None) or ExtractionLog()
+    executor = ClusterExtraction(options["cluster"], options["workers"])
+    return [entry.counts for entry in extract_statistics(requests, StatisticsSource(cache, executor, log))]

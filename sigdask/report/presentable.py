@@ -7,21 +7,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, cast
 
 import numpy as np
 
-from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.analysis.independence import IndependenceResults
-from sigdask.analysis.power import PowerResults
 from sigdask.errors import InputError
 from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options
 from sigdask.report import notebook, plots
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
-from sigdask.report.tables import analyses, comparisons, latex, markdown
+from sigdask.report.tables import comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render
 from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
@@ -71,7 +68,7 @@ class Ranking(SystemRanking):
     """Systems of one test set, subset and metric by score, with a display for notebooks."""
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.shorten_table(analyses.build_ranking_table(self)))
+        return notebook.as_html(notebook.shorten_table(comparisons.build_ranking_table(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -342,98 +339,3 @@ class Results(ComparisonResults):
     def rankings(self) -> list[Ranking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
         return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]
-
-
-class PaperTables:
-    """Mixin that writes results as tables for papers, for results with only one layout."""
-
-    __slots__ = ()
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.shorten_table(self.paper_tables()[0]))
-
-    def to_markdown(self) -> str:
-        """Return the tables as Markdown."""
-        return "".join(markdown.iter_document_parts(self.paper_tables()))
-
-    def to_latex(self) -> str:
-        """Return the tables as LaTeX, which needs booktabs alone."""
-        return "".join(latex.iter_document_parts(self.paper_tables()))
-
-
-@dataclass(frozen=True, slots=True)
-class Independences(PaperTables, IndependenceResults):
-    """All tests of independence of one call, in the order of labellings and metrics."""
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the tests."""
-        return [analyses.build_independence_table(self)]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Powers(PaperTables, PowerResults):
-    """The power of all requested comparisons, with paper tables."""
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the comparisons."""
-        return [analyses.build_power_table(self)]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Evaluation(PaperTables, RankingEvaluation):
-    """Results of evaluating rankings of candidates by measures.
-
-    Attributes
-    ----------
-    name : str
-        Of the test set.
-    n_candidates, n_judged, n_true : int
-        Candidates, those of known gold, and the true ones.
-    measures : tuple of Measure
-    precision : tuple of Precision
-    sampled : tuple of SampledPrecision
-        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
-    differences : tuple of Difference
-    average_precision : tuple of AverageDifference
-    validation : tuple of Validation
-        Of repeated samples.
-    ties : str
-        The rule by which tied candidates are counted.
-    seed, n_trials : int
-    n_samples, sample_size : int
-        0 where no samples were drawn.
-    alpha, confidence : float
-    notes : tuple of str
-    """
-
-    def paper_tables(self) -> list[PaperTable]:
-        """Return a table of the precision of the n best candidates, and one that compares the measures."""
-        return analyses.build_evaluation_tables(self)
-
-    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
-        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
-
-        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
-        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
-        average precision are drawn; of judged samples there is no recall.
-
-        Parameters
-        ----------
-        score : {"precision", "recall"}
-            What is drawn.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
-
-        Raises
-        ------
-        InputError
-            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
-        """
-        return result_figures.plot_n_best(self, score)

@@ -20,7 +20,7 @@ from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES
 from sigdask.report.page import render_page
 from sigdask.report.tables import comparisons, latex, markdown
-from sigdask.report.tables.analyses import build_ranking_table
+from sigdask.report.tables.comparisons import build_ranking_table
 from sigdask.results.columns import CodedColumn, ScoredMetric
 
 

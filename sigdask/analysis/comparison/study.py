@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
     AllCountPositions,
+    AnyMetric,
     CompareSpec,
     CountPositions,
     build_empty_positions,
@@ -40,7 +42,8 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
-from sigdask.options import Adjust, Alternative
+from sigdask.formats.frames import as_counts
+from sigdask.options import Adjust, Alternative, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import AdjustmentDetails, Intervals
@@ -556,3 +559,26 @@ def prepare_study(
         for analysis, members, side in zip(analyses, interval_specs, sides, strict=True)
     ]
     return Study(analyses, sides, families, across, alpha, specs[0][1].seed, intervals)
+
+
+def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:
+    """Return the counts of each test set, and what is asked of it."""
+    value = options["metrics"]
+    metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    if value is not None and not metrics:
+        raise InputError("no metric given; `sigdask metrics` lists them")
+    spec = CompareSpec.from_options(options, metrics)
+    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
+    sets = [value if isinstance(value, Counts) else _read_counts(value, grouping, metrics) for value in test_sets]
+    specs = [spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts)) for counts in sets]
+    return list(zip(sets, specs, strict=True))
+
+
+def _read_counts(value: Any, grouping: Sequence[str], metrics: Sequence[AnyMetric]) -> Counts:
+    return as_counts(value, groups=grouping, metrics=[metric for metric in metrics if isinstance(metric, str)])
+
+
+def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:
+    if not counts.suggested:
+        raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
+    return counts.suggested

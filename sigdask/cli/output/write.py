@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sigdask.analysis.details import ComparisonDetails
+    from sigdask.report.analyses import Independences, Powers
     from sigdask.report.plots.results import FigureSpec
-    from sigdask.report.presentable import Independences, Powers, Results
+    from sigdask.report.presentable import Results
     from sigdask.report.tables.model import PaperTable
     from sigdask.results.export import UnitScores
     from sigdask.results.table import Table

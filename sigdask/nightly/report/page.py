@@ -25,13 +25,13 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.nightly.report.gate import format_levels, iter_reasons
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report import plots
+from sigdask.report.analyses import iter_ranking_pictures
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.results import (
     MOST_FIGURES,
     FigureSpec,
     get_subject,
     iter_null_pictures,
-    iter_ranking_pictures,
     iter_result_pictures,
     iter_unit_pictures,
 )

@@ -19,12 +19,13 @@ from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import JsonLayout, TableLayoutOptions
+from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.files import write_parquet, write_parts, write_units
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.results import FigureStyle, write_figures
-from sigdask.report.presentable import Evaluation, Independences, Results
+from sigdask.report.presentable import Results
 from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex

@@ -30,7 +30,8 @@ from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.nightly.run.work import Batch, build_provenance, read_batches
 from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
-from sigdask.report.presentable import Evaluation, Independences, convert_results
+from sigdask.report.analyses import Evaluation, Independences
+from sigdask.report.presentable import convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
 from sigdask.results.table import Table

@@ -52,8 +52,9 @@ from sigdask.nightly.store import Store, StoredResults, history, open_store, sta
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
+from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.page.frame import format_path
-from sigdask.report.presentable import Evaluation, Independences, Results, convert_results
+from sigdask.report.presentable import Results, convert_results
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 

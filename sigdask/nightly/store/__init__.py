@@ -26,7 +26,7 @@ from sigdask.nightly.store.lease import Lease
 from sigdask.nightly.store.repair import check_store
 from sigdask.nightly.store.results import StoredResults
 from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
-from sigdask.report.presentable import Evaluation, Independences
+from sigdask.report.analyses import Evaluation, Independences
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
 

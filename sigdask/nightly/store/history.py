@@ -17,7 +17,8 @@ from sqlalchemy import Connection, text
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
 from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
-from sigdask.report.presentable import Evaluation, Independences, Results
+from sigdask.report.analyses import Evaluation, Independences
+from sigdask.report.presentable import Results
 from sigdask.results.notes import upgrade_warnings
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json

@@ -28,7 +28,8 @@ from sigdask.nightly.store.results import (
     select_identity,
 )
 from sigdask.options import OPTIONS, Grouping
-from sigdask.report.presentable import Evaluation, Independences, Results
+from sigdask.report.analyses import Evaluation, Independences
+from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Name, Table

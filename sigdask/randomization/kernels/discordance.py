@@ -1,6 +1,6 @@
 """Count the units on which the two systems of each pair differ, and on which either has more."""
 
-# ruff: noqa: ANN001, ANN202
+# ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 

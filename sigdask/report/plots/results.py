@@ -6,7 +6,7 @@ Write all figures that fit the results as files into a folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.details import ComparisonDetails, NullDistribution, SortedUnits
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.options import FigureStyleOptions
@@ -33,6 +32,8 @@ from sigdask.text import format_count, format_list
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 
 
 MOST_IN_FOREST = 120
@@ -387,16 +388,6 @@ def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[F
     for results in all_results:
         if len(results):
             yield from iter_pictures(results.table)
-
-
-def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
-    """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
-    for name, evaluation in evaluations.items():
-        if isinstance(evaluation, RankingEvaluation):
-            if evaluation.precision or evaluation.sampled:
-                yield FigureSpec("precision", (name,) if name else (), partial(plot_n_best, evaluation, "precision"))
-            if evaluation.precision:
-                yield FigureSpec("recall", (name,) if name else (), partial(plot_n_best, evaluation, "recall"))
 
 
 def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:

@@ -15,14 +15,15 @@ from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
-from sigdask.report.tables.cells import GROUPING_MEANINGS, format_groups
+from sigdask.report.tables.cells import GROUPING_MEANINGS, describe_groups, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemScores, build_ranking, collect_scores, group_rows, is_ranked
+from sigdask.results.ranking import SystemRanking, SystemScores, build_ranking, collect_scores, group_rows, is_ranked
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
+from sigdask.text import format_list
 
 LEAST_PLAIN = 1e-9
 """Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""
@@ -423,3 +424,22 @@ def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
 def _list_texts(column: CodedColumn[Any], texts: Sequence[str]) -> list[str]:
     """Return the text of each row of a column, given those of its values."""
     return [texts[code] for code in column.codes.tolist()]
+
+
+def build_ranking_table(ranking: SystemRanking) -> PaperTable:
+    """Return a table of systems by score, with their letters."""
+    systems = ranking.systems
+    columns = (
+        *([] if ranking.grouping != "ranks" else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
+        TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
+        *build_name_columns(systems, system="system"),
+        TableColumn(
+            ranking.metric, format_numbers(collect_numbers(systems, "score")),
+            bold=collect_numbers(systems, "rank") == 1, marks=format_groups(ranking),
+        ),
+    )  # fmt: skip
+    places = [ranking.test_set] if ranking.test_set else []
+    places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
+    legend = ("Best scores in bold.", f"{describe_groups(ranking).capitalize()}.")
+    title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
+    return PaperTable(title, (TableSection("", columns),), legend)

@@ -6,10 +6,10 @@ Sentences on trials that early stopping saved, or would have saved because verdi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.analysis.independence import Independence
 from sigdask.randomization.tallies import find_rounds
 from sigdask.report.summary.checks import merge_causes
 from sigdask.report.summary.headline import Verdict
@@ -20,6 +20,9 @@ from sigdask.results.notes import Note, NoteKind, drop_duplicates, remove_kind
 from sigdask.results.record import Result
 from sigdask.statistics.stopping import compute_saving, compute_settled_after
 from sigdask.text import make_printable
+
+if TYPE_CHECKING:
+    from sigdask.analysis.independence import Independence
 
 MOST_ALARMS = 100
 """Comparisons whose cross-checks disagree that are named."""

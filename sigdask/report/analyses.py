@@ -1,46 +1,37 @@
-"""Paper tables of rankings, candidate rankings, tests of independence, and power."""
+"""Candidate rankings, tests of independence and power: functions of the API, their results, tables and pictures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sigdask.report.tables.cells import describe_groups, format_groups
+from sigdask.analysis import candidate_rankings
+from sigdask.analysis import independence as independence_tests
+from sigdask.analysis import power as power_analysis
+from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
+from sigdask.analysis.independence import IndependenceResults
+from sigdask.analysis.power import PowerResults
+from sigdask.report import notebook
+from sigdask.report.plots import results as result_figures
+from sigdask.report.plots.results import FigureSpec
+from sigdask.report.presentable import wrap_analysis
+from sigdask.report.tables import latex, markdown
 from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_numbers
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.report.wording import ADJUSTMENTS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.ranking_letters import find_best
-from sigdask.text import format_count, format_list
+from sigdask.text import format_count
 
 if TYPE_CHECKING:
-    from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
-    from sigdask.analysis.independence import IndependenceResults
-    from sigdask.analysis.power import PowerResults
-    from sigdask.results.ranking import SystemRanking
+    from matplotlib.figure import Figure
+
     from sigdask.statistics.power import Estimate
-
-
-def build_ranking_table(ranking: SystemRanking) -> PaperTable:
-    """Return a table of systems by score, with their letters."""
-    systems = ranking.systems
-    columns = (
-        *([] if ranking.grouping != "ranks" else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
-        TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
-        *build_name_columns(systems, system="system"),
-        TableColumn(
-            ranking.metric, format_numbers(collect_numbers(systems, "score")),
-            bold=collect_numbers(systems, "rank") == 1, marks=format_groups(ranking),
-        ),
-    )  # fmt: skip
-    places = [ranking.test_set] if ranking.test_set else []
-    places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
-    legend = ("Best scores in bold.", f"{describe_groups(ranking).capitalize()}.")
-    title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
-    return PaperTable(title, (TableSection("", columns),), legend)
 
 
 def build_evaluation_tables(evaluation: RankingEvaluation) -> list[PaperTable]:
@@ -145,3 +136,113 @@ def _format_estimate(estimate: Estimate | None, form: str) -> str:
 
 def _list_distinct(values: Iterable[Any]) -> list[Any]:
     return [value for value in dict.fromkeys(values) if value is not None]
+
+
+def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
+    """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
+    for name, evaluation in evaluations.items():
+        if isinstance(evaluation, RankingEvaluation):
+            scores = ("precision", "recall") if evaluation.precision else ("precision",) if evaluation.sampled else ()
+            for score in scores:
+                yield FigureSpec(score, (name,) if name else (), partial(result_figures.plot_n_best, evaluation, score))
+
+
+class PaperTables:
+    """Mixin that writes results as tables for papers, for results with only one layout."""
+
+    __slots__ = ()
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return notebook.as_html(notebook.shorten_table(self.paper_tables()[0]))
+
+    def to_markdown(self) -> str:
+        """Return the tables as Markdown."""
+        return "".join(markdown.iter_document_parts(self.paper_tables()))
+
+    def to_latex(self) -> str:
+        """Return the tables as LaTeX, which needs booktabs alone."""
+        return "".join(latex.iter_document_parts(self.paper_tables()))
+
+
+@dataclass(frozen=True, slots=True)
+class Independences(PaperTables, IndependenceResults):
+    """All tests of independence of one call, in the order of labellings and metrics."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the tests."""
+        return [build_independence_table(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Powers(PaperTables, PowerResults):
+    """The power of all requested comparisons, with paper tables."""
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the comparisons."""
+        return [build_power_table(self)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Evaluation(PaperTables, RankingEvaluation):
+    """Results of evaluating rankings of candidates by measures.
+
+    Attributes
+    ----------
+    name : str
+        Of the test set.
+    n_candidates, n_judged, n_true : int
+        Candidates, those of known gold, and the true ones.
+    measures : tuple of Measure
+    precision : tuple of Precision
+    sampled : tuple of SampledPrecision
+        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
+    differences : tuple of Difference
+    average_precision : tuple of AverageDifference
+    validation : tuple of Validation
+        Of repeated samples.
+    ties : str
+        The rule by which tied candidates are counted.
+    seed, n_trials : int
+    n_samples, sample_size : int
+        0 where no samples were drawn.
+    alpha, confidence : float
+    notes : tuple of str
+    """
+
+    def paper_tables(self) -> list[PaperTable]:
+        """Return a table of the precision of the n best candidates, and one that compares the measures."""
+        return build_evaluation_tables(self)
+
+    def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
+        """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
+
+        The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
+        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
+        average precision are drawn; of judged samples there is no recall.
+
+        Parameters
+        ----------
+        score : {"precision", "recall"}
+            What is drawn.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            `sigdask.report.plots.save` writes it as SVG, PDF or PNG.
+
+        Raises
+        ------
+        InputError
+            There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
+        """
+        return result_figures.plot_n_best(self, score)
+
+
+evaluate = wrap_analysis(candidate_rankings.evaluate, Evaluation)
+independence = independence_tests.independence
+independence_all = wrap_analysis(independence_tests.independence_all, Independences)
+power = wrap_analysis(power_analysis.power, Powers)
