@@ -1,6 +1,7 @@
 """Tests of imports: only downwards between folders, and heavy packages only when they are used."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -84,6 +85,39 @@ def test_a_comparison_of_8_items_runs_functions_of_120_modules_at_most(tmp_path)
     )
     assert "not significantly different" in run.stdout
     assert 80 < int(run.stderr.split()[-1]) <= 120
+
+
+LIST_IMPORTED = """
+import sys
+from sigdask.cli import main
+
+sys.argv = ["sigdask", "compare", "--cluster", "none", "--metric", "recall", "--json", "-", sys.argv[1]]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+OF_OTHER_COMMANDS = {
+    *("scipy.linalg", "scipy.stats", "scipy.sparse", "scipy.fft", "numba.np.arraymath", "numba.np.arrayobj"),
+    *("dask", "pandas", "pyarrow", "pydantic", "sqlalchemy"),
+    *(f"sigdask.analysis.{name}" for name in ("candidate_rankings", "independence", "power")),
+    "sigdask.report.analyses",
+}
+"""What a comparison does without: parts of SciPy and numba that some kernels need, and what other commands need."""
+
+
+def test_a_comparison_imports_nothing_that_only_others_need():
+    """The first run compiles the kernels, if they are not cached, and imports more for that."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", LIST_IMPORTED, str(ROOT / "sigdask" / "examples" / "yeh2000.tsv")]
+    for _ in range(2):
+        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    imported = {*run.stderr.splitlines()[-1].split()}
+    assert json.loads(run.stdout)["results"][0]["n_extreme"] == 198
+    assert {"numba", "sigdask.api"} <= imported
+    assert imported & OF_OTHER_COMMANDS == set()
+    assert sum(name.split(".")[0] == "sigdask" for name in imported) <= 230
 
 
 def test_only_execution_names_dask():
