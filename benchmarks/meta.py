@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.stats import kendalltau
 
 from sigdask.analysis.comparison.pairs import ResolvedSpec, list_comparisons, list_pairs
 from sigdask.counts import Counts
@@ -101,7 +102,24 @@ def order_pairs(x: np.ndarray, ordered: np.ndarray, i: np.ndarray, j: np.ndarray
     return float((np.sign(x[:, i] - x[:, j]) == ordered).mean())
 
 
-def score_by_numpy(statistic: str, x: np.ndarray, prepared: dict[str, np.ndarray]) -> float:
+def correlate_pairs(x: np.ndarray, prepared: dict[str, np.ndarray]) -> float:
+    """Return the mean tau-b of rows; scores do not tie here, people's do."""
+    human, n_pairs = prepared["ordered"], len(prepared["i"])
+    same = (np.sign(x[:, prepared["i"]] - x[:, prepared["j"]]) * human).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return float(np.nanmean(same / np.sqrt(n_pairs * (human != 0).sum(axis=1))))
+
+
+def calibrate_ties(x: np.ndarray, ordered: np.ndarray, i: np.ndarray, j: np.ndarray) -> float:
+    """Return the largest share of right pairs over all thresholds of ties: from the pairs sorted by their difference."""
+    d = x[:, i] - x[:, j]
+    order, same = np.argsort(np.abs(d), axis=None), np.sign(d) == ordered
+    won = np.where(ordered == 0, 1, -same.astype(int)).ravel()[order].cumsum()  # no two differences are equal
+    right = same & (ordered != 0)
+    return float((right.sum() + max(0, won.max())) / d.size)
+
+
+def score_by_numpy(statistic: str, x: np.ndarray, prepared: dict[str, np.ndarray]) -> float:  # noqa: PLR0911
     """Return the agreement of scores, shape (n_systems, n_segments), as an implementation for each metric does."""
     human = prepared["human"]
     if statistic == "meta-pearson":
@@ -114,6 +132,16 @@ def score_by_numpy(statistic: str, x: np.ndarray, prepared: dict[str, np.ndarray
         return order_pairs(x.T, prepared["ordered"], prepared["i"], prepared["j"])
     if statistic == "meta-pearson:level=system":
         return correlate_groups(x.mean(axis=1)[None], human.mean(axis=1)[None])
+    if statistic == "meta-kendall":
+        return float(kendalltau(x.ravel(), human.ravel()).statistic)
+    if statistic == "meta-kendall:group=item":
+        return correlate_pairs(x.T, prepared)
+    if statistic == "meta-kendall:level=system":
+        return correlate_pairs(x.mean(axis=1)[None], {**prepared, "ordered": prepared["ordered_systems"]})
+    if statistic.startswith("meta-acc-eq"):
+        is_system, name = "system" in statistic, "ordered"
+        x, name = (x.mean(axis=1)[None], f"{name}_systems") if is_system else (x.T, name)
+        return calibrate_ties(x, prepared[name], prepared["i"], prepared["j"])
     sums = x.astype(np.float32) @ prepared["signs"].T
     i, j = prepared["i"], prepared["j"]
     totals = x.sum(axis=1).astype(np.float32)
@@ -122,7 +150,8 @@ def score_by_numpy(statistic: str, x: np.ndarray, prepared: dict[str, np.ndarray
 
 
 SPEED = ("meta-pearson", "meta-pearson:group=item", "meta-spearman:group=item", "meta-accuracy:group=item",
-         "meta-pearson:level=system", "meta-spa:signs=1000")  # fmt: skip
+         "meta-kendall", "meta-kendall:group=item", "meta-acc-eq:group=item", "meta-pearson:level=system",
+         "meta-kendall:level=system", "meta-acc-eq:level=system", "meta-spa:signs=1000")  # fmt: skip
 
 
 def measure_speed(n_metrics: int = 20, n_pairs_timed: int = 8, trials: int = 512) -> Iterator[str]:
@@ -136,7 +165,8 @@ def measure_speed(n_metrics: int = 20, n_pairs_timed: int = 8, trials: int = 512
     rng = np.random.default_rng(1)
     signs = np.where(rng.random((1000, N_SEGMENTS)) < 0.5, np.float32(-1), np.float32(1))
     prepared = {"human": human, "i": i, "j": j, "signs": signs, "ranks": rank_rows(human.T),
-                "ordered": np.sign(human.T[:, i] - human.T[:, j]), "wins": np.full(len(i), 0.5)}  # fmt: skip
+                "ordered": np.sign(human.T[:, i] - human.T[:, j]),
+                "ordered_systems": np.sign(human.mean(axis=1)[i] - human.mean(axis=1)[j])[None], "wins": np.full(len(i), 0.5)}  # fmt: skip
     z = (scores - scores.mean(axis=(1, 2), keepdims=True)) / scores.std(axis=(1, 2), keepdims=True)
     for statistic in SPEED:
         level = "system" if "level=system" in statistic else "item"

@@ -471,6 +471,8 @@ def count_word_orders(
 def count_calibrated(swaps, first, second, places, changes, gains, total, n_places, scores):
     """Add to `scores`, (2, n_trials), the largest accuracy of pairs over all thresholds of ties, for one pair.
 
+    For weights that have no common denominator which is small enough for `count_ordered`.
+
     Parameters
     ----------
     swaps : uint8 array, shape (n_trials, n_cells)
@@ -509,63 +511,144 @@ def count_calibrated(swaps, first, second, places, changes, gains, total, n_plac
             scores[side, t] += best / total
 
 
-SIGNS_AT_ONCE = 512
-"""Signs whose sums of all systems stay in the L1 cache."""
+@cached_njit()
+def count_ordered(swapped, first, second, changes, state):
+    """Raise `state` to the largest weight of right pairs over all thresholds of ties, for one pair of metrics.
+
+    The threshold goes down, from the one at which all pairs are ties. Weights are whole numbers, which may be added in
+    any order.
+
+    Parameters
+    ----------
+    swapped : int32 array, shape (n_cells, n_trials)
+        -1 where a cell is swapped, else 0.
+    first, second : int32 array, shape (n_differences,)
+        Both cells of each difference, ~cell for the score of the first metric. The largest difference comes first. Of
+        equal ones, those come first that are right as ties.
+    changes : int32 array, shape (n_differences,)
+        What is won when the threshold falls below the difference.
+    state : int32 array, shape (4, n_trials)
+        The weight of right pairs for A* and B*, and the largest one of both.
+    """
+    won_a, won_b, best_a, best_b = state[0], state[1], state[2], state[3]
+    for k in range(first.shape[0]):
+        flip_i, flip_j, change = np.int32(first[k] >> 31), np.int32(second[k] >> 31), changes[k]
+        i, j = swapped[first[k] ^ flip_i], swapped[second[k] ^ flip_j]
+        for t in range(state.shape[1]):
+            u, v = np.int32(i[t] ^ flip_i), np.int32(j[t] ^ flip_j)
+            won_a[t] = np.int32(won_a[t] + (u & v & change))
+            won_b[t] = np.int32(won_b[t] + (~(u | v) & change))
+        if change > 0:
+            for t in range(state.shape[1]):
+                best_a[t] = max(best_a[t], won_a[t])
+                best_b[t] = max(best_b[t], won_b[t])
+
+
+SIGNS_AT_ONCE = 1024
+"""Signs whose differences of two systems are compared at a time, so that those of all metrics stay in a cache."""
 
 
 @cached_njit()
-def _count_wins(excess, slack, n_signs, wins):
-    """Add to `wins`, shape (n_system_pairs,), the signs in which the first system's excess is at least the second's.
+def _subtract_systems(sums, moved, i, j, start, n, shift, bars, values):
+    """Fill n columns of `bars` and `values`, by metrics: A* has a win where A's bar is above B's value."""
+    for m in range(bars.shape[0]):
+        all_i, all_j = sums[i, m, start : start + n], sums[j, m, start : start + n]
+        moved_i, moved_j = moved[i, m, start : start + n], moved[j, m, start : start + n]
+        bar, value = bars[m], values[m]
+        for r in range(n):
+            difference = moved_i[r] - moved_j[r]
+            value[r] = difference
+            bar[r] = all_j[r] - all_i[r] + difference + shift
 
-    `slack` is taken off in the innermost loop: a comparison alone is not compiled to vector code.
+
+@cached_njit()
+def _count_above(bar, value, n):
+    """Return in how many of the first n signs a bar is above the value.
+
+    The cast of the result lets the compiler count in 32 bits.
     """
-    k = 0
-    for i in range(excess.shape[0]):
-        a = excess[i]
-        for j in range(i + 1, excess.shape[0]):
-            b, n = excess[j], np.int32(0)
-            for r in range(n_signs):
-                n += np.int32(a[r] >= b[r] - slack)
-            wins[k] += n
+    count = np.int32(0)
+    for r in range(n):
+        count += np.int32(bar[r] > value[r])
+    return np.int32(count)
+
+
+@cached_njit()
+def _count_above_four(bar, a, b, c, d, n):
+    """Return the same for four rows of values; each bar is loaded once for all of them."""
+    n_a, n_b, n_c, n_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+    for r in range(n):
+        x = bar[r]
+        n_a += np.int32(x > a[r])
+        n_b += np.int32(x > b[r])
+        n_c += np.int32(x > c[r])
+        n_d += np.int32(x > d[r])
+    return np.int32(n_a), np.int32(n_b), np.int32(n_c), np.int32(n_d)
+
+
+@cached_njit()
+def _add_wins(bars, values, n, opponents, starts, wins):
+    """Add to `wins`, shape (n_metrics, n_metrics), how often the bar of a metric is above an opponent's value."""
+    for m in range(bars.shape[0]):
+        k, stop = starts[m], starts[m + 1]
+        while k + 3 < stop:
+            a, b, c, d = opponents[k], opponents[k + 1], opponents[k + 2], opponents[k + 3]
+            n_a, n_b, n_c, n_d = _count_above_four(bars[m], values[a], values[b], values[c], values[d], n)
+            wins[m, a] += n_a
+            wins[m, b] += n_b
+            wins[m, c] += n_c
+            wins[m, d] += n_d
+            k += 4
+        while k < stop:
+            wins[m, opponents[k]] += _count_above(bars[m], values[opponents[k]], n)
             k += 1
 
 
 @cached_njit()
-def count_soft_accuracy(moved, moved_totals, sums, totals, slack, human, pairs, scores):
+def count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, scores):
     """Add to `scores`, shape (n_pairs, 2), the soft pairwise accuracies after the swaps of one trial.
+
+    Random signs lower the difference of two systems by twice the difference of their sums over the cells with sign -1.
+    It is at least the observed one if the first of these sums exceeds the second by at most the slack. Each sum has two
+    parts: cells of the metric itself that are not swapped, and those of the other metric that are. The parts are
+    subtracted once for all pairs of metrics. What remains for a pair of metrics is to compare them.
 
     Parameters
     ----------
-    moved, sums : float32 array, shape (n_metrics, n_systems, n_signs)
-        Sums under random signs over the swapped cells, and over all.
-    moved_totals, totals : float32 array, shape (n_metrics, n_systems)
-        The same without signs.
-    slack : float32
-        By how much a difference may miss the observed one.
+    moved, sums : int32 array, shape (n_systems, n_metrics, n_signs)
+        Sums of whole numbers over the cells with sign -1: over the swapped cells, and over all.
+    slack : int
+        By how much the sums may differ the other way.
     human : float64 array, shape (n_system_pairs,)
         The share of signs for the human scores whose difference is at least the observed one.
     pairs : int64 array, shape (n_pairs, 2)
+    opponents : int64 array
+        The metrics that each metric is compared with, one metric after the other.
+    starts : int64 array, shape (n_metrics + 1,)
+        Where each metric's opponents begin.
     """
-    n_systems, n_signs = sums.shape[1:]
-    excess = np.empty((n_systems, SIGNS_AT_ONCE), np.float32)
-    wins = np.empty(human.shape[0], np.int32)
-    for p in range(pairs.shape[0]):
-        for side in range(2):
-            own, other = pairs[p, side], pairs[p, 1 - side]
+    n_systems, n_metrics, n_signs = sums.shape
+    wins = np.empty((n_metrics, n_metrics), np.int32)
+    apart = np.zeros(scores.shape)
+    bars = np.empty((n_metrics, min(SIGNS_AT_ONCE, n_signs)), np.int32)
+    values = np.empty(bars.shape, np.int32)
+    shift = np.int32(slack + 1)
+    k = 0
+    for i in range(n_systems):
+        for j in range(i + 1, n_systems):
             wins[:] = 0
             for start in range(0, n_signs, SIGNS_AT_ONCE):
                 n = min(SIGNS_AT_ONCE, n_signs - start)
-                for i in range(n_systems):
-                    row, out = sums[own, i, start : start + n], excess[i]
-                    taken, given = moved[own, i, start : start + n], moved[other, i, start : start + n]
-                    total = totals[own, i] - moved_totals[own, i] + moved_totals[other, i]
-                    for r in range(n):
-                        out[r] = row[r] - taken[r] + given[r] - total
-                _count_wins(excess, slack, n, wins)
-            apart = 0.0
-            for k in range(human.shape[0]):
-                apart += abs(wins[k] / n_signs - human[k])
-            scores[p, side] += 1.0 - apart / human.shape[0]
+                _subtract_systems(sums, moved, i, j, start, n, shift, bars, values)
+                _add_wins(bars, values, n, opponents, starts, wins)
+            for p in range(pairs.shape[0]):
+                first, second = pairs[p]
+                apart[p, 0] += abs(wins[first, second] / n_signs - human[k])
+                apart[p, 1] += abs(wins[second, first] / n_signs - human[k])
+            k += 1
+    for p in range(pairs.shape[0]):
+        for side in range(2):
+            scores[p, side] += 1.0 - apart[p, side] / human.shape[0]
 
 
 @cached_njit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -9,11 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
+
+LANES = 128
+"""Trials that are counted next to each other, in one pass over the sorted differences."""
 
 SMALL_GROUP = 64
 """Cells of a group up to which its pairs are counted by words."""
@@ -213,30 +217,70 @@ class CalibratedCounter:
     cells: AgreementCells
 
     @cached_property
-    def _pairs(self) -> list[tuple[Integers, Integers, NDArray[Any]]]:
-        parts = self.cells.iter_set_pairs()
-        return [
-            (first.astype(np.int32), second.astype(np.int32), self.cells.weigh_pairs(g)) for first, second, g in parts
-        ]
+    def _pairs(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]]:
+        """The cells of all pairs in each set, and the pairs' weights: int32 where they can be whole numbers."""
+        parts = []
+        for first, second, groups in self.cells.iter_set_pairs():
+            weights = self.cells.weigh_pairs(groups)
+            n_pairs, n_groups = np.bincount(groups)[groups], len(np.unique(groups))
+            denominator = math.lcm(*np.unique(n_pairs).tolist())
+            if denominator * n_groups < 2**31:
+                weights = (denominator // n_pairs).astype(np.int32)
+            parts.append((first.astype(np.int32), second.astype(np.int32), weights))
+        return parts
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
+        blocks = [slice(start, start + LANES) for start in range(0, len(swaps), LANES)]
+        masks = [np.ascontiguousarray(swaps[block].T).astype(np.int32) * np.int32(-1) for block in blocks]
         for p, (i, j) in enumerate(pairs.tolist()):
             for first, second, weights in self._pairs:
                 if not len(first):
                     continue
                 z = self.cells.scores
                 choices = np.column_stack([z[first, a] - z[second, b] for a in (i, j) for b in (i, j)])
+                sizes = np.round(np.abs(choices), 10)
                 human = (self.cells.human[first] - self.cells.human[second])[:, None]
-                sizes, places = np.unique(np.append(0.0, np.round(np.abs(choices), 10).ravel()), return_inverse=True)
                 same = (np.sign(choices) == np.sign(human)) & (human != 0)
-                gains = np.where(same, weights[:, None], 0 * weights[:, None])
-                changes = np.where(human == 0, weights[:, None], -gains)
-                kernels.count_calibrated(
-                    swaps, first, second, places[1:].reshape(-1, 4).astype(np.int32), changes, gains, weights.sum(),
-                    len(sizes), scores[p],
-                )  # fmt: skip
+                if weights.dtype == np.int32:
+                    ordered = _order_differences(first, second, weights, sizes, same, (human == 0).ravel())
+                    total, tied = int(weights.sum()), weights[(human == 0).ravel()].sum(dtype=np.int32)
+                    for block, swapped in zip(blocks, masks, strict=True):
+                        state = np.full((4, swapped.shape[1]), tied, np.int32)
+                        kernels.count_ordered(swapped, *ordered, state)
+                        scores[p, :, block] += state[2:] / total
+                else:
+                    levels, places = np.unique(np.append(0.0, sizes.ravel()), return_inverse=True)
+                    gains = np.where(same, weights[:, None], 0 * weights[:, None])
+                    changes = np.where(human == 0, weights[:, None], -gains)
+                    kernels.count_calibrated(
+                        swaps, first, second, places[1:].reshape(-1, 4).astype(np.int32), changes, gains,
+                        weights.sum(), len(levels), scores[p],
+                    )  # fmt: skip
         scores /= self.cells.n_sets
+
+
+def _order_differences(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    weights: NDArray[np.int32],
+    sizes: Floats,
+    same: Bools,
+    tied: Bools,
+) -> tuple[NDArray[Any], ...]:
+    """Return the differences that a threshold makes right or wrong, as `kernels.count_ordered` takes them."""
+    chosen = [
+        (k, np.flatnonzero(is_changed & (sizes[:, k] > 0)), sign)
+        for sign, changed in ((-1, np.column_stack([tied] * 4)), (1, same))
+        for k, is_changed in enumerate(changed.T)
+    ]
+    order = np.argsort(-np.concatenate([sizes[rows, k] for k, rows, _ in chosen]), kind="stable")
+    cells = (
+        [first[rows] ^ ((k >> 1) - 1) for k, rows, _ in chosen],
+        [second[rows] ^ ((k & 1) - 1) for k, rows, _ in chosen],
+    )
+    changes = [weights[rows] * sign for _, rows, sign in chosen]
+    return tuple(np.concatenate(parts)[order].astype(np.int32) for parts in (*cells, changes))
 
 
 @dataclass(frozen=True)
@@ -254,23 +298,33 @@ class SoftAccuracyCounter:
             here = slice(cells.starts[cells.set_starts[s]], cells.starts[cells.set_starts[s + 1]])
             n_systems = int(np.diff(cells.set_starts)[s])
             signs = draw_signs(self.n_signs, cells.human[here].size // n_systems)
-            z = cells.scores[here].T.reshape(cells.scores.shape[1], n_systems, -1)
-            largest = 2 * float(np.abs(z).max(axis=0).sum(axis=-1).max()) or 1.0
+            z = cells.scores[here].reshape(n_systems, -1, cells.scores.shape[1]).transpose(0, 2, 1)
+            largest = 2 * float(np.abs(z).max(axis=1).sum(axis=-1).max()) or 1.0
             scale = 2.0 ** np.floor(np.log2(2**23 / largest))
-            whole = np.rint(z * scale).astype(np.float32)
-            slack = np.float32(np.rint(4 * 0.29 * np.sqrt(2 * z.shape[2])))
-            sums = np.ascontiguousarray((whole.reshape(-1, z.shape[2]) @ signs.T).reshape(*z.shape[:2], -1))
+            whole = np.ascontiguousarray(np.rint(z * scale).astype(np.float32))
+            slack = np.int32(np.rint(4 * 0.29 * np.sqrt(2 * z.shape[2]))) // 2  # of sums over the signs of -1
+            minus = np.ascontiguousarray((signs < 0).T.astype(np.float32))
             human = compute_wins(cells.human[here].reshape(n_systems, -1), signs)
-            parts.append((here, np.ascontiguousarray(signs.T), whole, whole.sum(axis=2), sums, slack, human))
+            parts.append((here, minus, whole, (whole @ minus).astype(np.int32), slack, human))
         return parts
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
+        is_opponent = np.zeros((self.cells.scores.shape[1],) * 2, np.bool_)
+        is_opponent[pairs, pairs[:, ::-1]] = True
+        starts = np.append(0, is_opponent.sum(axis=1).cumsum())
+        opponents = np.nonzero(is_opponent)[1]
         with limit_blas_threads():
-            for here, signs, whole, totals, sums, slack, human in self._sets:
-                for t, swapped in enumerate(swaps[:, here]):
-                    moved_cells = whole * swapped.reshape(whole.shape[1:])
-                    moved = (moved_cells.reshape(-1, whole.shape[2]) @ signs).reshape(sums.shape)
-                    moved_totals = moved_cells.sum(axis=2)
-                    kernels.count_soft_accuracy(moved, moved_totals, sums, totals, slack, human, pairs, scores[:, :, t])
+            for here, minus, whole, sums, slack, human in self._sets:
+                moved, own_minus, own_sums = (
+                    np.empty_like(sums),
+                    np.empty_like(minus),
+                    np.empty(sums.shape[1:], np.float32),
+                )
+                for t, swapped in enumerate(swaps[:, here].reshape(len(swaps), len(whole), -1)):
+                    for i, row in enumerate(swapped):
+                        cells = np.flatnonzero(row)
+                        own = np.take(minus, cells, axis=0, out=own_minus[: len(cells)], mode="clip")
+                        moved[i] = np.matmul(whole[i][:, cells], own, out=own_sums)
+                    kernels.count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, scores[:, :, t])
         scores /= self.cells.n_sets
