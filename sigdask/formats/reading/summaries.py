@@ -89,7 +89,7 @@ def remove_summary_rows(table: FileTable, options: Options) -> FileTable:
 
     A row is known by its id, by its first cell, or by a group that not all rows are in.
     """
-    names_by_row = _find_named_rows(table, options)
+    names_by_row = table.recall("summary rows", options, lambda: _find_named_rows(table, options))
     if not names_by_row:
         return table
     aside = (table.find_id_column(options), *options.groups, *options.ignore)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,11 @@ from sigdask.formats.reading.files import (
     read_delimited_rows,
     read_lines,
 )
-from sigdask.formats.reading.options import Options
+from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.io.compression import set_variable
 from sigdask.text import suggest_name
+
+Value = TypeVar("Value")
 
 INDEX_NAME = "index"
 """What a first column without a name is called: pandas writes its index so."""
@@ -96,6 +98,9 @@ SMALL_FLOATS = {"float": "float32", "halffloat": "float16"}
 HEADER_CHECK_ROWS = 10_000
 """Rows looked at to tell whether the first is a header."""
 
+FEW_CELLS = 2**16
+"""Cells of a table whose numbers are kept."""
+
 SYSTEM_NAMES = ("system", "model", "run", "system_name", "system_id", "systemid", "sys", "model_name", "model_id")
 
 SCORE_NAMES = ("score", "value", "rating")
@@ -130,6 +135,8 @@ class FileTable:
     notes: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    _numbers: dict[str, tuple[Sequence[str], NDArray[Any] | NotANumberError]] = field(default_factory=dict, repr=False)
+    _answers: dict[str, list[tuple[Options, Any]]] = field(init=False, default_factory=dict, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -162,10 +169,37 @@ class FileTable:
         """Return the error for a column that cannot be told, with all columns and the option that names it."""
         return InputError(f"{self.path}: {problem}; columns: {', '.join(self.columns)}; name it with {option}")
 
+    def recall(self, question: str, options: Options, answer: Callable[[], Value]) -> Value:
+        """Return the answer to a question about this table under some options; it is computed once."""
+        known = self._answers.setdefault(question, [])
+        for asked, value in known:
+            if asked == options:
+                return value  # type: ignore[no-any-return]
+        value = answer()
+        if value is not self:  # else large tables would wait for the garbage collector
+            known.append((options, value))
+        return value  # type: ignore[no-any-return]
+
+    def _convert_column(self, name: str) -> NDArray[Any]:
+        """Return a column as float64 numbers; those of small tables are converted once."""
+        cells = self.get_column(name)
+        if self.n_rows * len(self.columns) > FEW_CELLS:
+            return to_numbers(cells)
+        column, numbers = self._numbers.get(name, ((), None))
+        if column is not cells or numbers is None:
+            try:
+                numbers = to_numbers(cells)
+            except NotANumberError as error:
+                numbers = error
+            self._numbers[name] = cells, numbers
+        if isinstance(numbers, NotANumberError):
+            raise NotANumberError(numbers.index, str(numbers))
+        return numbers.copy()
+
     def get_numbers(self, name: str) -> NDArray[Any]:
         """Return a column as numbers, float64 unless the table names another type; a missing cell is NaN."""
         try:
-            return to_numbers(self.get_column(name)).astype(self.kinds.get(name, "float64"), copy=False)
+            return self._convert_column(name).astype(self.kinds.get(name, "float64"), copy=False)
         except NotANumberError as error:
             column_text = f", column {name!r}" if name else ""
             raise InputError(f"{self.path}, line {self.lines[error.index]}{column_text}: {error}") from None
@@ -177,7 +211,7 @@ class FileTable:
         if isinstance(column := self.get_column(name), TypedColumn) and column.is_numeric:
             return True
         try:
-            to_numbers(self.get_column(name))
+            self._convert_column(name)
         except NotANumberError as error:
             return str(error).startswith(("found nan", "found inf", "found -inf"))
         return True
@@ -189,6 +223,9 @@ class FileTable:
 
     def find_id_column(self, options: Options) -> str | None:
         """Return the requested id column, or the first one with a conventional name."""
+        return self.recall("id column", options, lambda: self._find_id_column(options))
+
+    def _find_id_column(self, options: Options) -> str | None:
         if options.id_column is not None:
             self.get_column(options.id_column)
             return options.id_column
@@ -251,6 +288,9 @@ class FileTable:
 
         They are known by their names; or the first one by counting the rows, from 0 or 1.
         """
+        return [*self.recall("row columns", DEFAULTS, self._find_row_columns)]
+
+    def _find_row_columns(self) -> list[str]:
         if not self.header:
             return []
         first_column = next(iter(self.columns))

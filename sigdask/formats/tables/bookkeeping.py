@@ -287,6 +287,11 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     """
     if "systems" in options.own:
         return table
+    question = f"{noun} without bookkeeping{' and costs' * costs}"
+    return table.recall(question, options, lambda: _remove_bookkeeping(table, options, costs=costs, noun=noun))
+
+
+def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun: str) -> FileTable:
     requested = {*options.metrics, options.score_column}
     table = _remove_columns(table, dict.fromkeys(_list_sample_numbers(table, options, requested), SAMPLES), noun)
     columns = table.list_system_columns(options, *table.nested)
