@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import call_sigdask
 
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats import Options, read
+from sigdask.formats.reading.tables import FileTable
 
 N_ITEMS = 30
 STEP_NAMES = ["Step", "epoch", "global_step", "train/global_step", "trainer/global_step", "_step", "iteration",
@@ -327,3 +330,18 @@ def test_a_score_column_that_a_wide_table_cannot_use_is_refused(tmp_path: Path) 
     path.write_text("id,s1,s2,f1\n" + "".join(f"i{j},{j % 3},{j % 2},{j % 5}\n" for j in range(12)))
     with pytest.raises(InputError, match=r"wide\.csv: --score-column f1 has no effect here.*--system-column"):
         read(path, options=Options(score_column="f1"))
+
+
+def test_a_table_that_was_asked_answers_for_other_options_and_other_cells_anew():
+    columns = {"item": Texts.from_values(["a", "b"]), "other": Texts.from_values(["c", "d"]),
+               "x": Texts.from_values(["1", "0"])}  # fmt: skip
+    table = FileTable(Path("t.csv"), columns, [2, 3])
+    assert (table.find_id_column(Options()), table.find_id_column(Options(id_column="other"))) == ("item", "other")
+    table.get_numbers("x")[:] = 9
+    assert table.get_numbers("x").tolist() == [1, 0]
+    changed = table.replace_column("x", Texts.from_values(["2", "?"]), "changed")
+    assert (table.is_numeric("x"), changed.is_numeric("x")) == (True, False)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"line 3, column 'x': found '\?'"):
+            changed.get_numbers("x")
+    assert table.select_rows(np.array([False, True])).get_numbers("x").tolist() == [0]

@@ -62,18 +62,26 @@ def compute_skewness_limit(n_units: int) -> float:
 def _diagnose(family: MaxTFamily, *, spread: bool) -> Bools:
     fires = np.zeros(len(family.parts), np.bool_)
     for k, member in enumerate(family.members):
+        is_member = family.parts[:, :, 0] == k
+        if not _find_eligible(member, family.parts[is_member][:, 1]).any():
+            continue
         lean = compute_system_skewness(member.panel, member.metric)
         for part in range(family.parts.shape[1]):
-            selected = np.flatnonzero(family.parts[:, part, 0] == k)
+            selected = np.flatnonzero(is_member[:, part])
             fires[selected] |= _find_skewed_pairs(member, family.parts[selected, part, 1], lean, spread=spread)
     return fires
+
+
+def _find_eligible(member: FamilyMember, rows: Integers) -> Bools:
+    """Return which pairs of a member have differences of several sizes, unlike scores of 0 and 1."""
+    return np.asarray(member.panel.sign_counts[rows, member.metric, 0] < 0)
 
 
 def _find_skewed_pairs(member: FamilyMember, rows: Integers, lean: Floats, *, spread: bool) -> Bools:
     """Return which pairs of a member count as skewed; with `spread`, all pairs of a system do if many of them are."""
     panel = member.panel
     i, j = panel.pairs[rows].T
-    is_eligible = panel.sign_counts[rows, member.metric, 0] < 0  # else all differences have one size
+    is_eligible = _find_eligible(member, rows)
     skew, is_opposite = compute_skewness(panel, member.metric, rows.tolist()), lean[i] * lean[j] < 0
     fires = is_eligible & is_opposite & (np.abs(skew) > compute_skewness_limit(panel.n_units))
     if not spread:
