@@ -94,6 +94,9 @@ def test_p_and_verdict_are_in_sight_wherever_a_table_is_scrolled(opened, file, s
     for cell in page.locator(".ranking tbody td.p").all()[:3]:
         box = cell.bounding_box()
         assert box["x"] + box["width"] <= width
+    longest = "row => { row.className = 'found'; const p = row.querySelector('.p'); p.textContent = 'p = 0.000112'; "
+    first = page.locator(".glance tbody tr").first
+    assert first.evaluate(longest + "return p.scrollWidth - p.clientWidth; }") <= 0  # nothing of p is cut
 
 
 def test_each_metric_is_answered_once_with_its_size_and_drawn(opened, tmp_path):
