@@ -8,14 +8,12 @@ next to nothing and signs every pair.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
+from sigdask.formats.reading.json_records import is_json, load_json
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, rename_options
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
@@ -149,8 +148,7 @@ def read(path: Path) -> RecordedResults:
     if is_parquet(path):
         document: Mapping[str, Any] = {"results": _read_parquet(path)}
     else:
-        text = _read_text(path)
-        document = _parse_json(path, text) if text.lstrip().startswith("{") else {"results": _parse_csv(path, text)}
+        document = read_json_results(path) if is_json(path) else {"results": _read_csv(path)}
     rows = document["results"]
     if not rows:
         raise InputError(f"{path}: holds no results")
@@ -160,23 +158,7 @@ def read(path: Path) -> RecordedResults:
 
 def read_json_results(path: Path) -> Mapping[str, Any]:
     """Return the JSON object in a file of results, with its list of results as "results"."""
-    return _parse_json(path, _read_text(path))
-
-
-def _read_text(path: Path) -> str:
-    with open_text(path) as file:
-        return file.read()
-
-
-def _parse_json(path: Path, text: str) -> Mapping[str, Any]:
-    try:
-        document = json.loads(text, object_pairs_hook=partial(_build_object, path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-    except ValueError as error:  # an integer of thousands of digits
-        raise InputError(f"{path}: not JSON of results ({error})") from None
-    except RecursionError:
-        raise _build_depth_error(path) from None
+    document = load_json(path, _build_object)
     _check_depth(path, document)
     rows = document.get("results") if isinstance(document, dict) else None
     if isinstance(document, dict) and (command := _find_other_command(document)):
@@ -225,14 +207,10 @@ def _check_depth(path: Path, document: Any) -> None:
         containers = (value for value in level if isinstance(value, list | dict))
         level = [item for value in containers for item in (value.values() if isinstance(value, dict) else value)]
     if any(isinstance(value, list | dict) for value in level):
-        raise _build_depth_error(path)
-
-
-def _build_depth_error(path: Path) -> InputError:
-    return InputError(
-        f"{path}: lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that "
-        "`sigdask compare --json` writes"
-    )
+        raise InputError(
+            f"{path}: lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that "
+            "`sigdask compare --json` writes"
+        )
 
 
 def _read_parquet(path: Path) -> list[dict[str, Any]]:
@@ -257,9 +235,10 @@ def _check_columns(path: Path, names: Collection[str]) -> None:
         )
 
 
-def _parse_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
+def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
     try:
-        rows = [*csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="")]
+        with open_text(path) as file:
+            rows = [*csv.DictReader(file, restkey="", restval="")]
     except csv.Error as error:
         raise InputError(f"{path}: not CSV ({error})") from None
     if rows:

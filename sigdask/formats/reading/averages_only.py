@@ -6,7 +6,7 @@ A test needs the score of each item. Most tools that print averages can log thes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,10 @@ MTEB_REMEDY = (
     "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
     "score each query: rankings of documents are read with --gold QRELS"
 )
+SAMPLES_REMEDY = "run it again with --log_samples, and give the files samples_*.jsonl or their folder"
+TAGS_REMEDY = "give the tagged sentences (JSON lists of tags, or CoNLL files) with --gold FILE and --metric f1"
+EVALUATE_REMEDY = "give the outputs with --gold FILE and the metric, or save a list of the scores of each item"
+HARNESS_KEYS = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
 CURVE_PROBLEM = (
     "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
     "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
@@ -87,20 +91,20 @@ def check_text(path: Path, first_line: str) -> None:
 
 def check_document(path: Path, document: Any) -> None:
     """Raise an error for a JSON document of averages or training logs from a known tool."""
-    if isinstance(document, dict) and isinstance(document.get("log_history"), list):
-        raise build_training_curve_error(path, "step of `log_history`")
-    if _has_any_key("resolved_ids", "resolved_instances")(document):
-        raise RefusedFileError(
-            f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH_REMEDY}"
-        )
-    if _has_any_key("pass_at_k")(document) and isinstance(document.get("eval"), dict):
-        raise RefusedFileError(
-            f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, and "
-            f"{EVALPLUS_REMEDY}"
-        )
-    for is_written_by, description, remedy in TOOLS:
-        if is_written_by(document):
-            raise _build_averages_error(path, description, remedy)
+    match document:
+        case {"log_history": list()}:
+            raise build_training_curve_error(path, "step of `log_history`")
+        case {"resolved_ids": _} | {"resolved_instances": _}:
+            raise RefusedFileError(
+                f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH_REMEDY}"
+            )
+        case {"pass_at_k": _, "eval": dict()}:
+            raise RefusedFileError(
+                f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, "
+                f"and {EVALPLUS_REMEDY}"
+            )
+    if (tool := _find_tool(document)) is not None:
+        raise _build_averages_error(path, *tool)
 
 
 def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
@@ -141,9 +145,32 @@ def _build_averages_error(path: Path, description: str, remedy: str) -> RefusedF
     return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
 
 
-def _has_any_key(*keys: str) -> Callable[[Any], bool]:
-    """Return a predicate that is true for objects with any of these keys."""
-    return lambda document: isinstance(document, dict) and not document.keys().isdisjoint(keys)
+def _find_tool(document: Any) -> tuple[str, str] | None:
+    """Return what a JSON document of averages is and the remedy, or None if no known tool wrote it."""
+    tool = None
+    match document:
+        case {"config_general": _, "results": dict()}:
+            tool = (
+                "the results of lighteval",
+                "run it again with --save-details, and write the metrics of each sample as a table",
+            )
+        case {"results": dict(results)} if _is_lm_harness(document, results):
+            tool = "the results of lm-evaluation-harness", SAMPLES_REMEDY
+        case _ if _is_sacrebleu(document):
+            tool = "the JSON of sacrebleu", SACREBLEU_REMEDY
+        case _ if _is_classification_report(document):
+            tool = "scikit-learn's classification report", LABELS_REMEDY
+        case {"mteb_version": _} | {"mteb_dataset_name": _}:
+            tool = "the results of MTEB", MTEB_REMEDY
+        case _ if _is_pass_at_k(document):
+            tool = "the results of EvalPlus, or pass@k of another tool", EVALPLUS_REMEDY
+        case [{"name": _, "count": _, "sum": _, "mean": _, "stddev": _}, *_]:
+            tool = "stats.json of HELM", "give per_instance_stats.json of the same folder"
+        case {"overall_precision": _} | {"overall_f1": _}:
+            tool = "the report of seqeval", TAGS_REMEDY
+        case {"_evaluate_version": _} if not any(isinstance(value, list) for value in document.values()):
+            tool = "what evaluate saved", EVALUATE_REMEDY
+    return tool
 
 
 def _iter_objects(document: Any) -> Iterator[Mapping[str, Any]]:
@@ -151,12 +178,9 @@ def _iter_objects(document: Any) -> Iterator[Mapping[str, Any]]:
     return (value for value in (document if isinstance(document, list) else [document]) if isinstance(value, dict))
 
 
-def _is_lm_harness(document: Any) -> bool:
-    harness_keys = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
-    if not _has_any_key(*harness_keys)(document) or "samples" in document:
-        return False
-    results = document.get("results")
-    return isinstance(results, dict) and bool(results) and all(isinstance(value, dict) for value in results.values())
+def _is_lm_harness(document: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    has_settings = not document.keys().isdisjoint(HARNESS_KEYS) and "samples" not in document
+    return has_settings and bool(results) and all(isinstance(value, dict) for value in results.values())
 
 
 def _is_classification_report(document: Any) -> bool:
@@ -180,50 +204,3 @@ def _is_pass_at_k(document: Any) -> bool:
     inner = chain.from_iterable(value.values() if isinstance(value, dict) else [value] for value in document.values())
     objects = [document, *_iter_objects(list(document.values())), *_iter_objects(list(inner))]
     return any(scores and all(re.fullmatch(r"pass@\d+", name) for name in scores) for scores in objects)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_helm(document: Any) -> bool:
-    first_object = next(_iter_objects(document), {}) if isinstance(document, list) else {}
-    return {"name", "count", "sum", "mean", "stddev"} <= first_object.keys()
-
-
-TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
-    (
-        lambda document: _has_any_key("config_general")(document) and isinstance(document.get("results"), dict),
-        "the results of lighteval",
-        "run it again with --save-details, and write the metrics of each sample as a table",
-    ),
-    (
-        _is_lm_harness,
-        "the results of lm-evaluation-harness",
-        "run it again with --log_samples, and give the files samples_*.jsonl or their folder",
-    ),
-    (_is_sacrebleu, "the JSON of sacrebleu", SACREBLEU_REMEDY),
-    (_is_classification_report, "scikit-learn's classification report", LABELS_REMEDY),
-    (
-        _has_any_key("mteb_version", "mteb_dataset_name"),
-        "the results of MTEB",
-        MTEB_REMEDY,
-    ),
-    (_is_pass_at_k, "the results of EvalPlus, or pass@k of another tool", EVALPLUS_REMEDY),
-    (
-        _is_helm,
-        "stats.json of HELM",
-        "give per_instance_stats.json of the same folder",
-    ),
-    (
-        _has_any_key("overall_precision", "overall_f1"),
-        "the report of seqeval",
-        "give the tagged sentences (JSON lists of tags, or CoNLL files) with --gold FILE and --metric f1",
-    ),
-    (
-        lambda document: _has_any_key("_evaluate_version")(document) and not any(map(_is_list, document.values())),
-        "what evaluate saved",
-        "give the outputs with --gold FILE and the metric, or save a list of the scores of each item",
-    ),
-)
-"""Who writes averages as JSON, by what the document holds; what it is, and the remedy."""

@@ -180,13 +180,22 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     yield from iter_document(path, load_json(path), is_record)
 
 
-def load_json(path: Path) -> Any:
+def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object; raise an error for a repeated key, which `json` would drop silently."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
+    return result
+
+
+def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = _build_unique_object) -> Any:
     """Return the JSON value of a file that holds only one."""
     with open_text(path) as text:
         content = text.read()
     if not content.strip():
         raise build_empty_error(path)
-    return _parse_json(path, content, 1, partial(_build_unique_object, path))
+    return _parse_json(path, content, 1, partial(build, path))
 
 
 def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
@@ -280,15 +289,6 @@ def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Se
             raise InputError(f"{path}, {location}: no id in {name!r}, which other records have; every record needs one")
         parts.append(text)
     return tuple(parts)
-
-
-def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; raise an error for a repeated key, which `json` would drop silently."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
-    return result
 
 
 def _parse_json(
