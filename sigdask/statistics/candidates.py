@@ -601,23 +601,22 @@ def _hypergeometric_tail(log, k, m, n, true, upper):  # noqa: ANN202
 
 
 @cached_njit()
+def _find_list_limit(log, k, m, n, half, upper):  # noqa: ANN202
+    """Return the lowest or the highest number of true candidates that a tail does not rule out, by bisection."""
+    inside, outside = (n - (m - k), k - 1) if upper else (k, n - (m - k) + 1)
+    while abs(inside - outside) > 1:
+        middle = (inside + outside) // 2
+        if _hypergeometric_tail(log, k, m, n, middle, upper) > half:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+@cached_njit()
 def _compute_list_limits(k, m, n, half, log):  # noqa: ANN202
-    low, high = k.copy(), n - (m - k)
+    low, high = k.copy(), k.copy()
     for t in range(len(k)):
-        below, above = k[t] - 1, n[t] - (m[t] - k[t])  # the upper tail rises with the number that are true
-        while above - below > 1:
-            middle = (below + above) // 2
-            if _hypergeometric_tail(log, k[t], m[t], n[t], middle, True) > half:
-                above = middle
-            else:
-                below = middle
-        low[t] = above
-        below, above = k[t], n[t] - (m[t] - k[t]) + 1
-        while above - below > 1:
-            middle = (below + above) // 2
-            if _hypergeometric_tail(log, k[t], m[t], n[t], middle, False) > half:
-                below = middle
-            else:
-                above = middle
-        high[t] = below
+        low[t] = _find_list_limit(log, k[t], m[t], n[t], half, True)  # this tail rises with the number that are true
+        high[t] = _find_list_limit(log, k[t], m[t], n[t], half, False)
     return low, high

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, ComputedFields
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing import scoring
@@ -51,7 +51,7 @@ FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ParseFields(Mapping[str, Array]):
+class ParseFields(ComputedFields):
     """Fields of parses, summed by gold sentence on access.
 
     `correct[METRIC]` counts right words (tokens, sentences); `gold[UNIT]` and `system[UNIT]` count what there is and
@@ -123,9 +123,6 @@ class ParseFields(Mapping[str, Array]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
 
 
 def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
