@@ -193,18 +193,20 @@ def _list_sources(options: dict[str, Any]) -> list[Source]:
         source
         for text in options["systems"]
         for found in _find_sources(text, options["format_"])
-        for source in (_iter_folder(found.path, options) if _is_plain_folder(found, options["format_"]) else [found])
+        for source in (_iter_folder(found.path, options) if _is_plain_folder(found, options) else [found])
     ]
 
 
-def _is_plain_folder(source: Source, format_: str) -> bool:
+def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:
     """Return whether a source is a folder that is not one system's, or one test set, in its format."""
+    format_, gold = options["format_"], options["gold"]
     if source.name is not None or source.parts or not is_present(source.path.is_dir):
         return False
     if format_ != "auto":
         return not formats.reads_folders(format_)
+    own_gold = Path(gold) if gold and not is_url(gold) and Path(gold).is_dir() else None
     try:
-        formats.detect([source], None, formats.Options())
+        formats.detect([source], own_gold, formats.Options())
     except RefusedFileError:
         return False
     except InputError as error:

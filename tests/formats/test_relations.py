@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from command import call_sigdask
 
 import sigdask
 from sigdask.errors import InputError
@@ -234,3 +235,17 @@ def test_real_relations_score_as_comparing_each_with_each(shared_data):
     folder = shared_data / "relations_brat" / "relations"
     systems = sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "gold")
     _assert_scores_are_plain(systems, folder / "gold")
+
+
+def test_folders_of_brat_are_systems_without_naming_the_format(tmp_path):
+    for folder, label in (("gold", "at"), ("a", "at"), ("b", "in")):
+        (tmp_path / folder).mkdir()
+        for k in range(2):
+            (tmp_path / folder / f"{k}.ann").write_text(
+                f"T1\tPER 0 3\tAnn\nT2\tORG 7 10\tIBM\nR1\t{label} Arg1:T1 Arg2:T2\n"
+            )
+    options = ("--gold", "gold", "-m", "relation-f1", "--json", "r.json", "--interval", "none")
+    result = call_sigdask("compare", "a", "b", *options, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (comparison,) = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert (comparison["score_a"], comparison["score_b"], comparison["n_items"]) == (1, 0, 2)
