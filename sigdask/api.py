@@ -203,7 +203,7 @@ def compare(
         for name, column in systems.items():
             if text := next((value for value in column if isinstance(value, str)), None):
                 raise InputError(
-                    f"{name!r} holds texts such as {text[:60]!r}, no scores; to compare labels give gold=, to compare "
+                    f"{name!r} holds texts such as {text[:60]!r}, not scores; to compare labels give gold=, to compare "
                     "texts with references give gold= and a metric such as BLEU"
                 )
         counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups)
@@ -307,7 +307,7 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
     Parameters
     ----------
     counts : Counts, mapping, data frame, or array of shape (n_items, n_systems)
-        The aligned systems, from `sigdask.read` or a constructor of `Counts`; or item scores, a column a system, as
+        The aligned systems, from `sigdask.read` or a constructor of `Counts`; or item scores, one column per system, as
         `sigdask.as_counts` takes them.
     **options
         As in `compare_sets`.

@@ -210,11 +210,9 @@ Metrics = Annotated[
 ]
 Pairs = Annotated[
     Sequence[tuple[str, str]] | None,
-    Option("Systems to compare.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
+    Option("Compare only A with B.", otherwise="all pairs", flag="--pair", metavar="A B", repeats=True),
 ]
-Baseline = Annotated[
-    str | None, Option("Compare every other system only with this one, which becomes B.", metavar="NAME")
-]
+Baseline = Annotated[str | None, Option("Compare all others only with this one, which becomes B.", metavar="NAME")]
 Unit = Annotated[
     str | Sequence[str] | None,
     Option(
@@ -266,7 +264,12 @@ class RunOptions(TypedDict, total=False):
 
     cluster: Annotated[
         str | Any,
-        Option("auto, none, threads, local, local+tcp, current, tls://…, tcp://…, SCHEDULER.json, FILE.toml.", "auto"),
+        Option(
+            "Where to compute. none: this process. threads: its threads. local: worker processes (local+tcp: "
+            "without TLS). current: dask's active client. tls://…, tcp://…, SCHEDULER.json: a running scheduler. "
+            "FILE.toml: a cluster file. auto: what suits the work.",
+            "auto",
+        ),
     ]
     workers: Annotated[
         int | None,
@@ -322,9 +325,9 @@ class TestOptions(TypedDict, total=False):
     interval: Annotated[
         IntervalKind | None,
         Option(
-            "Interval of differences and scores. The choice auto takes Tango's for items scored 0 or 1, inversion for "
-            "other means, and else bootstrap. The choice bootstrap is BCa. An inversion has the differences that the "
-            "test of a mean does not reject. The choice conditional-exact agrees with the exact test of 0/1 scores.",
+            "Interval of differences and scores. auto: Tango's for items scored 0 or 1, inversion for other means, "
+            "bootstrap for the rest. bootstrap: BCa. inversion: all differences of means that the test does not "
+            "reject. conditional-exact: agrees with the exact test of 0/1 scores. none: no intervals.",
             otherwise="auto for 100 comparisons or fewer, else none",
         ),
     ]
@@ -428,7 +431,11 @@ class AgreementOptions(TypedDict, total=False):
     ]
     group: Annotated[
         AgreementGroup,
-        Option("Correlate within each segment (item) or system, and average; none: over all scores.", "none"),
+        Option(
+            "item: correlate within each segment, and average. system: correlate within each system, and average. "
+            "none: correlate all scores together.",
+            "none",
+        ),
     ]
     undefined: Annotated[
         Literal["omit", "zero"],
@@ -437,8 +444,8 @@ class AgreementOptions(TypedDict, total=False):
     permute: Annotated[
         Permute,
         Option(
-            "What two metrics swap: standardised scores (of systems at the system level, except for spa), those of "
-            "whole segments or whole systems, or decisions on pairs.",
+            "What two metrics swap. scores: single standardised scores (at the system level those of systems, except "
+            "for spa). segments, systems: all scores of a segment or of a system. pairs: decisions on pairs.",
             "scores",
         ),
     ]
@@ -450,7 +457,9 @@ class AgreementOptions(TypedDict, total=False):
             least=0,
         ),
     ]
-    signs: Annotated[int, Option("Random signs of each p-value of spa.", 1000, least=1, most=10**6, metavar="N")]
+    signs: Annotated[
+        int, Option("Number of random sign flips for each p-value of spa.", 1000, least=1, most=10**6, metavar="N")
+    ]
 
 
 class LabelTestOptions(TypedDict, total=False):
@@ -548,7 +557,11 @@ class JsonOptions(TypedDict, total=False):
 
     json_layout: Annotated[
         JsonLayout,
-        Option("In JSON, an object for each comparison, or a column for each key, which takes a tenth.", "objects"),
+        Option(
+            "Layout of JSON files. objects: one object per comparison. columns: one list per key, in a file a "
+            "tenth as large.",
+            "objects",
+        ),
     ]
 
 
@@ -642,19 +655,25 @@ class ReadingOptions(TypedDict, total=False):
     score_column: Annotated[str | None, Option("Column of the score, in long tables.", metavar="COLUMN")]
     label_map: Annotated[
         Sequence[tuple[str, tuple[str, ...]]],
-        Option("Labels to replace by another.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
+        Option("Replace the labels FROM by TO.", (), flag="--map", metavar="TO=FROM,FROM", repeats=True),
     ]
     ignore: Ignore
-    align: Annotated[Align, Option("How rows of several files are matched.", "auto")]
+    align: Annotated[
+        Align, Option("How rows of several files are matched. auto: by id if there are ids, else by position.", "auto")
+    ]
     decimal: DecimalOption
     missing: Annotated[
         Missing | None,
-        Option("How missing scores are handled.", otherwise="error; zero for missing topics of TREC runs"),
+        Option(
+            "What to do with items that a system lacks. error: stop. pairwise: compare each pair on the items that "
+            "both have. zero: score them 0.",
+            otherwise="error; zero for missing topics of TREC runs",
+        ),
     ]
     min_items: Annotated[
         int | None,
         Option(
-            "Number of common items that two systems need.",
+            "Smallest number of items that two systems must have in common.",
             otherwise="5 % of the items of either",
             least=0,
             metavar="N",
@@ -732,7 +751,8 @@ class RankingTestOptions(TypedDict, total=False):
     ties: Annotated[
         Ties,
         Option(
-            "Order of candidates with equal scores: the mean over all orders, one random order, or the given order.",
+            "Order of candidates with equal scores. expected: the mean over all orders. random: one random order. "
+            "given: the order of the file.",
             "expected",
         ),
     ]

@@ -30,7 +30,7 @@ def slowly(outputs, gold):
 
 
 def write_scores(path, n_systems, n_items=40, seed=0, digits=2):
-    """Write a table of scores with one column a system."""
+    """Write a table of scores with one column per system."""
     scores = np.random.default_rng(seed).random((n_items, n_systems)).round(digits)
     scores += np.linspace(0, 0.2, n_systems).round(digits)
     header = ",".join(f"s{k}" for k in range(n_systems))

@@ -14,7 +14,7 @@ def _draw(seed, *shape):
 
 
 def _format_table(header, columns, **names):
-    """Return CSV with one row an item: its id, other columns of names, and numbers."""
+    """Return CSV with one row per item: its id, other columns of names, and numbers."""
     rows = zip(*(map(name, ITEMS) for name in names.values()), *columns, strict=True)
     return "\n".join([header, *(",".join(map(str, (f"i{k}", *row))) for k, row in enumerate(rows))]) + "\n"
 

@@ -111,7 +111,7 @@ def test_chi_square_of_yehs_precision(oracles):
 
 
 def build_sentences(inputs):
-    """Build responses of 12 sentences, one row a response, to be swapped by sentence."""
+    """Build responses of 12 sentences, one row per response, to be swapped by sentence."""
     gold, predictions, unit = [], {"a": [], "b": []}, []
     for s in range(12):
         counts = {k: inputs[k][s] for k in ("tp_a", "fp_a", "tp_b", "fp_b", "gold")}

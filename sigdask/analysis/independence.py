@@ -426,7 +426,7 @@ class Labellings:
         if not isinstance(fields, LabelFields) or counts.replicates:
             found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
             raise InputError(
-                f"independence needs two labellings, one label an item and no replicates; found {found_fields}"
+                f"independence needs two labellings, one label per item and no replicates; found {found_fields}"
             )
         units = SwapUnits.from_counts(counts.with_unit("item"), seed)
         strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)

@@ -230,8 +230,8 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
 def _check_columns(path: Path, names: Collection[str]) -> None:
     if "test_signature" not in names:
         raise InputError(
-            f"{path}: has no column test_signature; expected what `sigdask compare` writes with --json, --csv or "
-            "--parquet"
+            f"{path}: no file of results, as it has no column test_signature; give a file that `sigdask compare` wrote "
+            "with --json, --csv or --parquet"
         )
 
 

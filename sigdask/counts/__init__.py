@@ -151,7 +151,7 @@ class Counts:
         object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *scope_notes))))
         object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, ScopeNote)))
         if self.n_items == 0:
-            raise InputError(f"test set {self.name!r}: no items")
+            raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
         if self.ids is not None:
             object.__setattr__(self, "ids", Texts.from_values(self.ids))
             check_unique(self.ids, "item id")

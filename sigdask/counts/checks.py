@@ -184,7 +184,7 @@ def check_complete(
     position = f"at position {item + 1}" if ids is None else repr(ids[item])
     raise InputError(
         f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing "
-        "in all); choose --missing pairwise (compares each pair on the items that both have) or --missing "
+        "in total); choose --missing pairwise (compares each pair on the items that both have) or --missing "
         f"zero{zero}"
     )
 
@@ -246,4 +246,4 @@ def suggest_group_file(name: str) -> str:
     """Return which option takes the groups of a column from a file of their own."""
     if name == "document":
         return "Give a file with the document of each item with --documents FILE"
-    return "Give a file with the group of each item with --groups FILE, or name a column with --unit or --by"
+    return "Name one of these columns, or give a table of items and their groups with --groups FILE"

@@ -2,7 +2,7 @@
 
     python -m sigdask.examples.digits FOLDER
 
-writes gold.csv, logistic.csv and bayes.csv, one label an item.
+writes gold.csv, logistic.csv and bayes.csv, one label per item.
 """
 
 from __future__ import annotations

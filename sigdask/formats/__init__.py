@@ -124,22 +124,22 @@ class FileFormat:
 FORMATS: dict[str, FileFormat] = {
     "responses": FileFormat(
         "tables.scores:read_responses",
-        "one row a response: id, gold (is it of interest: 1/0), one column a system (did it give it: 1/0)",
+        "one row per response: id, gold (is it of interest: 1/0), one column per system (did it give it: 1/0)",
     ),
     "labels": FileFormat(
         "tables.labels:read_labels",
-        "one label an item, or sets (lists, labels:separator=|): a gold column and one a system; or --gold FILE, files",
+        "one label per item, or sets (lists, labels:separator=|): columns of gold and systems; or --gold FILE, files",
         options="separator systems",
     ),
     "numbers": FileFormat(
         "tables.numbers:read_numbers",
-        "predicted numbers for real gold values: a gold column and one a system; or --gold FILE and a file a system",
+        "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options="systems",
         metrics="mae mse rmse r2 pearson spearman kendall auc average-precision brier log-loss ece",
     ),
     "wide": FileFormat(
         "tables.scores:read_wide",
-        "scores, one row an item and one column a system (systems=A+B names them); or a file of numbers a system",
+        "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         no_gold="scores",
         options="systems",
         traits="columns",
@@ -175,7 +175,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "pairs": FileFormat(
         "spans.pairs:read_pairs",
-        "a word and its morphs (form, phones) a line, tab-separated; --gold FILE and a file a system",
+        "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
         needs_gold="gold pairs",
         options="separator column match=lcs|bag level=word|sentence",
         metrics="edit-distance",
@@ -226,7 +226,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "trec": FileFormat(
         "trec:read_trec",
-        "runs, a file a system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
+        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; missing=zero|intersect|pairwise|error",
         options="missing=zero|intersect|pairwise|error",
         metrics="ap",
         traits="metrics",
@@ -247,7 +247,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "metrics": FileFormat(
         "segment_scores.columns:read_metrics",
-        "scores of several metrics, a file a system: JSON lines, JSON of lists (BERTScore, evaluate), COMET's output",
+        "scores of several metrics, one file per system: JSON lines, JSON of lists (BERTScore, evaluate), COMET",
         no_gold="scores",
         traits="columns metrics",
     ),
@@ -260,7 +260,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "meta": FileFormat(
         "segment_scores.meta:read_meta",
-        "metrics and people: rows of system, segment, human, a column a metric; or a folder of mt-metrics-eval",
+        "metrics and people: rows of system, segment, human, one column per metric; or a folder of mt-metrics-eval",
         no_gold="human scores",
         options="pair scores lower",
         traits="columns folders",
@@ -345,7 +345,7 @@ def read(
         Naming the file, the line or id, what was found and what was expected.
     """
     if not systems:
-        raise InputError("no file given; expected a table, or one file a system")
+        raise InputError("no file given; expected a table, or one file per system")
     sources = _find_datasets([s if isinstance(s, Source) else parse_source(s) for s in systems])
     gold_path = None if gold is None else find_dataset(as_path(gold))
     if is_address(format):
@@ -446,7 +446,8 @@ def _suggest_group_file(options: Options) -> Iterator[None]:
         name = re.search(r"no column '([^']*)'", str(error))
         if name is None or name[1] not in options.groups:
             raise
-        raise InputError(f"{error}. {suggest_group_file(name[1])}") from None
+        end = "" if str(error).endswith("?") else "."
+        raise InputError(f"{error}{end} {suggest_group_file(name[1])}") from None
 
 
 def is_address(format_: str) -> bool:
@@ -665,7 +666,7 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
     if columns_text == "lines of text" and _is_table_of_blanks(table):
         return InputError(
             f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
-            "as TSV or CSV, with a header and one row an item"
+            "as TSV or CSV, with a header and one row per item"
         )
     return InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "

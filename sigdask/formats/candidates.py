@@ -408,7 +408,7 @@ def read_ucs(path: Path) -> FileTable:
                 raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
             rows.append((number, cells))
     if not rows:
-        raise InputError(f"{path}: has comments alone, expected the names of variables and a row a candidate")
+        raise InputError(f"{path}: has comments alone, expected the names of variables and one row per candidate")
     return build_table(path, rows)
 
 

@@ -51,7 +51,7 @@ def as_counts(
 ) -> Counts:
     """Return counts of item scores, or of labels.
 
-    A data frame is read as the same table in a file is: a column a system; a row for each `system`, `item` and
+    A data frame is read as the same table in a file is: one column per system; a row for each `system`, `item` and
     `score`, or a column for each metric in place of `score`; or labels with a column `gold`. A column with a usual name
     of ids ("id", "item", "topic", ...) holds the items' ids, columns of texts that repeat are groups of items, and
     counters, times and settings are left out with a warning. A mapping without columns of system, item and score, and
@@ -408,6 +408,6 @@ def _check_score_column(name: str, column: Array) -> None:
 
 def _build_no_scores_error(name: str, kind: str) -> InputError:
     return InputError(
-        f"column {name!r} holds {kind}, no scores: name it in ids= or groups= of sigdask.as_counts, or leave it out; "
-        "labels and texts are compared with gold=, as in sigdask.compare(systems, gold=references, metric='BLEU')"
+        f"column {name!r} holds {kind}, not scores. Name it in ids= or groups= of sigdask.as_counts, or leave it out. "
+        "Labels and texts are compared with gold=, as in sigdask.compare(systems, gold=references, metric='BLEU')"
     )

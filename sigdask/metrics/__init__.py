@@ -147,9 +147,10 @@ LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplex
 
 SEGMENTS = "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics)"
 ITEMS = (
-    "is computed by other tools: give its scores per item, a column a system (format wide) or a file (format metrics)"
+    "is computed by other tools: give its scores per item, with one column (format wide) or one file (format metrics) "
+    "per system"
 )
-NUMBERS = "is of predictions that are numbers: give the error of each item as a score, a column a system (format wide)"
+NUMBERS = "is of predicted numbers: give the error of each item as a score, one column per system (format wide)"
 WHOLE_OUTPUTS = "is no mean over items: write it as a function of whole outputs, MODULE:FUNCTION"
 
 NEEDS = (
@@ -168,7 +169,7 @@ NEEDS = (
     (r"roc[-_ ]?auc|auroc", "is called AUC here (format numbers)"),
     (
         r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
-        "needs a run and qrels: --format trec and --gold QRELS; names are those of ir-measures, as nDCG@10",
+        "needs runs and judgements (--format trec, --gold QRELS), and a name that ir-measures knows, such as nDCG@10",
     ),
 )  # fmt: skip
 """Patterns of names, without case, and what such a metric needs."""

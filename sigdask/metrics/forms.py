@@ -34,7 +34,7 @@ class Form(Protocol):
 class Ratios:
     """A score that is one ratio of weighted sums of the fields, or the mean of several such ratios.
 
-    One row is accuracy, precision, recall, F, error rates and means; a row a label is a macro
+    One row is accuracy, precision, recall, F, error rates and means; one row per label is a macro
     average.
 
     Attributes

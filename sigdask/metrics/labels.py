@@ -283,7 +283,7 @@ def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
         raise build_lacking_error(name, "labels", counts)
     if "tp" in counts.fields:
-        raise InputError(f"metric {name!r} needs one label an item; these data have several or chunks: take f1")
+        raise InputError(f"metric {name!r} needs one label per item; these data have several or chunks: take f1")
     labels = counts.labels + counts.predicted_labels
     margins = tuple(f"{kind}[{label}]" for kind in ("predicted", "gold") for label in labels)
     return BoundMetric(name, ("correct", "items", *margins), Formula(name, function))
@@ -361,7 +361,7 @@ def _bind_samples(name: str, field: str, counts: Counts) -> BoundMetric:
 
 @known_as("sigdask.metrics.label_sets:_hamming")
 def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
-    if "known" not in counts.fields and "correct" in counts.fields and "tp" not in counts.fields:  # a label an item
+    if "known" not in counts.fields and "correct" in counts.fields and "tp" not in counts.fields:  # one label per item
         return BoundMetric(spec.name, ("correct", "items"), Ratios(((-1, 1),), ((0, 1),)), higher_is_better=False)
     if "known" not in counts.fields:
         raise _build_no_sets_error(spec.name, counts)

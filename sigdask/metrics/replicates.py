@@ -77,7 +77,7 @@ def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
     if not isinstance(bound, BoundMetric):
         kind = {BoundSets: "of sets", BoundRanks: "of ranks"}.get(type(bound), "an agreement with people")
         raise InputError(
-            f"metric {metric.name!r} is {kind}, which takes no replicates; give one file a system, or a metric of "
+            f"metric {metric.name!r} is {kind}, which takes no replicates; give one file per system, or a metric of "
             "sums (`sigdask metrics`)"
         )
     return bound

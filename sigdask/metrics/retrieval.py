@@ -69,8 +69,11 @@ def _build_extraction(name: str) -> Extraction:
     return Extraction(measure_topics, {"name": name}, PACKAGES, of="topics")
 
 
-def _parse_measure(name: str) -> tuple[str, Any]:
-    """Return the name as ir-measures spells it, and the measure, which is None if the name is unknown."""
+def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
+    """Return the name as ir-measures spells it, and the measure, which is None if the name is unknown.
+
+    The capitals of an unknown name are corrected once: of `nDCG@ten` no spelling is known.
+    """
     try:
         import ir_measures
     except ImportError:
@@ -81,8 +84,8 @@ def _parse_measure(name: str) -> tuple[str, Any]:
         try:
             measures = ir_measures.parse_trec_measure(name)
         except (ValueError, KeyError):
-            corrected_name = _match_case(name, ir_measures.measures.registry)
-            return _parse_measure(corrected_name) if corrected_name else (name, None)
+            corrected_name = _match_case(name, ir_measures.measures.registry) if may_correct else None
+            return _parse_measure(corrected_name, may_correct=False) if corrected_name else (name, None)
         if len(measures) != 1:
             raise InputError(f"metric {name!r} stands for {', '.join(map(str, measures))}: name one of them") from None
         parsed = measures[0]

@@ -19,7 +19,7 @@ is the place floor(word * n_units / 2**32) among the units in canonical order. A
 probability that is off 1 / n_units by less than n_units / 2**32 of itself: less than 1 in 4,000 for a
 million units, which moves no interval.
 
-Permuting needs about a word an item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
+Permuting needs about one word per item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
 call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
 """
 

@@ -300,7 +300,7 @@ class Results(ComparisonResults):
         Parameters
         ----------
         layout : {"systems", "pairs"}, optional
-            Systems by metrics with the best in bold, or a row a comparison; by default systems where all pairs of
+            Systems by metrics with the best in bold, or one row per comparison; by default systems where all pairs of
             three or more were compared (with letters), or all with one baseline (with daggers).
         digits : int, optional
             Decimals of scores; by default one of BLEU, chrF and TER, two of per cent, four of others, and six digits

@@ -229,7 +229,7 @@ class ComparisonResults(Sequence[Result]):
         return achieved_significance(self.table.p_value)
 
     def to_frame(self, library: str = "pandas", *, index: bool = False) -> Any:
-        """Return a data frame, one row a comparison.
+        """Return a data frame, one row per comparison.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class ComparisonResults(Sequence[Result]):
         return self.units
 
     def to_csv(self, path: str | Path, *, csv_safe: bool = False) -> None:
-        """Write a CSV file, one row a comparison; the columns are those of `to_frame`.
+        """Write a CSV file, one row per comparison; the columns are those of `to_frame`.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class ComparisonResults(Sequence[Result]):
             file.writelines(iter_csv([self.table], csv_safe=csv_safe))
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
+        """Write a Parquet file (`sigdask[parquet]`), one row per comparison; the columns are those of `to_frame`."""
         with Path(path).open("wb") as file:
             write_parquet([self.table], file)
 

@@ -315,8 +315,8 @@ def _build_frame_error(library: str, purpose: str) -> InputError:
     if library in FRAME_EXTRAS:
         return build_extra_error(library, FRAME_EXTRAS[library], purpose)
     return InputError(
-        f"{purpose} needs {library}, which is not installed; without a name it takes pandas: "
-        f"pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
+        f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a frame "
+        f"of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
     )
 
 

@@ -294,7 +294,7 @@ def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
 
 def test_what_cannot_be_tested_is_refused():
     labels = Counts.from_labels(list("ab"), {"a": list("ab")})
-    with pytest.raises(InputError, match="one label an item"):
+    with pytest.raises(InputError, match="one label per item"):
         sigdask.independence_all(Counts.from_scores({"a": [1, 2], "b": [2, 1]}))
     with pytest.raises(InputError, match="metrics that sum counts of labels"):
         sigdask.independence_all(labels, metrics=[sigdask.black_box(lambda outputs, gold: 0.0)])

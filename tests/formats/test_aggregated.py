@@ -42,9 +42,9 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "evaluate.save": ({"accuracy": 0.7, "_timestamp": "2024-04-17", "_evaluate_version": "0.4.1"}, "--gold FILE"),
     "pass@k": ({"humaneval": {"base": {"pass@1": 0.8}, "plus": {"pass@1": 0.7}}}, "_eval_results.json"),
     "HELM": ([{"name": {"name": "em"}, "count": 1, "sum": 0.5, "mean": 0.5, "stddev": 0.0}], "per_instance_stats"),
-    "Trainer": ({"epoch": 3.0, "eval_f1": 77.4, "eval_loss": 1.1, "eval_runtime": 13.2}, "a row an item"),
-    "evaluate": ({"accuracy": 0.83, "f1": 0.8}, "a row an item"),
-    "tasks": ({"arc": {"acc": 0.5, "acc_stderr": 0.1}, "boolq": {"acc": 0.6, "acc_stderr": 0.1}}, "a row an item"),
+    "Trainer": ({"epoch": 3.0, "eval_f1": 77.4, "eval_loss": 1.1, "eval_runtime": 13.2}, "one row per item"),
+    "evaluate": ({"accuracy": 0.83, "f1": 0.8}, "one row per item"),
+    "tasks": ({"arc": {"acc": 0.5, "acc_stderr": 0.1}, "boolq": {"acc": 0.6, "acc_stderr": 0.1}}, "one row per item"),
 }
 """What a tool wrote, and a word of the remedy."""
 
@@ -70,14 +70,14 @@ TEXTS = {
     "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3 = 20.8 54.4/26.6 (BP = 1.0)\n": "--sentence-level",
     "BLEU = 20.74, 54.4/26.6/14.9/8.7 (BP=1.000, ratio=1.026, hyp_len=62880, ref_len=61287)\n": "--sentence-level",
     "processed 46435 tokens with 5648 phrases; found: 5600 phrases; correct: 5000.\naccuracy: 97%;\n": "tagged files",
-    "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "a row an item",
-    "system\tscore\nbase\t0.31\nlarge\t0.41\n": "a row an item",
+    "model,accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\nhuge,0.51,0.45\n": "one row per item",
+    "system\tscore\nbase\t0.31\nlarge\t0.41\n": "one row per item",
     "name,accuracy,f1,runtime\nbase,0.31,0.25,3\nlarge,0.41,0.35,4\n": "--id 'name'",
     "Method\tBLEU\tCOMET\nbase\t31.2\t0.71\nlarge\t33.1\t0.74\n": "--id 'Method'",
     ",accuracy,f1\nbase,0.31,0.25\nlarge,0.41,0.35\n": "a row for each system",
-    "id,model,accuracy,f1\n1,base,0.31,0.25\n2,large,0.41,0.35\n": "a row an item",
-    "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "a row an item",
-    "rank,model,average,arc\n1,large,70.5,71\n2,base,65.0,60\n": "a row an item",
+    "id,model,accuracy,f1\n1,base,0.31,0.25\n2,large,0.41,0.35\n": "one row per item",
+    "model_name,en,de\nbase,45.3%,31 %\nlarge,47.1%,33 %\n": "one row per item",
+    "rank,model,average,arc\n1,large,70.5,71\n2,base,65.0,60\n": "one row per item",
     "#,Team,EN,DE\n1,large,70.5,71\n2,base,65.0,60\n": "a row for each Team",
 }
 

@@ -131,7 +131,7 @@ DATES = [dt.date(2026, 1, k) for k in (1, 2)]
         ({"a": [1], "b": [2]}, {"names": ["x", "y"]}, "names are of an array's systems"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "this data frame cannot be read: .*'a' 2 times"),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, "system name '1' occurs twice"),
-        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, no scores: name it in ids="),
+        ({"a": [1, 2], "b": [2, 3], "who": ["x", "y"]}, {}, r"column 'who' holds texts, not scores.*ids="),
         ({"a": [1, 2], "b": [2, 3], "when": np.array(DATES, "M8[D]")}, {}, r"column 'when' holds values of type date"),
         ({"a": [1, 2], "b": [2, "x"]}, {}, "scores of 'b': could not convert string to float: 'x'"),
         ({"a": [[1], [2]], "b": [1, 2]}, {}, "scores of 'a': 2 dimensions, expected one number per item"),

@@ -77,7 +77,7 @@ def test_columns_that_are_called_like_no_metrics_are_named_in_a_note(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("item,x,y\n1,0.5,1\n2,1,0\n")
     counts = read(tmp_path / "a.csv", tmp_path / "b.csv")
-    assert "2 columns ('x', 'y') stand in every file: metrics, and a system a file" in counts.warnings[0]
+    assert "2 columns ('x', 'y') stand in every file: taken for metrics" in counts.warnings[0]
     assert read(f"p={tmp_path / 'a.csv'}", f"q={tmp_path / 'b.csv'}").systems == ("p:x", "p:y", "q:x", "q:y")
 
 

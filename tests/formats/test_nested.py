@@ -109,7 +109,7 @@ def test_two_files_of_one_model_are_not_merged(tmp_path):
     first, second = write_long_table(tmp_path, "run1.csv", "gpt", [1, 0, 1]), tmp_path / "run2.csv"
     second.write_text("model,item,score\ngpt,7,1\ngpt,8,0\n")
     third = write_long_table(tmp_path, "other.csv", "bert", [1, 1, 1])
-    with pytest.raises(InputError, match=r"run2.csv: system 'gpt' is in .*run1.csv already; name the two NAME=FILE"):
+    with pytest.raises(InputError, match=r"run2.csv: system 'gpt' is also in .*run1.csv.*NAME=FILE"):
         read(first, second, third)
 
 

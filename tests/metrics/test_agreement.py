@@ -365,7 +365,7 @@ def test_meta_compares_metrics_and_prints_clusters(tmp_path):
         "meta", path, "--level", "system", "--json", tmp_path / "r.json", "--csv", tmp_path / "r.csv", cwd=tmp_path
     )
     assert printed.returncode == 0, printed.stderr
-    assert "of 1 column ('ter') less is better: the sign is turned" in printed.stderr
+    assert "lower is better in 1 column ('ter')" in printed.stderr
     found = json.loads((tmp_path / "r.json").read_text())["results"][0]
     assert found["metric"] == "meta-pearson:level=system"
     assert found["method"] == "exact"

@@ -150,7 +150,7 @@ def test_scores_of_sets_say_what_they_need(metric):
 
 @pytest.mark.parametrize("metric", ["kappa", "mcc"])
 def test_agreement_of_single_labels_is_not_taken_of_sets(metric):
-    with pytest.raises(InputError, match="one label an item"):
+    with pytest.raises(InputError, match="one label per item"):
         find_metric(metric).bind(Counts.from_label_sets([["a"]], {"x": [["a"]], "y": [[]]}))
 
 

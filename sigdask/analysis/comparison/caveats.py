@@ -38,8 +38,8 @@ SKEWED = (
     "allows; "
 )
 LARGER = (
-    "their adjusted p is the larger of those by {adjust} and by bootstrap-t, which resamples units; {turned:,} "
-    "that {adjust} alone finds significant are not (error rates: docs/error-rates.md)"
+    "their adjusted p is the larger of two, by {adjust} and by bootstrap-t, which resamples units; by this "
+    "{turned:,} of them lose their significance (error rates: docs/error-rates.md)"
 )
 RESAMPLE = "--adjust bootstrap-t resamples units instead (error rates: docs/error-rates.md); more units help"
 TUKEY_P = (

@@ -55,9 +55,10 @@ def default_adjustment(rule: Stopping) -> Adjust:
 def find_conflict(rule: Stopping, adjust: Adjust | None) -> str | None:
     """Return why a rule and an adjustment cannot be combined, or None if they can."""
     if adjust in SHARED_TRIALS:
-        return f"{adjust} needs the same number of trials for every comparison: choose holm, hochberg, bh or by"
+        others = "holm, hochberg, bh or by" if isinstance(rule, BesagClifford) else "none"
+        return f"{adjust} needs the same number of trials for every comparison: choose --adjust {others}"
     if isinstance(rule, ConfidenceSequence) and adjust not in {None, "none"}:
-        return f"stop confidence gives decisions, not the p-values that {adjust} needs: choose besag-clifford"
+        return f"confidence gives decisions, not the p-values that {adjust} needs: choose besag-clifford, --adjust none"
     return None
 
 

@@ -69,8 +69,8 @@ COMPARE_GROUPS = {
         *CSV_OPTIONS,
         declare_file("parquet", "Write the results as Parquet. Needs sigdask[parquet]."),
         declare_file(
-            "items", "Write the scores of each unit and its contribution to the difference, as the ending says: .csv, "
-            ".jsonl, .parquet. CSV and JSON lines may also end in .gz.", "FILE"
+            "items", "Write the scores of each unit and its contribution to the difference, in the format of FILE's "
+            "ending: .csv, .jsonl, .parquet. CSV and JSON lines may also end in .gz.", "FILE"
         ),
         *TABLE_AND_LAYOUT_OPTIONS,
         declare_file("bibtex", "Write the BibTeX entries that --latex cites."),
@@ -106,14 +106,14 @@ def compare(**options: Any) -> None:
 
 META_GROUPS = {
     "Files": (
-        click.option("--human", metavar="NAME", help="Human scores: a column, or NAME of PAIR.NAME.seg.score.  "
-            "[default: the only one; a column human]"),
+        click.option("--human", metavar="NAME", help="Human scores: a column of TABLE, or NAME in a folder's file "
+            "PAIR.NAME.seg.score.  [default: the column human, or the only human scores]"),
         click.option("--language-pair", metavar="PAIR", help="Read only this language pair of a folder.  "
             "[default: the average over all]"),
         click.option("--metric", "-m", "scores", multiple=True, metavar="NAME", help="Metric to compare. May be "
             "repeated.  [default: all]"),
-        click.option("--lower", multiple=True, metavar="COLUMN", help="Column of which less is better; none: no "
-            "column. May be repeated.  [default: by their names, as TER]"),
+        click.option("--lower", multiple=True, metavar="COLUMN", help="Column in which lower scores are better; none "
+            "means no column. May be repeated.  [default: recognised by their names, such as TER]"),
         *declare_options(options.ReadingOptions, "id_column", "system_column", "ignore", "decimal", "sheet",
                          "most_unpacked"),
     ),
@@ -226,8 +226,8 @@ RANKINGS_GROUPS = {
     "The tests": declare_options(options.RankingTestOptions),
     "Samples": (
         *declare_options(options.RankingSampleOptions),
-        click.option("--validate", is_flag=True, help="Test whether precision varies over the files, as "
-            "repeated samples, as the model says."),
+        click.option("--validate", is_flag=True, help="Treat the files as repeated samples, and test whether "
+            "precision varies among them as the binomial model predicts."),
         click.option("--cutoff", "cutoffs", multiple=True, metavar="MEASURE=SCORE",
                      help="For --validate, accept candidates with at least this score instead of the --n "
                          "best. May be repeated."),

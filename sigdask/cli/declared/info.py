@@ -29,7 +29,7 @@ def formats() -> None:
     show_default=True,
     help="Cluster whose counts are compared with those of this process.",
 )
-@click.option("--workers", type=click.IntRange(min=1), metavar="N")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads or processes to start.")
 @run_by("sigdask.cli.info:verify")
 def verify(**options: Any) -> None:
     """Check the program on this machine: random streams, Yeh's example, trials against exact p, and a cluster."""

@@ -102,7 +102,7 @@ def format_endings(names: Collection[str]) -> str:
 
 def declare_output(*names: str) -> Callable[[Any], Any]:
     """Return the decorator that adds `-o` for files of some kinds; a command gets them as `outputs`."""
-    text = f"Write the results as its ending says: {format_endings(names)}. May be repeated."
+    text = f"Write the results in the format of FILE's ending: {format_endings(names)}. May be repeated."
     return click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=text)
 
 

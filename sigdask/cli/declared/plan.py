@@ -34,7 +34,7 @@ SET = click.option(
 REREAD = click.option(
     "--reread",
     is_flag=True,
-    help="Read all files, also those of test sets whose files have the sizes and times that the latest run recorded.",
+    help="Read all files again, even if their sizes and times are the same as in the latest run.",
 )
 GROUPING = click.option(
     "--grouping",
@@ -46,7 +46,7 @@ PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store 
 
 @click.command()
 @click.argument("plan_files", metavar="PLAN.toml...", nargs=-1)
-@click.option("--keys", is_flag=True, help="Check only keys and values; look for no file, as before a commit.")
+@click.option("--keys", is_flag=True, help="Check only keys and values, without looking for files. For commit hooks.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and exit.")
 @run_by("sigdask.cli.check:check")
 def check(**options: Any) -> None:

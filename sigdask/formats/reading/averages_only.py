@@ -35,7 +35,7 @@ STEP = re.compile(
 """Names of a column that counts the steps of training; a path (`train/global_step`) may stand before it."""
 
 AVERAGES_PROBLEM = "holds averages over a whole test set, but a test needs the score of each item"
-LABELS_REMEDY = "give the labels themselves: --gold FILE and a file a system, or a table with a gold column"
+LABELS_REMEDY = "give the labels themselves: --gold FILE and one file per system, or a table with a gold column"
 SACREBLEU_REMEDY = (
     "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
 )
@@ -115,11 +115,11 @@ def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
     ]
     nested = any(isinstance(value, dict | list) for value in document.values())
     if not nested and numbers and 2 * len(averages) > len(numbers):
-        raise _build_averages_error(path, "an object of metrics", "write a table or JSON lines with a row an item")
+        raise _build_averages_error(path, "an object of metrics", "write a table or JSON lines with one row per item")
     inner = [value for value in document.values() if isinstance(value, dict)]
     if len(inner) == len(document) and any("stderr" in name for value in inner for name in value):
         raise _build_averages_error(
-            path, "an object of tasks, with standard errors", "write a table with a row an item"
+            path, "an object of tasks, with standard errors", "write a table with one row per item"
         )
 
 
@@ -132,7 +132,7 @@ def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedF
     """Return the error for a table with one row of averages for each system."""
     row_noun = "system" if column == "index" else column
     return _build_averages_error(
-        path, f"a table with a row for each {row_noun}", f"write a row an item and a column a system{hint}"
+        path, f"a table with a row for each {row_noun}", f"write one row per item and one column per system{hint}"
     )
 
 

@@ -1,6 +1,6 @@
 """Columns of tables without one object per cell: plain text, Parquet, and their conversion to numbers.
 
-Compiled functions find the cells of plain tables and lists in a file's bytes: one row a line, all equally wide,
+Compiled functions find the cells of plain tables and lists in a file's bytes: one row per line, all equally wide,
 simple quoting. Whatever is not so plain, or wrong in any way, is left to the careful reader (`tables.read_table`),
 which says what is the matter. Both give the same table of what both read.
 
@@ -677,7 +677,9 @@ def check_finite(value: float, index: int) -> float:
     """
     if not math.isfinite(value):
         raise NotANumberError(
-            index, f"found {value}, expected a finite number; leave the cell of a missing score empty"
+            index,
+            f"found {value}, expected a finite number. If the score is missing, leave the cell empty, and choose "
+            "--missing pairwise or --missing zero",
         )
     return value
 

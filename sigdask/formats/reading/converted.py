@@ -174,7 +174,7 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
             remedy = f"choose one with --sheet NAME, or give {path.name}#NAME"
             problem = f"{len(sheets)} sheets hold data ({', '.join(sheets)}); {remedy}"
         else:
-            problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row an item"
+            problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
         raise RefusedFileError(f"{path}: {problem}")
     (rows,) = sheets.values()
     if max(map(len, rows)) == 1:

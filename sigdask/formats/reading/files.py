@@ -338,7 +338,7 @@ def count_filled(texts: Sequence[str]) -> int:
 
 def build_empty_error(path: Path) -> InputError:
     """Return the error for an empty file."""
-    return InputError(f"{path}: is empty, expected one row an item")
+    return InputError(f"{path}: is empty, expected one row per item")
 
 
 def get_stem(path: Path) -> str:
@@ -439,7 +439,7 @@ def read_delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: st
     if header is None:
         raise build_empty_error(path)
     if not "".join(header[1]).strip():
-        raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row an item after it")
+        raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row per item after it")
     yield header
     yield from check_widths(path, rows, len(header[1]))
 
@@ -546,8 +546,8 @@ def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> Inp
 
 def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
     return InputError(
-        f'{path}, line {line}: a quoted field does not end as it should ({problem}); write a " that is part of the '
-        'text as """" (quoted and doubled)'
+        f"{path}, line {line}: a quoted field does not end properly ({problem}); close its quotation mark. If the "
+        'mark is part of the text, put the field in quotation marks and double it: "a ""word"" b"'
     )
 
 
@@ -559,8 +559,8 @@ def check_n_columns(path: Path, n_columns: int) -> None:
     """Raise an error for a table of more columns than can be compared."""
     if n_columns > MOST_COLUMNS:
         raise InputError(
-            f"{path}: has {n_columns:,} columns, more than {MOST_COLUMNS:,}; expected one row an item and one column a "
-            "system. Are items its columns? Then write it with rows and columns exchanged"
+            f"{path}: has {n_columns:,} columns, more than {MOST_COLUMNS:,}; expected one row per item and one column "
+            "per system. If its columns are items, exchange rows and columns"
         )
 
 

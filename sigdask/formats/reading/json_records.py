@@ -298,7 +298,8 @@ def _parse_json(
         return json.loads(text, object_pairs_hook=hook)
     except ValueError as error:
         line = first_line + getattr(error, "lineno", 1) - 1
-        raise InputError(f"{path}, line {line}: invalid JSON ({error})") from None
+        reason = f"{getattr(error, 'msg', error)} at column {getattr(error, 'colno', 1)}"
+        raise InputError(f"{path}, line {line}: invalid JSON ({reason}); complete or remove the line") from None
     except RecursionError:
         raise InputError(f"{path}, line {first_line}: JSON nested too deeply") from None
 
@@ -320,7 +321,7 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
             yield JsonRecord(f"record {number}", None, value, number)
         return
     if not isinstance(document, dict) or not document:
-        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
+        raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object per line")
     check_not_averages(path, document)
     if _is_by_columns(document):
         raise InputError(
@@ -357,7 +358,7 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
         return None
     if not columns:
         raise InputError(
-            f"{path}: {describe_items([*lists], 'list')} of the whole system, and none of a score an item; compare "
+            f"{path}: {describe_items([*lists], 'list')} of the whole system, and none of one score per item; compare "
             "the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
         )
     first_name, n = next((name, len(cells)) for name, cells in columns.items())
@@ -413,7 +414,7 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         for number, row in enumerate(ParquetColumns(path).iter_rows(BATCH), start=1):
             yield f"{path}, row {number}", row
         if not number:
-            raise InputError(f"{path}: has no rows, expected one row an item")
+            raise InputError(f"{path}: has no rows, expected one row per item")
         return
     rows = read_delimited_rows(path)
     _, header = next(rows)
@@ -422,7 +423,7 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
     for number, cells in rows:
         yield f"{path}, line {number}", dict(zip(names, cells, strict=True))
     if not number:
-        raise InputError(f"{path}: has a header and no rows, expected one row an item")
+        raise InputError(f"{path}: has a header and no rows, expected one row per item")
 
 
 def read_first_record(path: Path, *, tables: bool = False) -> Record | None:

@@ -10,7 +10,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
 from sigdask.io import as_path, is_present
 from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
-from sigdask.text import is_url, redact, suggest_name
+from sigdask.text import format_list, is_url, redact, suggest_name
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -145,7 +145,9 @@ class Options:
     def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
         """Return a warning for each label that the label map replaces but that is not among `labels`."""
         return [
-            f"--map: no label {source!r} in gold or systems" for source in self.label_mapping if source not in labels
+            f"--map: no label {source!r} in gold or systems; labels: {format_list([*labels])}"
+            for source in self.label_mapping
+            if source not in labels
         ]
 
     def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
@@ -208,7 +210,10 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
-            raise InputError(f"{source.path}: system {name!r} is in {seen[name]} already; name the two NAME=FILE")
+            raise InputError(
+                f"{source.path}: the name of its system, {name!r}, is also that of {seen[name]}; give each a name of "
+                "its own: NAME=FILE"
+            )
         seen[name] = source.path
 
 
@@ -250,8 +255,8 @@ def list_row_systems(
 def build_repeated_system_error(path: Path, system: str, other_path: Path) -> InputError:
     """Return the error for a system that is in two files."""
     return InputError(
-        f"{path}: system {system!r} is in {other_path} already; name the two NAME=FILE to compare them, or join the "
-        "files where they are parts of one system's results"
+        f"{path}: system {system!r} is also in {other_path}; to compare the two, give each a name of its own "
+        "(NAME=FILE). If they are parts of one system's results, join the files"
     )
 
 

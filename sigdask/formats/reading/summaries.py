@@ -221,7 +221,7 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     names_by_row : mapping of int to str
         Rows called like summaries.
     columns : sequence of sequence of str
-        Numbers as they are written, one column a system.
+        Numbers as they are written, one column per system.
     n_rows : int
         Length of the columns.
 

@@ -167,7 +167,8 @@ class FileTable:
 
     def build_column_error(self, problem: str, option: str) -> InputError:
         """Return the error for a column that cannot be told, with all columns and the option that names it."""
-        return InputError(f"{self.path}: {problem}; columns: {', '.join(self.columns)}; name it with {option}")
+        end = "" if problem.endswith("?") else ";"
+        return InputError(f"{self.path}: {problem}{end} columns: {', '.join(self.columns)}; name it with {option}")
 
     def recall(self, question: str, options: Options, answer: Callable[[], Value]) -> Value:
         """Return the answer to a question about this table under some options; it is computed once."""
@@ -516,7 +517,7 @@ def _has_header(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
 def _read_one_column(path: Path, first_line: str) -> FileTable:
     if MARKUP.match(first_line):
         raise InputError(
-            f"{path}: found {first_line[:40]!r}, a page or document of HTML or XML, expected one row an item"
+            f"{path}: found {first_line[:40]!r}, a page or document of HTML or XML, expected one row per item"
         )
     columns = read_plain_columns(path, None)
     cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else read_lines(path)
@@ -545,7 +546,7 @@ def _build_headed_table(
 ) -> FileTable:
     """Build a table from columns of stripped cells, of which the first is the name."""
     if len(lines) < 2:
-        raise InputError(f"{path}: has a header and no rows, expected one row an item")
+        raise InputError(f"{path}: has a header and no rows, expected one row per item")
     names = [column[0] for column in columns]
     if names[0] == "" and len(names) > 1 and INDEX_NAME not in names:
         names[0] = INDEX_NAME
@@ -566,6 +567,6 @@ def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:
     parquet = ParquetColumns(path)
     check_header(path, parquet.schema.names, ignore)
     if not parquet.n_rows:
-        raise InputError(f"{path}: has no rows, expected one row an item")
+        raise InputError(f"{path}: has no rows, expected one row per item")
     kinds = {f.name: SMALL_FLOATS[str(f.type)] for f in parquet.schema if str(f.type) in SMALL_FLOATS}
     return FileTable(path, dict(parquet), range(1, parquet.n_rows + 1), kinds=kinds, nested=parquet.read_nested())

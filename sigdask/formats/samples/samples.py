@@ -77,7 +77,7 @@ class GatheredSamples:
         if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier one of this id; keep the "
-                "files of several tasks apart (a folder a system), or give --id the field that tells samples apart"
+                "files of several tasks apart (one folder per system), or give --id the field that tells samples apart"
             )
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())

@@ -1,9 +1,9 @@
 """Segment scores of several metrics, one column for each metric: `score[NAME]`.
 
-Takes files of one system with a column a metric (JSON lines of id and metrics, JSON of metric to list as BERTScore and
-`evaluate` return it, tables), what `bert-score -s` prints (a line of means, then precision, recall and F1 of each
-segment), and what `comet-score` prints or writes as JSON, which may hold several systems. Metrics are compared that
-every file has. Other columns are groups where they repeat and agree, and left out otherwise.
+Takes files of one system with a column for each metric (JSON lines of id and metrics, JSON of metric to list as
+BERTScore and `evaluate` return it, tables), what `bert-score -s` prints (a line of means, then precision, recall and
+F1 of each segment), and what `comet-score` prints or writes as JSON, which may hold several systems. Metrics are
+compared that every file has. Other columns are groups where they repeat and agree, and left out otherwise.
 """
 
 from __future__ import annotations
@@ -294,8 +294,8 @@ def _describe_metrics(table_by_system: dict[str, FileTable], shared: Sequence[st
     if not all(is_metric_name(name) or is_lower_better(name) for name in shared):
         columns_text = describe_items(shared, "column")
         yield (
-            f"{first_table.path}: {columns_text} stand{'s' * (len(shared) == 1)} in every file: metrics, and a "
-            "system a file"
+            f"{first_table.path}: {columns_text} stand{'s' * (len(shared) == 1)} in every file: taken for metrics, and "
+            "each file for a system"
         )
     if options.score_column is not None:
         return

@@ -74,7 +74,7 @@ class ScoredCells:
 
 
 def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
-    """Read the scores of metrics and people: tables, one row a system and segment, or folders of mt-metrics-eval."""
+    """Read the scores of metrics and people: tables, one row per system and segment, or folders of mt-metrics-eval."""
     sets: dict[str, ScoredCells] = {}
     notes: list[str] = []
     names = name_by_difference([source.path for source in sources]) if len(sources) > 1 else {}
@@ -120,12 +120,12 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
     if len(scored) < 1:
         raise InputError(
-            f"{table.path}: no column of numbers besides {system}, {segment} and {human}; add one a metric"
+            f"{table.path}: no column of numbers except {system}, {segment} and {human}; add one per metric"
         )
     numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
-        notes.append(f"{table.path}: of {describe_items(turned, 'column')} less is better: the sign is turned")
+        notes.append(f"{table.path}: lower is better in {describe_items(turned, 'column')}: the sign is reversed")
     numbers = {name: -column if name in lower else column for name, column in numbers.items()}
     systems, segments = list(table.get_column(system)), list(table.get_column(segment))
     for name, column in ((system, systems), (segment, segments)):
@@ -141,7 +141,7 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
         if first != line:
             raise InputError(
                 f"{table.path}, line {line}: system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; "
-                "expected one row a system and segment"
+                "expected one row per system and segment"
             )
     groups = {name: list(table.get_column(name)) for name in others if name not in scored and name not in table.nested}
     cells = ScoredCells(
@@ -213,7 +213,7 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
             if len(scores.get(system, np.empty(n))) != n:
                 raise InputError(
                     f"{files[name]}: system {system!r} has {len(scores[system]):,} scores, but there are "
-                    f"{n:,} segments; write a line a segment"
+                    f"{n:,} segments; write one line per segment"
                 )
         columns[name] = np.concatenate([scores.get(system, np.full(n, np.nan)) for system in systems])
     groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")

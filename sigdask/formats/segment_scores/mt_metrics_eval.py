@@ -70,7 +70,7 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
             if len(system_scores) != n:
                 raise InputError(
                     f"{files[name]}: system {system!r} has {len(system_scores):,} scores, but there are "
-                    f"{n:,} segments; write a line a segment"
+                    f"{n:,} segments; write one line per segment"
                 )
     systems, notes = _select_systems(path, scores_by_metric)
     return build_score_counts(

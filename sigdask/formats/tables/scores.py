@@ -132,7 +132,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     )
     return InputError(
         f"{table.path}: a comparison needs two systems or more, found only {name!r}; columns: "
-        f"{columns}{left_out}.{advice} Give the scores of two systems at least"
+        f"{columns}{left_out}.{advice} Give the scores of at least two systems"
     )
 
 
@@ -144,13 +144,16 @@ def _describe_doubts(
     summary = [name for name in scores if name.lower() in LEADERBOARD_NAMES]
     if len(summary) > 1:
         examples = ", ".join(summary[:3])
-        yield f"{path}: columns {examples} look like a summary with a row a system; rows are taken for items"
+        yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
     for name in scores:
         if name.lower() in GOLD_LIKE_NAMES or name.lower().endswith(SPREAD_ENDINGS):
             yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
     if len(tables) == 1 and all(map(is_metric_name, scores)):
-        yield f"{path}: columns are called like metrics: taken for systems; are they of one? Then give a file a system"
+        yield (
+            f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
+            "system, give one file per system"
+        )
     n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"

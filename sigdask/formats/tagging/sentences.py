@@ -319,7 +319,8 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
             k = int(differs[0])
             raise InputError(
                 f"{other.get_location(other.starts[k])}: sentence {k + 1} has {other.lengths[k]} tokens, but "
-                f"{first.lengths[k]} in {first.get_location(first.starts[k])}; labels are aligned by position"
+                f"{first.lengths[k]} in {first.get_location(first.starts[k])}; labels are aligned by position: "
+                "give both files the same tokens"
             )
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other

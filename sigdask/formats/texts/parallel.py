@@ -96,7 +96,8 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
         raise InputError(
-            f"{path}: {len(lines)} lines, but {reference} has {len(reference_lines)}; segments are aligned by line"
+            f"{path}: {len(lines)} lines, but {reference} has {len(reference_lines)}; segments are "
+            "aligned by line: give all files the same segments, one per line"
         )
     if n_lines == 0:
         raise build_empty_error(reference)

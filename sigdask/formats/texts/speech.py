@@ -48,7 +48,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
         raise InputError(
-            f"{options.documents}: has a document a line, but these transcripts have ids; choose "
+            f"{options.documents}: has one document per line, but these transcripts have ids; choose "
             f"--unit speaker, or give a "
             "table of ids and groups by --groups"
         )

@@ -120,7 +120,7 @@ def read_scores(path: Path) -> PrintedScores:
         if key in kind:
             raise InputError(
                 f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} stands on line {kind[key].line} "
-                "already; give one file a system"
+                "already; give one file per system"
             )
         kind[key] = cell
     numeric = {m: column for m, column in by_topic.items() if any(is_finite(cell.text) for cell in column.values())}

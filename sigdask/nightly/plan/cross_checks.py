@@ -14,7 +14,7 @@ from sigdask.io import addresses
 from sigdask.nightly.gate import NotWorse, Rule
 from sigdask.nightly.plan.errors import MOST_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan, TestSet
-from sigdask.statistics.stopping import ConfidenceSequence
+from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 Complain = Callable[[PlanKey, str], None]
 
@@ -100,8 +100,9 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
     if adjust in SHARED_TRIALS and plan.stopping is not None:
         complain(
             ("stopping",),
-            f"adjust = {format_value(adjust)} needs the same number of trials of every comparison; "
-            "leave [stopping] out, or choose holm, hochberg, bh or by",
+            f"adjust = {format_value(adjust)} needs the same number of trials of every comparison; leave [stopping] "
+            "out, or choose "
+            + ("holm, hochberg, bh or by" if isinstance(plan.stopping, BesagClifford) else 'adjust = "none"'),
         )
     settings = {(t.comparison["alternative"], t.comparison["trials"]) for t in plan.test_sets}
     if adjust in SHARED_TRIALS and plan.family == "plan" and len(settings) > 1:
@@ -117,7 +118,7 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
             f"the default adjustment over the whole plan needs one alternative; found {', '.join(sides)}: choose one, "
             'or adjust = "holm"',
         )
-    if isinstance(plan.stopping, ConfidenceSequence) and adjust not in {None, "none"}:
+    if isinstance(plan.stopping, ConfidenceSequence) and adjust not in {None, "none", *SHARED_TRIALS}:
         complain(
             ("stopping", "rule"),
             f'"confidence-sequence" gives decisions and no p-values for adjust = {format_value(adjust)}; '

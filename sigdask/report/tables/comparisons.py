@@ -51,8 +51,8 @@ def build_tables(
     results : ComparisonResults
         What was found.
     layout : {"systems", "pairs"}, optional
-        Systems by metrics, or a row a comparison; by default systems where all pairs of three or more were compared,
-        or two or more with one baseline.
+        Systems by metrics, or one row per comparison; by default systems where all pairs of three or more were
+        compared, or two or more with one baseline.
     digits : int, optional
         Decimals of scores; by default as `count_decimals` has it.
     percent : bool
@@ -378,7 +378,7 @@ def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | Non
         TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
     ]
     legend = (
-        "A above B in, below in: in at least how many sets, each direction shown for the pair alone.",
+        "A above B in, below in: A scores significantly above or below B in at least so many sets (one-sided).",
         f"{SIGNIFICANT}: significant at {results.alpha:g}.",
     )
     title = "Verdicts over all sets: the mean difference."

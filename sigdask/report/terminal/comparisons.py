@@ -166,8 +166,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     ]  # fmt: skip
     level = alpha / 2 if results[0].alternative == "two-sided" else alpha
     title = (
-        f"over all sets: the mean difference, and in at least how many sets A scores above B, and below, each shown at "
-        f"{level:g} for the pair alone"
+        "over all sets: the mean difference; A above B in, below in: A scores significantly above or below B in at "
+        f"least so many sets (one-sided at {level:g}, this pair alone)"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
@@ -367,7 +367,9 @@ def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | 
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
     columns = ["rank", "system", "score", header]
     if ranking.clusters is not None:
-        start = "a cluster begins with the first system that one of the previous cluster beats (unadjusted p)"
+        start = (
+            "a cluster begins with a system that is significantly worse than one of the previous cluster (unadjusted p)"
+        )
         meaning = f"{meaning}; {start}"
         columns = [*dict.fromkeys(["cluster", *columns[1:]])]
         rows = [[str(cluster), *row[1:]][: len(columns)] for cluster, row in zip(ranking.clusters, rows, strict=False)]
