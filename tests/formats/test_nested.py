@@ -142,7 +142,7 @@ def write_ratings(tmp_path, name, score):
 
 def test_ratings_of_one_system_in_two_files_are_averaged_only_when_asked(tmp_path):
     first, second = write_ratings(tmp_path, "a.tsv", 50), write_ratings(tmp_path, "b.tsv", 80)
-    with pytest.raises(InputError, match=r"b.tsv: system 'gpt' is in .*a.tsv already.*raters=mean"):
+    with pytest.raises(InputError, match=r"b.tsv: system 'gpt' is also in .*a.tsv.*raters=mean"):
         read(first, second)
     assert read(f"a={first}", f"b={second}").systems == ("a", "b")
     third = tmp_path / "c.tsv"
@@ -156,7 +156,7 @@ def test_annotations_of_one_model_in_two_files_are_not_merged(tmp_path):
         rows = [{"instruction": f"q{k}", "generator_1": "base", "generator_2": "gpt", "preference": preference}
                 for k in range(3)]  # fmt: skip
         (tmp_path / name).write_text(json.dumps(rows))
-    with pytest.raises(InputError, match=r"b.json: system 'gpt' is in .*a.json already"):
+    with pytest.raises(InputError, match=r"b.json: system 'gpt' is also in .*a.json"):
         read(tmp_path / "a.json", tmp_path / "b.json")
     counts = read(f"old={tmp_path / 'a.json'}", f"new={tmp_path / 'b.json'}")
     assert counts.field("score[win_rate]").T.tolist() == [[0, 0, 0], [1, 1, 1]]

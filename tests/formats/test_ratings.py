@@ -91,7 +91,7 @@ def test_encodings_do_not_matter(tmp_path, kind, text):
 
 def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
     path = write_text(tmp_path / "m.tsv", MIXED.replace("y\tNone 2", "y\t-1 2") + "z 1 1\nz 1 2\nz 1 3\n")
-    with pytest.raises(InputError, match=r"system 'x' has no score for item '2' \(1 missing in all\)"):
+    with pytest.raises(InputError, match=r"system 'x' has no score for item '2' \(1 missing in total\)"):
         read(path)
     results = {
         (r.a, r.b): r

@@ -209,7 +209,7 @@ def test_repeats_are_averaged_exactly(tmp_path):
 def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
     a = write_samples(tmp_path / "a.jsonl", [build_sample(k, acc=1) for k in range(3)])
     b = write_samples(tmp_path / "b.jsonl", [build_sample(k, acc=k % 2) for k in range(2)])
-    with pytest.raises(InputError, match=r"system 'b' has no score 'acc' for item '2' \(1 missing in all\)"):
+    with pytest.raises(InputError, match=r"system 'b' has no score 'acc' for item '2' \(1 missing in total\)"):
         read(a, b)
     counts = read(a, b, options=Options(missing="pairwise"))
     assert compute_scores(counts, "acc") == {"a": 1, "b": 0.5}

@@ -394,7 +394,7 @@ def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, messa
 
 def test_missing_outputs_in_xml(tmp_path):
     path = write_xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
-    with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in all\)"):
+    with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in total\)"):
         read(path)
     [pair] = compare_exactly(read(path, options=Options(missing="pairwise")), "BLEU")
     assert pair[4] == 2

@@ -101,6 +101,7 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
         ("IPrec@2.0", "recall = 2.0 must lie between 0 and 1"),
         ("AP_IA", "ir-measures cannot compute it"),
         ("nothing", "unknown metric 'nothing'"),
+        ("nDCG@ten", "a name that ir-measures knows"),
         ("mean", "needs item scores"),
         ("no_such_module:f", "cannot import"),
     ],

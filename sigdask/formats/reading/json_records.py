@@ -358,7 +358,7 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
         return None
     if not columns:
         raise InputError(
-            f"{path}: {describe_items([*lists], 'list')} of the whole system, and none of one score per item; compare "
+            f"{path}: {describe_items([*lists], 'list')} of the whole system, but no score of each item; compare "
             "the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
         )
     first_name, n = next((name, len(cells)) for name, cells in columns.items())

@@ -1,5 +1,6 @@
 """Tests on the German PP-verb pairs of Krenn and Evert: published precision, and R for every test."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -85,6 +86,27 @@ def test_pairs_and_families_are_all_there(found):
     better = {(row["a"], row["b"]) for row in found["differences"] if row["n"] == 500 and row["p_adjusted"] < 0.05}
     assert {("MI", "log.like"), ("Dice", "t.score")} <= better
     assert ("t.score", "log.like") not in better
+
+
+def test_ties_of_the_documented_example_are_those_that_a_count_finds(folder):
+    # docs/statistics/rankings.md: which pairs share the frequency at place 2,000, counted in the file
+    with (folder / "KrennPPV.tsv").open() as file:
+        rows = [(int(row["freq"]), row["is.colloc"] == "True") for row in csv.DictReader(file, delimiter="\t")]
+    cut = sorted((frequency for frequency, _ in rows), reverse=True)[1999]
+    before = [is_true for frequency, is_true in rows if frequency > cut]
+    tied = [is_true for frequency, is_true in rows if frequency == cut]
+    n_taken = 2000 - len(before)
+    assert (cut, len(before), len(tied), n_taken) == (55, 1970, 55, 30)
+
+    result = call_sigdask(
+        "rankings", "KrennPPV.tsv", "--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--measure", "freq",
+        "--n", "2000", "--json", "-", cwd=folder,
+    )  # fmt: skip
+    [row] = json.loads(result.stdout)["precision"]
+    assert row["n_tied"] == len(tied)
+    assert row["precision"] == pytest.approx((sum(before) + n_taken * sum(tied) / len(tied)) / 2000)
+    assert row["precision_lowest"] == (sum(before) + max(0, n_taken - tied.count(False))) / 2000
+    assert row["precision_highest"] == (sum(before) + min(n_taken, sum(tied))) / 2000
 
 
 @pytest.mark.skipif(RSCRIPT is None, reason="R is not installed (apt-get install r-base-core)")
