@@ -11,6 +11,7 @@ from sigdask.analysis import reproduce as reproduction
 from sigdask.analysis.reproduce import read_json_results
 from sigdask.cli.output.streams import print_text
 from sigdask.errors import InputError
+from sigdask.formats.reading.json_records import is_json
 from sigdask.io import is_present
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
@@ -41,15 +42,9 @@ def _read_facts(what: str) -> Any:
     path, ending = Path(what), Path(what).suffix.lower()
     if ending in {".csv", ".parquet"}:
         return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
-    if ending == ".json" or (is_present(path.is_file) and _is_json(path)):
+    if ending == ".json" or (is_present(path.is_file) and is_json(path)):
         return Facts.from_results(_read_json_results(path))
     return Facts.from_results(_read_plan_results(what))
-
-
-def _is_json(path: Path) -> bool:
-    """Return whether a file begins as a JSON object does."""
-    with path.open("rb") as file:
-        return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
 def _read_json_results(path: Path) -> Results:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -85,26 +86,14 @@ class Status:
         return n_left / self.rate if self.rate > 0 and n_left > 0 else None
 
 
-class ResultsBySet(Mapping[str, Results]):
+class ResultsBySet(UserDict[str, Any]):
     """Results of test sets by name, each built when it is first used: a night of thousands prints few."""
 
-    def __init__(self, builders: Mapping[str, Callable[[], Results]]) -> None:
-        self._builders = builders
-        self._built: dict[str, Results] = {}
-
     def __getitem__(self, name: str) -> Results:
-        if name not in self._built:
-            self._built[name] = self._builders[name]()
-        return self._built[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._builders
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._builders)
-
-    def __len__(self) -> int:
-        return len(self._builders)
+        value = self.data[name]
+        results: Results = value if isinstance(value, Results) else value()
+        self.data[name] = results
+        return results
 
 
 @dataclass(frozen=True, slots=True)
