@@ -34,6 +34,7 @@ from sigdask.nightly.gate import (
     format_rule_name,
     get_key,
 )
+from sigdask.nightly.gate.not_worse import compute_run_level
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run import notify
@@ -220,6 +221,28 @@ def test_the_expected_false_alarms_a_year_are_stated():
     assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
     ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++").rules[0]
     assert ruled.alarms_per_year == pytest.approx(0.005 / 0.99)  # half of alpha, and alpha for each alarm it buys
+
+
+def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_comparisons():
+    """By hand: 2 a year in 365 runs, 3 and 9 of 12 comparisons."""
+    rule = NotWorse(0.05, false_alarms_per_year=2)
+    first, second = (compute_run_level(rule, n, 12, "none", 365) for n in (3, 9))
+    assert (first, second) == (pytest.approx(2 / 365 / 4), pytest.approx(2 / 365 * 3 / 4))
+    assert compute_run_level(rule, 3, 0, "none", 365) == pytest.approx(2 / 365)  # it shares them with nobody
+    assert compute_run_level(rule, 3, 12, "none", 12) == pytest.approx(0.05 / 4)  # 2 in 12 runs are more than alpha
+    assert compute_run_level(NotWorse(0.05), 3, 12, "none", 365) == 0.05
+
+
+@pytest.mark.parametrize(("adjust", "least"), [("holm", 0.01 / 4), ("none", 0.01)])
+def test_the_least_level_of_a_comparison_is_that_of_holms_first_step(adjust, least):
+    assert judge_losses(NotWorse(0.01, adjust=adjust), [0.0] * 4).rules[0].least_level == pytest.approx(least)
+
+
+def test_a_loss_whose_p_is_the_level_itself_fails():
+    _, [result] = compare_losses([0.1], n=12)
+    for p, is_passed in ((0.05, False), (math.nextafter(0.05, 1), True)):
+        exact = replace(result, p_value=p, p_interval=(p, p), method="exact", n_trials=4096)
+        assert judge([NotWorse(0.05)], [exact], Evidence({"set": "base"})).passed is is_passed
 
 
 def test_an_online_rule_lowers_the_level_and_earns_it_back():
