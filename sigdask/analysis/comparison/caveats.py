@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sigdask.analysis.comparison.families import Adjustment
+from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
@@ -80,7 +81,7 @@ def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
     """Return notes on what weakens the verdicts of comparisons judged together, with remedies."""
     return [
         note
-        for check in (_check_trials, _check_units, _check_undecided, _check_method)
+        for check in (_check_trials, _check_units, _check_undecided, _check_method, _check_intervals)
         for note in check(adjustment, table)
     ]
 
@@ -187,6 +188,16 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         yield _build_skewed_note(adjustment, LARGER, int(np.count_nonzero(is_turned)))
     elif adjustment.n_skewed >= max(SHARE * len(table), 1):
         yield _build_skewed_note(adjustment, RESAMPLE)
+
+
+def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
+    """Yield a note if comparisons lack the kind of interval that was asked for."""
+    if table.intervals is None:
+        return
+    for reason in (NOT_BINARY, NO_MEAN):
+        if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):
+            text = f"no interval{_format_share(n, len(table))}: {reason}; --interval auto chooses one that fits"
+            yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
 
 
 def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:

@@ -167,6 +167,8 @@ class FileTable:
 
     def build_column_error(self, problem: str, option: str) -> InputError:
         """Return the error for a column that cannot be told, with all columns and the option that names it."""
+        if not any(self.columns):
+            return InputError(f"{self.path}: {problem}; it has no header line with names between commas or tabs")
         end = "" if problem.endswith("?") else ";"
         return InputError(f"{self.path}: {problem}{end} columns: {', '.join(self.columns)}; name it with {option}")
 

@@ -343,6 +343,18 @@ def test_the_conditional_exact_interval_leaves_0_out_just_where_the_exact_test_r
             assert contains_0 == (tested.pvalue > 0.05)
 
 
+@pytest.mark.parametrize(("interval", "metric"), [("conditional-exact", "mean"), ("inversion", "macro-f1")])
+def test_results_without_the_interval_that_was_asked_for_say_so_first(interval, metric):
+    gold = ["x", "y"] * 12
+    counts = Counts.from_scores(dict(zip("ab", draw_real(24), strict=True)))
+    if metric == "macro-f1":
+        counts = Counts.from_labels(gold, {"a": gold[1:] + ["x"], "b": gold[:12] + ["x"] * 12})
+    [note] = [n for n in compare_all(counts, metrics=[metric], interval=interval).notes if n.kind == "interval"]
+    assert note.text.startswith("no interval: ")
+    assert note.text.endswith("interval='auto' chooses one that fits")
+    assert not [n for n in compare_all(counts, metrics=[metric], interval="auto").notes if n.kind == "interval"]
+
+
 def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
     real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
     equal_scores = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
