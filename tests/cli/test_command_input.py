@@ -230,7 +230,10 @@ def test_a_file_of_groups_that_is_used_for_nothing_is_named(tmp_path, names, opt
 
 @pytest.mark.parametrize(
     ("unit", "remedy"),
-    [("document", "with the document of each item with --documents FILE"), ("topic", "each item with --groups FILE")],
+    [
+        ("document", "with the document of each item with --documents FILE"),
+        ("topic", "a table of items and their groups with --groups FILE"),
+    ],
 )
 def test_a_unit_that_the_files_lack_names_the_option_for_a_file_of_groups(tmp_path, unit, remedy):
     (tmp_path / "t.csv").write_text("A,B\n1,0\n0,0\n")

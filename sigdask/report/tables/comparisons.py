@@ -378,7 +378,7 @@ def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | Non
         TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
     ]
     legend = (
-        "A above B in, below in: A scores significantly above or below B in at least so many sets (one-sided).",
+        "A above B in, below in: the least number of sets in which A is significantly above B, or below (one-sided).",
         f"{SIGNIFICANT}: significant at {results.alpha:g}.",
     )
     title = "Verdicts over all sets: the mean difference."

@@ -166,8 +166,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     ]  # fmt: skip
     level = alpha / 2 if results[0].alternative == "two-sided" else alpha
     title = (
-        "over all sets: the mean difference; A above B in, below in: A scores significantly above or below B in at "
-        f"least so many sets (one-sided at {level:g}, this pair alone)"
+        "over all sets: the mean difference, and the least number of sets in which A is significantly above B, or "
+        f"below (one-sided at {level:g}, for the pair alone)"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
