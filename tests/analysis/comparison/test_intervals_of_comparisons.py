@@ -348,7 +348,7 @@ def test_results_without_the_interval_that_was_asked_for_say_so_first(interval, 
     gold = ["x", "y"] * 12
     counts = Counts.from_scores(dict(zip("ab", draw_real(24), strict=True)))
     if metric == "macro-f1":
-        counts = Counts.from_labels(gold, {"a": gold[1:] + ["x"], "b": gold[:12] + ["x"] * 12})
+        counts = Counts.from_labels(gold, {"a": [*gold[1:], "x"], "b": gold[:12] + ["x"] * 12})
     [note] = [n for n in compare_all(counts, metrics=[metric], interval=interval).notes if n.kind == "interval"]
     assert note.text.startswith("no interval: ")
     assert note.text.endswith("interval='auto' chooses one that fits")
