@@ -540,7 +540,7 @@ def _note_stopping(table: Table) -> Iterator[str]:
 def _describe_significance(results: ComparisonResults) -> str:
     family = results.family
     if family is None:
-        unadjusted_text = ", not adjusted for their number" if len(results) > 1 else ""
+        unadjusted_text = ", not adjusted for the number of comparisons" if len(results) > 1 else ""
         return f"p at most {results.alpha:g}{unadjusted_text}"
     trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
     n_larger, larger_text = _count_larger(results), ""
