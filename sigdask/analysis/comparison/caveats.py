@@ -39,8 +39,8 @@ SKEWED = (
     "allows; "
 )
 LARGER = (
-    "their adjusted p is the larger of two, by {adjust} and by bootstrap-t, which resamples units; by this "
-    "{turned:,} of them lose their significance (error rates: docs/error-rates.md)"
+    "their adjusted p is the larger of {adjust}'s and of bootstrap-t's, which resamples units; so {turned:,} of "
+    "them lose their significance (error rates: docs/error-rates.md)"
 )
 RESAMPLE = "--adjust bootstrap-t resamples units instead (error rates: docs/error-rates.md); more units help"
 TUKEY_P = (

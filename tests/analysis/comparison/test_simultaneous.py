@@ -91,7 +91,7 @@ def test_where_differences_are_skewed_p_is_the_larger_of_two():
         assert r.interval_simultaneous is None
     [note] = [note for note in results.notes if note.kind == "skewed"]
     assert note.numbers == {"n_comparisons": int(is_skewed.sum()), "of": 6, "adjust": "max-t"}
-    assert "the larger of those by max-t and by bootstrap-t" in note.text
+    assert "the larger of max-t's and of bootstrap-t's" in note.text
     parsed = json.loads(results.to_json())
     assert [row["p_adjusted_by"] for row in parsed["results"]] == [r.p_adjusted_by for r in results]
     single = compare_all(data, adjust="single-step-max-t", interval="none", **OPTIONS)
@@ -113,7 +113,7 @@ def test_where_none_is_skewed_nothing_is_resampled_and_p_is_max_t_s_alone():
 def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simultaneous_intervals(adjust):
     results = compare_all(draw_skewed(), adjust=adjust, **OPTIONS)
     [note] = [note for note in results.notes if note.kind == "skewed"]
-    assert "--adjust bootstrap-t" in note.text
+    assert "adjust='bootstrap-t'" in note.text
     assert all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results)
     assert "unadjusted 95 % interval" in render(results)
     assert not [note for note in compare_all(draw_normal(), adjust=adjust, **OPTIONS).notes if note.kind == "skewed"]
