@@ -152,7 +152,7 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
     bars = {line.get_gid() for line in axes.lines if line.get_gid()}
     shared = [letter for s in ranking.systems for letter in s.letters]
     assert bars == {f"group-{letter}" for letter in shared if shared.count(letter) > 1}
-    assert [t.get_text() for t in axes.texts][: len(names)] == [f"{s.system}  {s.score:.4g}" for s in ranking.systems]
+    assert [t.get_text() for t in axes.texts][: len(names)] == [f"{s.system}  {s.score:.4f}" for s in ranking.systems]
 
 
 def test_achieved_significance_is_the_curve_of_the_results(results):

@@ -4,11 +4,13 @@ import io
 import itertools
 import subprocess
 import sys
+import warnings
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 
+import sigdask
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
 from sigdask.report.plots.canvas import shorten_names
@@ -282,3 +284,20 @@ def test_a_figure_of_a_hundred_systems_is_drawn_whole():
     figure = plots.matrix(names, p, build_matrix(1, 100).astype(np.int8), p < 0.05, 0.05)
     assert {*names} <= {*list_texts(figure)}
     assert len(io.BytesIO(plots.rendered(figure, "svg")).getvalue()) < 5_000_000
+
+
+@pytest.mark.parametrize("width", ["3.3in", "84mm"])
+@pytest.mark.parametrize("kind", ["forest", "matrix", "critical_difference"])
+def test_long_names_leave_a_figure_of_one_column_its_axes_and_no_text_is_cut(kind, width):
+    rng = np.random.default_rng(1)
+    base = rng.normal(0, 1, 60)
+    systems = {f"a-long-family-name-{k:02}-instruct-v{k}": base + 0.1 * k + rng.normal(0, 0.5, 60) for k in range(12)}
+    results = sigdask.compare_all(systems, metrics=["mean"], trials=999, second_run=False)
+    figure = getattr(results, f"plot_{kind}")(figure_width=width)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns where no layout fits
+        figure.draw_without_rendering()
+    assert all(axes.bbox.width > 0.2 * figure.bbox.width for axes in figure.axes)
+    drawn, page = figure.get_tightbbox(), figure.bbox_inches
+    assert drawn.x0 >= page.x0 - 0.01
+    assert drawn.x1 <= page.x1 + 0.01

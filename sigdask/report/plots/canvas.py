@@ -43,6 +43,12 @@ STYLES: tuple[dict[str, Any], ...] = tuple(
 MOST_CHARACTERS = 36
 """Of a name as it is drawn; of a longer one its middle is left out."""
 
+FEWEST_CHARACTERS = 8
+"""That names keep in however narrow a figure."""
+
+WIDTH_OF_CHARACTER = 0.6
+"""Share of the font size, about."""
+
 FALLBACK_FONTS = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",
@@ -112,7 +118,7 @@ def build_figure(width: float, height: float) -> Iterator[Figure]:
     with use_style():
         from matplotlib.figure import Figure
 
-        yield Figure(figsize=(_STYLE.get().width or width, height), layout="constrained")
+        yield Figure(figsize=(get_chosen_width() or width, height), layout="constrained")
 
 
 @cache
@@ -159,6 +165,22 @@ def shorten_names(names: Sequence[str], max_characters: int = MOST_CHARACTERS) -
     return [short_names[name] for name in names]
 
 
+def get_chosen_width() -> float | None:
+    """Return the width in inches that the user chose for figures, or None."""
+    return _STYLE.get().width
+
+
+def fit_names(
+    names: Sequence[str], share: float, *, max_characters: int = MOST_CHARACTERS, n_reserved: int = 0
+) -> list[str]:
+    """Return names for display that fit into a share of the width that the user chose, beside reserved characters."""
+    width = get_chosen_width()
+    if width is not None:
+        n_fitting = int(share * width * 72 / (WIDTH_OF_CHARACTER * _STYLE.get().font_size)) - n_reserved
+        max_characters = min(max_characters, max(n_fitting, FEWEST_CHARACTERS))
+    return shorten_names(names, max_characters)
+
+
 def set_title(axes: Axes, text: str) -> None:
     """Set a title, without math markup."""
     axes.set_title(make_printable(text, keep="\n"), parse_math=False)
@@ -191,7 +213,7 @@ def add_legend(
         return
     legend_names = [handle.get_label() for handle in handles] if names is None else names
     numbers = list(map(str, range(len(legend_names))))  # a label that began with _ would be left out
-    width = _STYLE.get().width
+    width = get_chosen_width()
     n_columns = 3 if width is None else max(1, min(3, int(width / (estimate_width(legend_names) + MARK_WIDTH))))
     added = parent.legend(handles, numbers, **({"loc": "outside lower center", "ncols": n_columns} | settings))
     for text, name in zip(added.get_texts(), legend_names, strict=True):
@@ -201,7 +223,7 @@ def add_legend(
 
 def estimate_width(texts: Sequence[str], size: float = 8) -> float:
     """Return the approximate width of the longest text, in inches, at a font size in points."""
-    return max(map(len, texts), default=0) * size * 0.6 / 72
+    return max(map(len, texts), default=0) * size * WIDTH_OF_CHARACTER / 72
 
 
 FORMATS: dict[str, dict[str, str | None]] = {

@@ -9,6 +9,7 @@ Critical-difference diagrams: bars join systems that are not significantly diffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,13 @@ def forest(
     Lewis & Clarke 2001, "Forest plots: trying to see the wood and the trees", BMJ 322.
     """
     n = len(pairs)
-    a, b = (canvas.shorten_names([pair[side] for pair in pairs], 30) for side in (0, 1))
+    a, b = (canvas.fit_names([pair[side] for pair in pairs], 0.2, max_characters=30) for side in (0, 1))
     names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
+    if canvas.get_chosen_width() is not None:
+        score = score.replace(", ", ",\n")
+        if beside and all(" = " in text for text in beside):
+            name = beside[0].partition(" = ")[0]  # said once, to leave room
+            beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
     with canvas.build_figure(
         4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside), 1.4 + 0.19 * max(n, 1)
     ) as figure:
@@ -137,7 +143,10 @@ SHADES = {
 ALPHA_SHARES = (1.0, 0.2, 0.02)
 
 MOST_WITH_P = 24
-"""Systems up to which p is written into each square."""
+"""Systems up to which squares are large enough for p."""
+
+SIDE_WITH_P = 0.3
+"""Inches of a square from which p is written into it."""
 
 
 def matrix(
@@ -175,10 +184,12 @@ def matrix(
         A triangle upwards (blue) is significantly better, downwards (orange) significantly worse; the darker, the
         smaller p.
     """
-    n, short_names = len(names), canvas.shorten_names(names)
+    n, short_names = len(names), canvas.fit_names(names, 0.3)
     side = 0.34 if n <= MOST_WITH_P else 0.18 if n <= 60 else 0.12
     size = 8 if n <= MOST_WITH_P else 7 if n <= 60 else 5
     names_width = canvas.estimate_width(short_names, size)
+    if (chosen_width := canvas.get_chosen_width()) is not None:
+        side = min(side, max(chosen_width - names_width - 0.4, 1.0) / max(n, 1))
     with canvas.build_figure(max(side * n + names_width + 0.4, 5.6), side * n + names_width + 1.2) as figure:
         axes = figure.add_subplot()
         levels = compute_levels(p, better, found, alpha)
@@ -221,7 +232,7 @@ def _plot_marks(
 ) -> None:
     """Draw a mark for each significant pair, and write p-values if there is room."""
     dark = np.abs(levels) == 4
-    has_p = len(p) <= MOST_WITH_P
+    has_p = side >= SIDE_WITH_P
     area = (72 * side * (0.24 if has_p else 0.5)) ** 2
     for mark, direction in (("^", 1), ("v", -1)):
         for is_dark in (False, True):
@@ -253,6 +264,9 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
 
 MOST_ON_AXIS = 16
 """Systems, and bars, that one axis holds; of more, each system has a line of its own."""
+
+FEWEST_INCHES = 1.5
+"""Of the axis between the names at both sides; a chosen width that leaves less has a line for each system, too."""
 
 MOST_BARS = 48
 """Bars that are drawn; of more, those of the best systems."""
@@ -303,9 +317,11 @@ def critical_difference(
     ]
     drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MOST_BARS]
     full_title = f"{title} (the first {MOST_BARS} of {len(bars):,} groups)" if len(bars) > MOST_BARS else title
-    draw = _plot_on_axis if max(len(names), len(drawn_bars)) <= MOST_ON_AXIS else _plot_in_lines
+    needed_width = FEWEST_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
+    is_narrow = needed_width > (canvas.get_chosen_width() or math.inf)
+    draw = _plot_in_lines if is_narrow or max(len(names), len(drawn_bars)) > MOST_ON_AXIS else _plot_on_axis
     return draw(
-        canvas.shorten_names(names), np.asarray(scores, np.float64), drawn_bars, higher_is_better, full_title, score
+        canvas.fit_names(names, 0.4), np.asarray(scores, np.float64), drawn_bars, higher_is_better, full_title, score
     )
 
 
@@ -332,10 +348,11 @@ def _plot_on_axis(
         axes.spines["top"].set_visible(True)
         axes.spines[["left", "bottom"]].set_visible(False)
         axes.set_yticks([])
-        for k, (name, value) in enumerate(zip(names, scores.tolist(), strict=True)):
+        texts = _format_scores(scores.tolist())
+        for k, (name, value, text) in enumerate(zip(names, scores.tolist(), texts, strict=True)):
             is_right = k < n_lines
             _plot_name(
-                axes, f"{name}  {value:.4g}", value, names_top + 0.5 + (k if is_right else n - 1 - k), is_right=is_right
+                axes, f"{name}  {text}", value, names_top + 0.5 + (k if is_right else n - 1 - k), is_right=is_right
             )
         for row, (text, members) in zip(rows, bars, strict=True):
             positions, y = scores[members], 0.9 + 0.75 * row
@@ -353,6 +370,13 @@ def _plot_on_axis(
             )
         figure.suptitle(title, parse_math=False, fontsize=9)
     return figure
+
+
+def _format_scores(scores: Sequence[float]) -> list[str]:
+    """Return scores with as many decimals as four digits of the largest have."""
+    largest = f"{max(map(abs, scores), default=0.0):.4g}"
+    n_decimals = len(largest.partition(".")[2])
+    return [f"{score:.4g}" if "e" in largest else f"{score:.{n_decimals}f}" for score in scores]
 
 
 def _plot_name(axes: Axes, text: str, score: float, y: float, *, is_right: bool) -> None:
@@ -389,7 +413,8 @@ def _plot_in_lines(
         canvas.style_rows(group_axes)
         group_axes.set_xlim(-0.7, max(width / 0.13, n_columns) - 0.3)
         group_axes.set_xticks([])
-        canvas.set_title(group_axes, "groups that are not significantly different")
+        is_wide = canvas.get_chosen_width() is None
+        canvas.set_title(group_axes, "groups that are not significantly different" if is_wide else "not\ndifferent")
         group_axes.tick_params(axis="y", labelleft=False)
         group_axes.spines[:].set_visible(False)
     return figure
