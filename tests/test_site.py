@@ -4,6 +4,7 @@ import doctest
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,8 +74,9 @@ RUN_PAGES = [
 
 
 @pytest.mark.parametrize("page", RUN_PAGES, ids=[page.stem for page in RUN_PAGES])
-def test_the_python_of_a_how_to_runs(page, monkeypatch):
-    monkeypatch.chdir(ROOT / "docs" / "howto" / "data")
+def test_the_python_of_a_how_to_runs(page, tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "docs" / "howto" / "data", tmp_path / "data")  # some write files beside the data
+    monkeypatch.chdir(tmp_path / "data")
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         exec(block, names)
