@@ -68,8 +68,11 @@ _PUBLIC_HOMES = {
     for name in names
 }
 
-_NAMES_OPTIONS = {"as_counts", "read"} | {name for name, home in _PUBLIC_HOMES.items() if home == "api"}
-"""Functions whose errors and notes name options as Python does, and not as the command line."""
+_NAMES_OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(["as_counts", "read", *(name for name, home in _PUBLIC_HOMES.items() if home == "api")], "python"),
+    "run_plan": "plan",
+}
+"""Functions whose errors and notes name options as Python or a plan does, and not as the command line."""
 
 
 _MOVED = {
@@ -126,9 +129,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
     value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
     if name in _NAMES_OPTIONS:
-        from sigdask.options import name_python_arguments
+        from sigdask.options import name_arguments
 
-        value = globals()[name] = name_python_arguments(value)
+        value = globals()[name] = name_arguments(value, _NAMES_OPTIONS[name])
     return value
 
 

@@ -945,27 +945,30 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
         raise
 
 
-def name_python_arguments(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
-    """Return a function whose errors, and the notes of whose results, name options as Python spells them."""
-    checked = rename_error_options("python")(function)
+def name_arguments(function: Callable[Parameters, Answer], interface: Interface) -> Callable[Parameters, Answer]:
+    """Return a function whose errors, and the notes of whose results, name options as Python or a plan spells them."""
+    checked = rename_error_options(interface)(function)
 
     @wraps(function)
     def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Answer:
         answer: Any = checked(*arguments, **options)
-        if not getattr(answer, "notes", ()):
-            return cast("Answer", answer)
-        return cast("Answer", replace(answer, notes=tuple(map(_rename_note, answer.notes))))
+        if isinstance(results := getattr(answer, "results", None), Mapping):  # of a plan, by test set
+            answer = replace(answer, results={name: _rename_notes(own, interface) for name, own in results.items()})
+        return cast("Answer", _rename_notes(answer, interface))
 
     return call
 
 
-def _rename_note(note: Any) -> Any:
-    """Return a note, or the text of one, with options as Python spells them."""
-    return (
-        rename_options(note, "python")
-        if isinstance(note, str)
-        else replace(note, text=rename_options(note.text, "python"))
-    )
+def _rename_notes(answer: Any, interface: Interface) -> Any:
+    """Return results with options in their notes, which are texts or have one, as Python or a plan spells them."""
+
+    def rename(note: Any) -> Any:
+        if isinstance(note, str):
+            return type(note)(rename_options(note, interface))
+        return replace(note, text=rename_options(note.text, interface))
+
+    notes = getattr(answer, "notes", ())
+    return replace(answer, notes=tuple(map(rename, notes))) if notes else answer
 
 
 def rename_options(message: str, interface: Interface) -> str:

@@ -92,6 +92,16 @@ def test_a_plan_names_its_keys(folder):
         sigdask.load_plan(plan).test_sets[0].read()
 
 
+def test_notes_on_the_results_of_a_plan_name_its_keys(folder):
+    rows = [f"{k},d{k // 20},{k // 20 % 2},{(k // 20 + 1) % 2 * (k % 9 > 0)}" for k in range(240)]
+    (folder / "t.csv").write_text("\n".join(["id,document,a,b", *rows]))
+    (folder / "plan.toml").write_text('[[test_set]]\nname = "t"\nsystems = "t.csv"\n')
+    results = sigdask.run_plan(sigdask.load_plan(folder / "plan.toml"), cluster="none").results["t"]
+    assert any('unit = "document"' in warning for warning in results.warnings)
+    assert 'unit = "document"' in str(results).splitlines()[1]
+    assert not any("--" in warning for warning in results.warnings)
+
+
 def test_the_command_line_names_its_options(folder):
     result = call_sigdask("compare", "no_id.csv", "--format", "long", cwd=folder)
     assert result.returncode == 2

@@ -16,8 +16,9 @@ import scipy
 
 from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
-from sigdask.analysis.comparison.study import build_specs
+from sigdask.analysis.comparison.study import SetAnalysis, build_specs
 from sigdask.counts import Counts
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_jobs
@@ -187,7 +188,8 @@ class PowerResults(ListedResults[Power]):
             + (f"{power.n_asked} find {power.detectable.value:.3g}" if power.detectable else str(power.note))
             for power in self.found
         )
-        return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
+        warnings = [f"warning: {note}" for note in self.notes if isinstance(note, ScopeNote)]
+        return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *warnings, *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
@@ -362,6 +364,11 @@ FIRST_STEPS, ROUGH_FACTOR = 3, 4
 MARGIN = 1e-9
 """Share of the largest difference that tilting reaches by which searches stay below it."""
 
+LARGE_SHARE = 0.25
+"""Difference of shares from which it is more likely to be meant in points of 100."""
+
+ONE_POINT = "0.01 is one point of accuracy, F1 and other shares"
+
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
@@ -420,6 +427,10 @@ class PowerSearch:
     def _start_unit_search(self, difference: float, low: float, high: float) -> None:
         observed = self.target.observed
         self.strength = observed.find_strength(self.target.side * difference)
+        if high <= 1 + MARGIN <= difference + 2 * MARGIN:
+            self.strength = None
+            self.note = f"a difference of {difference:g} needs every unit to favour one system; {ONE_POINT}"
+            return
         if self.strength is None:
             reach = f"{max(low, 0.0):.4g} to {high:.4g}"
             self.note = f"a difference of {difference:g} is impossible with units like these: possible are {reach}"
@@ -610,8 +621,8 @@ def estimate_powers(
     InputError
         What is asked for cannot be had of any comparison; it says why.
     """
-    counts = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
-    comparisons = [*_iter_comparisons(counts, spec)]
+    grouped = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
+    comparisons = [*_iter_comparisons(grouped, spec)]
     if not comparisons:
         raise InputError(
             "no two systems have an item in common, so there is no comparison whose power could be computed"
@@ -632,10 +643,11 @@ def estimate_powers(
     _check_answerable(searches, [names for *_, names in comparisons], question)
     run_searches(searches, rule, count)
     powers = tuple(
-        power_search.build_power(names, counts.name, counts.unit)
+        power_search.build_power(names, grouped.name, grouped.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
     )
-    return PowerResults(powers, alpha, options["adjust"], spec.seed, tuple(_iter_notes(powers, options, level)))
+    notes = (*_warn_correlated(counts, spec), *_question_difference(powers), *_iter_notes(powers, options, level))
+    return PowerResults(powers, alpha, options["adjust"], spec.seed, notes)
 
 
 def build_question(options: PowerOptions) -> PowerQuestion:
@@ -698,6 +710,24 @@ def _check_answerable(
     a, b = names[0]
     suffix = f" (and {len(searches) - 1} more comparisons like it)" if len(searches) > 1 else ""
     raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
+
+
+def _warn_correlated(counts: Counts, spec: CompareSpec) -> Iterator[str]:
+    """Yield a warning for each coarser column within which differences are correlated, as `compare` has it."""
+    if counts.groups:
+        for note in SetAnalysis.from_spec(counts, spec, second_run=False).notes:
+            if note.kind == "dependence":
+                yield ScopeNote(f"the answer below is too optimistic: {note.text}")
+
+
+def _question_difference(powers: Sequence[Power]) -> Iterator[str]:
+    """Yield a warning if the difference asked for looks like points of 100 of a share."""
+    for power in powers:
+        difference = power.wanted_difference or 0.0
+        if power.reachable is not None and difference >= LARGE_SHARE and power.reachable[1] <= 1 + MARGIN:
+            points = f"difference {difference:g} is {100 * difference:g} points of {power.metric}"
+            yield ScopeNote(f"{points}: is that what you mean? {ONE_POINT}")
+            return
 
 
 def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) -> Iterator[str]:

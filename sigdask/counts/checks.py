@@ -13,7 +13,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
-from sigdask.text import format_count
+from sigdask.text import format_count, format_list
 
 MIN_COMMON_SHARE = 0.05
 """Share of the items of two systems that both must have."""
@@ -209,17 +209,20 @@ def convert_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> 
 
 
 def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Return a warning for each system with mostly, or only, labels that do not occur in gold."""
+    """Return a warning for each system with mostly, or only, labels that do not occur in gold, and a note on others."""
     gold_labels = {*gold.levels}
+    is_label_set = 2 * len(gold_labels) <= len(gold)  # else gold holds free answers
     warnings: list[str] = []
+    few_foreign: list[str] = []
     for name, column in predictions.items():
         outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
         n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
-        if not n_outside or (
-            n_outside < len(column) and (2 * n_outside <= len(column) or 2 * len(gold_labels) > len(gold))
-        ):
+        if not n_outside or (n_outside < len(column) and not is_label_set):
             continue
         example = column[int(np.argmax(outside[column.codes]))]
+        if 2 * n_outside <= len(column):
+            few_foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {example!r})")
+            continue
         gold_label = gold[int(np.argmax(outside[column.codes]))]
         if n_outside == len(column):
             problem = (
@@ -239,6 +242,8 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
         if foreign & {level.casefold() for level in gold_labels}:
             remedy = "some differ only in case; change them with --map"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
+    if few_foreign:
+        warnings.append(f"labels that gold never has, so they are never correct: {format_list(few_foreign)}")
     return warnings
 
 

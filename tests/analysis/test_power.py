@@ -10,6 +10,7 @@ from conftest import ROOT
 
 import sigdask
 from sigdask.analysis.power import build_question
+from sigdask.errors import InputError
 from sigdask.options import PowerOptions, fill_options
 from sigdask.statistics.power import compute_sign_power
 
@@ -191,3 +192,24 @@ def test_topics_of_trec_are_as_many_as_the_normal_approximation_says():
     scores = {name: np.array(counts.field("score")[:, counts.systems.index(name)]) for name in ("run3", "run9")}
     spread = (scores["run3"] - scores["run9"]).std()
     assert result.needed.value == pytest.approx((2.8016 * spread / 0.05) ** 2, rel=0.25)
+
+
+def test_a_difference_of_a_share_that_looks_like_points_is_questioned_or_refused():
+    is_correct = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
+    with pytest.raises(InputError, match=r"0\.01 is one point of accuracy"):
+        sigdask.power(is_correct, difference=1)
+    [warning] = sigdask.power(is_correct, difference=0.3).notes
+    assert "30 points" in warning
+    assert not sigdask.power(is_correct, difference=0.05).notes
+    assert not sigdask.power({"a": [50, 70, 80, 20], "b": [40, 75, 60, 10]}, difference=1, samples=100).notes
+
+
+def test_correlated_items_are_warned_of_before_the_answer(tmp_path):
+    rows = [f"{k},d{k // 20},{k // 20 % 2},{(k // 20 + 1) % 2 * (k % 9 > 0)}" for k in range(240)]
+    (path := tmp_path / "t.csv").write_text("\n".join(["id,document,a,b", *rows]))
+    result = call_sigdask("power", path, "--difference", "0.1", cwd=tmp_path)
+    assert result.stdout.startswith("warning: the answer below is too optimistic: differences are correlated")
+    assert "--unit document" in result.stdout.splitlines()[0]
+    by_document = call_sigdask("power", path, "--difference", "0.1", "--unit", "document", cwd=tmp_path)
+    assert "correlated" not in by_document.stdout
+    assert any("unit='document'" in note for note in sigdask.power(sigdask.read(path), difference=0.1).notes)

@@ -44,13 +44,13 @@ def test_labels_that_differ_in_case_alone_are_told_so(tmp_path: Path) -> None:
     assert "differ only in case" in note
 
 
-def test_a_system_with_most_labels_outside_is_named_and_one_with_few_is_not(tmp_path: Path) -> None:
-    most_foreign = read(_write_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).notices
-    few_foreign = read(_write_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).notices
-    assert any(
-        "a: 30 of 40 labels do not occur in the gold standard (such as 'one')" in warning for warning in most_foreign
-    )
-    assert not any("do not occur in the gold standard" in warning for warning in few_foreign)
+def test_most_labels_outside_are_told_in_the_first_lines_and_few_in_a_note(tmp_path: Path) -> None:
+    most_foreign = read(_write_table(tmp_path / "most.csv", ["0", "one", "two", "three"]))
+    few_foreign = read(_write_table(tmp_path / "few.csv", ["0", "1", "2", "three"]))
+    assert any("a: 30 of 40 labels do not occur in the gold standard (such as 'one')" in s for s in most_foreign.scope)
+    [note] = [warning for warning in few_foreign.warnings if "gold never has" in warning]
+    assert note.endswith("a 10 of 40 (such as 'three')")  # rows 3, 7, 11, ...; b has labels of gold alone
+    assert not few_foreign.scope
 
 
 def test_free_answers_whose_gold_hardly_repeats_are_no_label_set(tmp_path: Path) -> None:

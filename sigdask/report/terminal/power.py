@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
+from sigdask.counts.texts import ScopeNote
 from sigdask.report.layout import format_table
 from sigdask.statistics.power import Estimate
 from sigdask.text import format_count, format_list, make_printable
@@ -30,7 +31,8 @@ def render(powers: PowerResults, *, everything: bool = False, width: int | None 
     width : int, optional
         Columns of the terminal.
     """
-    parts = [*_iter_answers(powers)]
+    warnings = [f"warning: {note}" for note in powers.notes if isinstance(note, ScopeNote)]
+    parts = ["\n".join(map(make_printable, warnings)), *_iter_answers(powers)]
     if len(powers) > 1:
         parts.append(_format_table(powers if everything else powers[:MOST_SHOWN], width))
         if len(powers) > MOST_SHOWN and not everything:
@@ -184,7 +186,8 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
         )
     yield from map(make_printable, _iter_notes(powers))
     for note in powers.notes:
-        yield f"note: {note}"
+        if not isinstance(note, ScopeNote):
+            yield f"note: {note}"
 
 
 def _iter_notes(powers: PowerResults) -> Iterator[str]:
