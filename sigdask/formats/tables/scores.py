@@ -7,7 +7,8 @@ gave it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,27 +23,39 @@ from sigdask.counts.fields import LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
-from sigdask.formats.reading.averages_only import is_metric_name
+from sigdask.formats.reading.averages_only import STEP, is_metric_name
 from sigdask.formats.reading.columns import has_numbers
+from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
-from sigdask.formats.reading.options import Options, Source, build_repeated_system_error, list_row_systems
+from sigdask.formats.reading.options import (
+    DEFAULTS,
+    Options,
+    Source,
+    build_repeated_system_error,
+    list_row_systems,
+)
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.summaries import (
     find_summary_items,
     has_mean_row,
+    is_summary_name,
     remove_summary_columns,
     remove_summary_rows,
 )
 from sigdask.formats.reading.tables import (
+    HEADER_NAMES,
     ID_NAMES,
+    MACHINE_NAMES,
     ROW_NAMES,
+    SAMPLE_NAMES,
     SCORE_NAMES,
     SYSTEM_NAMES,
     FileTable,
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, select_systems
+from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items
@@ -117,6 +130,89 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         missing=options.missing_policy,
         min_items=options.min_items,
         warnings=warnings,
+    )
+
+
+PLAIN_ID = re.compile(r"(?=.*0)[A-Za-z0][A-Za-z0_.:/-]*")
+"""The shape of an id that is read as it stands: one word with a digit, so neither a mean nor a missing value."""
+
+ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES, *PREDICTION_NAMES, *ENTRY_NAMES,
+                        *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
+"""Names of columns whose cells decide what they are."""
+
+FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "most_unpacked", "is_detected")
+"""Options that do not tell which column is what."""
+
+LARGEST_SCORE = 1e8
+"""Numbers from which on a column may hold times."""
+
+
+def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> Counts | None:
+    """Read the text of a score table that leaves no choice: a column of ids, and columns of scores that vary.
+
+    Parameters
+    ----------
+    text : str
+        All of the table, with line feeds.
+    shapes : collection of str
+        The shapes of its rows: each number as 0, and some words as a.
+    options : Options
+        How to read it.
+
+    Returns
+    -------
+    Counts or None
+        None where the cells must be looked at to tell ids, groups, summaries and bookkeeping.
+    """
+    header, _, body = text.partition("\n")
+    delimiter = find_delimiter(header)
+    names = header.split(delimiter)
+    if delimiter is None or not body or not text.isascii() or not _have_fixed_roles(names, options):
+        return None
+    for shape in shapes:
+        id_shape, *number_shapes = shape.split(delimiter)
+        if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
+            return None
+    cells = body.replace("\n", delimiter).split(delimiter)
+    scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
+    steps = np.diff(scores)
+    if (
+        len(scores) > scores.shape[1]
+        or (steps == steps[:, :1]).all(axis=1).any()
+        or np.abs(scores).max() >= LARGEST_SCORE
+    ):
+        return None
+    return Counts.from_scores(
+        dict(zip(names[1:], scores, strict=True)),
+        ids=cells[:: len(names)],
+        name=options.name,
+        missing=options.missing_policy,
+        min_items=options.min_items,
+    )
+
+
+def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
+    """Return whether names and options leave no doubt that the first column holds ids, and the others scores."""
+    plain = replace(DEFAULTS, **{name: getattr(options, name) for name in FREE_OPTIONS})
+    id_name, *systems = map(str.lower, names)
+    return (
+        len(systems) > 1
+        and options == plain
+        and id_name in (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
+        and ROLE_NAMES.isdisjoint(systems)
+        and not any(is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems)
+    )
+
+
+def are_same_scores(first: Counts, second: Counts) -> bool:
+    """Return whether scores were read alike, without notes, groups and missing scores."""
+    return (
+        first.systems == second.systems
+        and first.ids == second.ids
+        and not any((first.notices, second.notices, second.groups, second.files, second.replicates))
+        and second.present is None
+        and second.fields.keys() == first.fields.keys()
+        and all(np.array_equal(first.field(name), second.field(name)) for name in first.fields)
     )
 
 
