@@ -35,7 +35,7 @@ def measure_floor() -> dict:
         seconds[f"look-up {name}"] = (
             _time_best(lambda s=sums, t=table, v=values: add_tables(words, v, t, s)) / N_TRIALS / 16
         )
-        masks, weights = rng.integers(0, 2**32, (8, 4), dtype=np.uint32), (1 << np.arange(8)).astype(dtype)
+        masks, weights = rng.integers(0, 2**32, (8, 2, 4), dtype=np.uint32), (1 << np.arange(8)).astype(dtype)
         seconds[f"plane word {name}"] = (
             _time_best(lambda s=sums, m=masks, w=weights: add_planes(words, m, w, s)) / N_TRIALS / 32
         )

@@ -147,43 +147,32 @@ def _decompose(columns: DistinctColumns, addresses: Integers, ends: Integers, dt
     numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.values.dtype)
     numbers[:, slots] = columns.compute_values(units)
     numbers = numbers.reshape(len(columns), n_blocks, COLUMN)
-    lowest, highest = numbers.min(axis=2, initial=0), numbers.max(axis=2, initial=0)
-    n_bits = _count_bits(np.maximum(~np.minimum(lowest, -1), highest)) + (lowest < 0)
-    masks = _pack_planes(numbers, int(n_bits.max(initial=0)))  # (n_blocks, n_columns, n_bits, 4)
-    bit = np.arange(masks.shape[2])
-    used = masks.any(axis=3) & (bit < n_bits.T[:, :, None])
+    masks = _pack_planes(numbers)  # (n_blocks, n_columns, n_bits, 2, 4)
+    used = masks[:, :, :, 0].any(axis=3)
     n_planes = used.sum(axis=2)  # (n_blocks, n_columns)
     is_few = n_planes.max(initial=0) <= ALWAYS_PLANES  # then nothing is measured
     by_table = n_planes > (ALWAYS_PLANES if is_few else compute_max_planes(np.dtype(dtype).itemsize))
     block, target, k = np.nonzero(used & ~by_table[:, :, None])
-    negative = (lowest[target, block] < 0) & (k == n_bits[target, block] - 1)
-    weights = np.where(negative, -1, 1) * (1 << k)
     table_block, table_target = np.nonzero(by_table)
     return (
         np.bincount(block, minlength=n_blocks),
         np.bincount(table_block, minlength=n_blocks),
         target.astype(np.int32),
         masks[block, target, k],
-        weights.astype(dtype),
+        (1 << k).astype(dtype),
         table_target.astype(np.int32),
         numbers[table_target, table_block],
     )
 
 
-def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
-    """Return bit k of the units' numbers (two's complement) as masks, shape (n_blocks, n_columns, n_bits, 4)."""
+def _pack_planes(numbers: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return masks of units by bit k of their sizes, all and negative ones, (n_blocks, n_columns, n_bits, 2, 4)."""
     n_columns, n_blocks, _ = numbers.shape
-    planes = np.empty((n_blocks, n_columns, n_bits, 4), np.uint32)
-    for k in range(n_bits):
-        packed = np.packbits((numbers >> k & 1).astype(np.bool_), axis=2, bitorder="little")
-        planes[:, :, k] = packed.view("<u4").transpose(1, 0, 2)
+    sizes, is_negative = np.abs(numbers).view(f"u{numbers.itemsize}"), numbers < 0
+    planes = np.empty((n_blocks, n_columns, int(sizes.max(initial=0)).bit_length(), 2, 4), np.uint32)
+    for k in range(planes.shape[2]):
+        has_bit = (sizes >> k & 1).astype(np.bool_)
+        for j, units in enumerate((has_bit, has_bit & is_negative)):
+            packed = np.packbits(units, axis=2, bitorder="little")
+            planes[:, :, k, j] = packed.view("<u4").transpose(1, 0, 2)
     return planes
-
-
-def _count_bits(numbers: NDArray[Any]) -> Integers:
-    """Return the bit length of each number; no number is negative."""
-    n_bits, remaining = np.zeros(numbers.shape, np.int64), numbers
-    while remaining.any():
-        n_bits += remaining > 0
-        remaining = remaining >> 1
-    return n_bits

@@ -7,7 +7,8 @@ columns (up to sign) are summed once.
 
 Two exact ways to sum one column over 128 units, whichever was measured to be faster:
 
-- bit planes: sum_k 2^k popcount(word & plane_k), where few bits tell the values apart;
+- bit planes: sum_k 2^k (popcount((word & plane_k) ^ minus_k) - popcount(minus_k)), where few bits tell the values
+  apart. A plane has the units whose value has bit k, and `minus_k` has those of them whose value is negative;
 - byte tables: for each 8 units the 256 possible sums, one look-up a byte of the swap word.
 
 and one for all columns at once, where it was measured to be faster: a matrix product (`dense`).
@@ -56,10 +57,10 @@ class ContributionPieces:
         Where the bit planes, and the byte tables, of each of them begin and end.
     plane_targets : int32 array, shape (n_planes,)
         The summed column of each plane.
-    masks : uint32 array, shape (n_planes, 4)
-        Units whose value has bit k.
+    masks : uint32 array, shape (n_planes, 2, 4)
+        Units whose value has bit k, without its sign, and those of them whose value is negative.
     weights : int array, shape (n_planes,)
-        2**k, the highest one negative where values are (two's complement).
+        2**k.
     table_targets : int32 array, shape (n_tables,)
         The summed column of each set of byte tables.
     values : int array, shape (n_tables, 128)
@@ -78,7 +79,7 @@ class ContributionPieces:
     def estimate_seconds(self, itemsize: int) -> float:
         """Return the estimated seconds that this machine takes to sum one trial."""
         plane, table = measure_piece_seconds(itemsize)
-        halves = np.where(self.masks[:, 2:].any(axis=1), 1.0, 0.5).sum()
+        halves = np.where(self.masks[:, 0, 2:].any(axis=1), 1.0, 0.5).sum()
         return float(halves * plane + self.values.reshape(-1, 4, 32).any(axis=2).sum() / 4 * table)
 
 
@@ -308,7 +309,7 @@ def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
     """Measure the seconds per trial that one bit plane takes, and one set of byte tables, each of 128 units."""
     dtype = {4: np.int32, 8: np.int64}[itemsize]
     words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
-    masks, weights = np.full((8, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
+    masks, weights = np.full((8, 2, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
     table, values = np.empty((16, 256), dtype), np.ones(COLUMN, dtype)
     plane_seconds = dense.measure_fastest(add_planes, words, masks, weights, sums) / len(weights)
     return plane_seconds / len(sums), dense.measure_fastest(add_tables, words, values, table, sums) / len(sums)
@@ -316,19 +317,25 @@ def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
 
 @cached_njit()
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting bits of planes."""
+    """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting bits of planes.
+
+    A swapped unit adds its weight, and a unit with a negative value adds it where it is not swapped. So the weights of
+    all negative values are subtracted.
+    """
     for p in range(masks.shape[0]):
-        m0, m1, m2, m3 = masks[p, 0], masks[p, 1], masks[p, 2], masks[p, 3]
+        m0, m1, m2, m3 = masks[p, 0, 0], masks[p, 0, 1], masks[p, 0, 2], masks[p, 0, 3]
+        s0, s1, s2, s3 = masks[p, 1, 0], masks[p, 1, 1], masks[p, 1, 2], masks[p, 1, 3]
+        n_negative = np.int32(popcount(s0) + popcount(s1) + popcount(s2) + popcount(s3))
         weight = weights[p]
         if m2 | m3:
             for t in range(words.shape[1]):
-                bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
-                bits += popcount(words[2, t] & m2) + popcount(words[3, t] & m3)
-                out[t] += weight * np.int32(bits)
+                bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
+                bits += popcount((words[2, t] & m2) ^ s2) + popcount((words[3, t] & m3) ^ s3)
+                out[t] += weight * (np.int32(bits) - n_negative)
         else:  # at most 64 units: topics, documents
             for t in range(words.shape[1]):
-                bits = popcount(words[0, t] & m0) + popcount(words[1, t] & m1)
-                out[t] += weight * np.int32(bits)
+                bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
+                out[t] += weight * (np.int32(bits) - n_negative)
 
 
 @cached_njit()
