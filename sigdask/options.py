@@ -301,7 +301,11 @@ class TestOptions(TypedDict, total=False):
     ]
     trials: Annotated[
         int | None,
-        TrialsOption("Number of random trials.", otherwise="1048576; 10000 for metrics computed by a function"),
+        TrialsOption(
+            "Number of random trials.",
+            otherwise="1048576; 131072 for rank metrics such as AUC, 20000 for agreement with people, 10000 for "
+            "metrics computed by a function",
+        ),
     ]
     seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=LARGEST_SEED)]
     alpha: Alpha
@@ -347,7 +351,10 @@ class FamilyOptions(TypedDict, total=False):
 
     adjust: Annotated[
         Adjust | None,
-        Option("Adjustment of p for many comparisons.", otherwise="max-t for three or more systems, else none"),
+        Option(
+            "Adjustment of p for many comparisons.",
+            otherwise="max-t for three or more systems (holm if a metric is not a score of sums over units), else none",
+        ),
     ]
     grouping: Annotated[
         Grouping,

@@ -54,4 +54,4 @@ def measure_estimated_power(n_units: int, shift: float, rng: Rng, n_sets: int) -
         cluster="none", cache=False,
     )  # fmt: skip
     powers = np.array([np.nan if result.at_wanted is None else result.at_wanted.power for result in results])
-    return {"power foretold": Outcome(powers[~np.isnan(powers)], compute_t_power(n_units, shift), "nothing")}
+    return {"predicted power": Outcome(powers[~np.isnan(powers)], compute_t_power(n_units, shift), "nothing")}

@@ -58,8 +58,8 @@ def measure_equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Out
     names = (
         "Fisher at n = 100",
         "Fisher at any n",
-        "exchange at n = 100",
-        "exchange, max-T at any n",
+        "swap at n = 100",
+        "swap, max-T at any n",
         "average precision",
     )
     shoulds = ("at most", "nothing", "at most", "at most", "at most")

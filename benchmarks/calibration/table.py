@@ -40,7 +40,7 @@ TITLES = {
     "discoveries": ("8 systems, 30 units", "Mean share of false differences among all that are found."),
     "intervals": (
         "95 % intervals of the difference",
-        "Share that contain the true one; 0.93 is enough. Data sets in which no unit differs have none and are left out.",
+        "Share of intervals that contain the true difference; 0.93 is enough. Data sets without discordant units are left out.",
     ),
     "across sets": (
         "sets of 10, 20 and 50 units",
@@ -48,11 +48,11 @@ TITLES = {
     ),
     "margins": (
         "a system that is worse by just the margin",
-        "Share of data sets in which it is shown not to be worse. 0/1 scores by item are enumerated.",
+        "Share of data sets in which the system passes as not worse by the margin. 0/1 scores by item are enumerated.",
     ),
     "labellings": (
         "independent labellings",
-        "Share that are found to depend on the gold labels.",
+        "Share of labellings that the test calls dependent on the gold labels.",
     ),
     "gates": ("", "Share of runs that fail."),
     "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
@@ -63,7 +63,7 @@ TITLES = {
     ),
     "intervals of rankings": (
         "95 % intervals of precision",
-        "Share that contain it. For parts, each interval is of the precision of all.",
+        "Share of intervals that contain the true precision. With parts, this is the precision in all parts together.",
     ),
     "real": (
         "real outputs, swapped at random",
@@ -80,6 +80,9 @@ TITLES = {
     "power of families": ("8 systems, 30 units", "Share of the true differences that are found."),
 }
 """The head of each table's first column, and the meaning of its numbers."""
+
+SHOWN_NAMES = {"foretold power": "predicted power"}
+"""Titles of tables whose name, which determines their random numbers, is another."""
 
 PAGES = {
     "pairs": ("pairs", "exact", "stopping", "checks", "real"),
@@ -129,7 +132,8 @@ def _format_table(name: str, rates: Sequence[MeasuredRate]) -> Iterator[str]:
     procedures = list(dict.fromkeys(m.procedure for m in rates))
     by_cell = {(m.row, m.procedure): m for m in rates}
     yield ""
-    yield f"## {name[0].upper()}{name[1:]}"
+    title = SHOWN_NAMES.get(name, name)
+    yield f"## {title[0].upper()}{title[1:]}"
     yield ""
     yield f"{meaning}{_describe_sizes(min_sets, max_sets)}"
     yield ""

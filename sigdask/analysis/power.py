@@ -680,7 +680,8 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Syste
         if not isinstance(metric, BoundMetric):
             raise InputError(
                 f"metric {metric if isinstance(metric, str) else metric.name}: power needs a metric that is "
-                "computed from sums over items; sets over all items and metrics of whole outputs have none"
+                "computed from sums over items. Metrics of agreement with people, of sets, and functions of whole "
+                "outputs are not"
             )
         position_of: dict[int, tuple[SystemPairs, int]] = {}
         for placed in PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True):

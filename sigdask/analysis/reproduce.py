@@ -230,7 +230,7 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
 def _check_columns(path: Path, names: Collection[str]) -> None:
     if "test_signature" not in names:
         raise InputError(
-            f"{path}: no file of results, as it has no column test_signature; give a file that `sigdask compare` wrote "
+            f"{path}: not a file of results: it has no column test_signature. Give a file that `sigdask compare` wrote "
             "with --json, --csv or --parquet"
         )
 

@@ -402,7 +402,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {name!r}: {hint}The formats are {', '.join(FORMATS)}")
     reader: Reader = FORMATS[name].load()
     swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
     may_differ = "replicates" in options.own

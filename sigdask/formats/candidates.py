@@ -176,8 +176,7 @@ def _find_gold_name(table: FileTable, usual: Conventions) -> str:
     likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
     raise InputError(
-        f"{table.path}: no column 'gold', which says of each candidate whether it is true; name it with "
-        f"--gold-column{hint}"
+        f"{table.path}: no column 'gold' that says which candidates are true; name it with --gold-column{hint}"
     )
 
 

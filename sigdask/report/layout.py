@@ -12,7 +12,7 @@ from sigdask.text import make_printable
 
 NUMERIC_HEADERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",
-    "comparisons", "trials", "time", "run", "took", "with a bound", "finished", "of trials", "changed",
+    "comparisons", "trials", "time", "run", "took", "with p", "finished", "trials counted", "changed",
     "statistic", "n",
 ))  # fmt: skip
 """Headers of columns that stand to the right."""

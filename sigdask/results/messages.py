@@ -172,9 +172,9 @@ def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
     pairs = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MAX_NAMED].tolist()]
     remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
     text = (
-        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} disagree: the interval "
-        "is single-step and resamples units, but the adjusted p may step down, swap outputs, or be the larger "
-        "of two"
+        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} disagree. They are "
+        "computed differently: the interval resamples units in a single step. The adjusted p may swap outputs, step "
+        "down, or be the larger of two p-values. Report both"
     )
     return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
 

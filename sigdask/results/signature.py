@@ -202,7 +202,10 @@ class Signature:
         )
         values = {key: _parse_value(key, value) for key, value in pairs.items() if not key.startswith(OPTION_PREFIX)}
         if missing := [key for key in REQUIRED_KEYS if key not in values]:
-            raise InputError(f"signature: has no {', '.join(missing)}; it has {', '.join(pairs) or 'nothing'}")
+            raise InputError(
+                f"signature: {', '.join(missing)} missing; found {', '.join(pairs) or 'nothing'}. Copy the whole "
+                "line, and put it in quotation marks"
+            )
         if ("by" in values) != ("value" in values):
             raise InputError("signature: by and value belong together; give both or neither")
         rule, settings = values.get("stop"), values.keys() & set().union(*STOP_KEYS.values())

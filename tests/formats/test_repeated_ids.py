@@ -112,7 +112,7 @@ def test_repeated_problems_questions_prompts_and_tasks_are_replicates(tmp_path, 
         float(compute_exact_p(compute_differences())), rel=1e-12
     )
     (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows[:-1]))
-    with pytest.raises(InputError, match="not all equally often"):
+    with pytest.raises(InputError, match="and not all equally often"):
         read(tmp_path / "t.csv")
 
 
@@ -200,7 +200,9 @@ def test_repeated_ids_of_a_data_frame_are_replicates_or_an_error_as_in_a_file():
     assert counts.scope == ("data frame: 2 replicates of each of 2 items (4 rows), averaged as one unit",)
     assert (counts.n_items, len(counts.replicates)) == (2, 2)
     assert as_counts(frame, groups=["item"]).systems == ("x", "y")
-    with pytest.raises(InputError, match="2 of 2 ids are repeated, not all equally often.*a column that joins both"):
+    with pytest.raises(
+        InputError, match="2 of 2 ids are repeated, and not all equally often.*a column that joins both"
+    ):
         as_counts(pd.concat([frame, frame.tail(1)]))
 
 

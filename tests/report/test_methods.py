@@ -66,9 +66,9 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
         ({"method": "exact", "adjust": "none", "trials": None}, None, None),
         ({"stop": "besag-clifford:h=7"}, "Counting ended at the exceedance number 7, or with the last trial", {"besag1991"}),
         ({"stop": "confidence:epsilon=0.01"}, "with a resampling risk of 0.01; this gives decisions", {"gandy2009", "ding2020"}),
-        ({"interval": "bootstrap", "resamples": 200}, ("95 % confidence intervals of differences of each comparison alone are by "
+        ({"interval": "bootstrap", "resamples": 200}, ("95 % confidence intervals of differences (each for one comparison alone) were computed by "
          "the bias-corrected and accelerated paired bootstrap (Efron 1987) with 200 resamples. Simultaneous 95 % confidence "
-         "intervals are by the largest statistic of the studentised bootstrap (Efron & Tibshirani 1993), in one step, with 200 "
+         "intervals were computed by the largest statistic of the studentised bootstrap (Efron & Tibshirani 1993), in one step, with 200 "
          "resamples."), {"efron1987", "efron1993"}),
         ({"adjust": "bootstrap-t"}, "by the step-down studentised bootstrap of units (Romano & Wolf 2005;", {"romano2005"}),
         ({"tests": "wilcoxon:pratt"}, "Wilcoxon's signed-rank test with Pratt's rule for zeros (Wilcoxon 1945; Pratt 1959)",

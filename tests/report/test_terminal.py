@@ -159,7 +159,7 @@ def test_nothing_that_is_printed_bounds_p():
 
 @pytest.mark.parametrize("width", range(30, 80))
 def test_no_cell_of_a_narrow_table_loses_its_end(width):
-    names = ["test set", "comparisons", "with a bound", "finished", "of trials"]
+    names = ["test set", "comparisons", "with p", "finished", "trials counted"]
     row = ["harness", "14", "15", "16", "100 %"]
     table = format_table(names, [row], width)
     assert max(map(len, table.split("\n"))) <= width

@@ -34,15 +34,14 @@ EXACT_BY_HOLM = (
     "correlated"
 )
 SKEWED = (
-    "{n:,} of {of:,} comparisons are of systems whose units are strongly skewed in opposite directions: "
-    "{adjust} alone can report false differences between such systems several times as often as its level "
-    "allows; "
+    "in {n:,} of {of:,} comparisons the units of the two systems are strongly skewed in opposite directions. Between "
+    "such systems {adjust} alone can report false differences several times as often as its level allows. "
 )
 LARGER = (
-    "their adjusted p is the larger of {adjust}'s and of bootstrap-t's, which resamples units; so {turned:,} of "
-    "them lose their significance (error rates: docs/error-rates.md)"
+    "Here their adjusted p is the larger of two: that of {adjust}, and that of bootstrap-t, which resamples units. "
+    "{turned} (error rates: docs/error-rates.md)"
 )
-RESAMPLE = "--adjust bootstrap-t resamples units instead (error rates: docs/error-rates.md); more units help"
+RESAMPLE = "Use more units, or --adjust bootstrap-t, which resamples units (error rates: docs/error-rates.md)"
 TUKEY_P = (
     "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
     "comparisons the unadjusted p is larger, such as {a} and {b}: Tukey's p = {tukey}, unadjusted p = {alone}"
@@ -51,9 +50,9 @@ TUKEY_P = (
 
 PERMUTED = {
     "scores": (0.040, 0.130, "scores of single segments are swapped as if a metric's errors on them were independent",
-               "--permute systems (--unit system) swaps whole systems"),
+               "To swap whole systems, add --permute systems (in compare --unit system)"),
     "segments": (0.020, 0.130, "segments are swapped as if a metric's errors on them were independent",
-                 "--permute systems (--unit system) swaps whole systems"),
+                 "To swap whole systems, add --permute systems (in compare --unit system)"),
     "pairs": (0.220, 0.310, "decisions on pairs are swapped as if pairs of one segment and system were independent",
               "--permute scores assumes less"),
 }  # fmt: skip
@@ -70,8 +69,9 @@ def note_permutation(metric: object, unit: str) -> Note | None:
         return None
     size, with_effects, assumed, remedy = PERMUTED[swapped]
     text = (
-        f"{assumed}. In a simulation (15 systems, 100 segments, acc-eq) the test found {size:.0%} of equally good "
-        f"metrics different at 0.05, and {with_effects:.0%} where a metric errs alike on all segments of a system; "
+        f"{assumed}. In a simulation with 15 systems, 100 segments and acc-eq, the test at 0.05 called "
+        f"{100 * size:.0f} % of equally good metrics different, and {100 * with_effects:.0f} % if a metric errs alike "
+        "on all segments of a system. "
         f"{remedy}"
     )
     return Note("permutation", text, {"swapped": swapped, "size": size, "size_system_effects": with_effects})
@@ -134,14 +134,14 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         n_hopeless = int(np.count_nonzero(is_few & (reachable_p > alpha)))
         reach = ""
         if n_hopeless:
-            finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
+            finer = "" if unit == "item" else ", or choose a finer --unit if its units are independent"
             method_text = "" if adjustment.method == "none" else f" after {adjustment.method}"
             reach = (
-                f"; p cannot reach {alpha:g}{method_text}{_format_share(n_hopeless, n_few)}: more units are "
-                f"needed{finer}"
+                f". p cannot be as small as {alpha:g}{method_text}{_format_share(n_hopeless, n_few)}. Use more "
+                f"units{finer}"
             )
         number = format_count(low, "unit") if low == high else f"{low} to {high} units"
-        text = f"only {number} ({unit}){_format_share(n_few, len(table))}: a test with so few has little power{reach}"
+        text = f"only {number} ({unit}){_format_share(n_few, len(table))}, so the test has little power{reach}"
         numbers: dict[str, NoteValue] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
         numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(table)}
         yield Note("few-units", text, numbers)
@@ -204,7 +204,12 @@ def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> 
     """Return a note on how many comparisons have differences too skewed for the adjusted p-values, with the remedy."""
     assert adjustment.skewed is not None
     n, total = adjustment.n_skewed, len(adjustment.skewed)
-    text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=turned)
+    lost = (
+        "This changes no verdict"
+        if not turned
+        else f"So {turned:,} of them {'is' if turned == 1 else 'are'} not significant"
+    )
+    text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=lost)
     return Note("skewed", text, {"n_comparisons": n, "of": total, "adjust": adjustment.method})
 
 

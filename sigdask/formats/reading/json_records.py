@@ -111,7 +111,7 @@ def build_nested_error(path: Path, name: str, lines: Sequence[int], cells: Seque
     kind = "an object" if isinstance(cells[row], dict) else "a list"
     inner = _list_fields(name, cells[row])
     remedy = f"name one of its fields instead: {format_list(inner, SHOWN_KINDS)}" if inner else "it has no fields"
-    leave = f"or, where it is no system's, leave it out with --ignore {name}"
+    leave = f"if it is not a system's, leave it out with --ignore {name}"
     return InputError(f"{path}, line {lines[row]}: {name!r} is {kind}, which is not compared whole; {remedy}; {leave}")
 
 

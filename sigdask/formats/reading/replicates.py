@@ -348,7 +348,7 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
         row = int(np.argmax(n_rows[cell] > 1))
         row = int(np.flatnonzero(cells == cells[row])[1])
         name = "NAME" if samples is None else samples.format_
-        problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, not all equally often"
+        problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, and not all equally often"
         reason = (
             f"{problem}. Are their rows samples of one item? Then --format {name}:replicates=together averages them"
         )

@@ -279,7 +279,7 @@ def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
     if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
-        yield f"the outputs are the same as in run {repeated}: both runs count as one observation"
+        yield f"the outputs are the same as in run {repeated}: the two runs count as one"
     if basis.fdr != "none":
         n_past = len(basis.evidence.history.get(format_rule_name(rule), ()))
         yield (
@@ -318,8 +318,8 @@ def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
     if n == 1 or rule.adjust == "plan":
         return ""
     return (
-        f"; {format_lower_limit(level / n)} for {'the smallest p' if rule.adjust == 'holm' else 'each'} before "
-        "adjusting"
+        f"; before adjustment {'the smallest' if rule.adjust == 'holm' else 'each'} p must be at most "
+        f"{format_lower_limit(level / n)}"
     )
 
 

@@ -147,7 +147,10 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     """
     files = [path for item in targets for path in (_list_files(item) if item.is_dir() else [item])]
     if not files:
-        raise InputError(f"{format_list([str(path) for path in targets])}: no result files found")
+        raise InputError(
+            f"{format_list([str(path) for path in targets])}: no files of outputs or scores found; name them: "
+            "sigdask init FILE FILE"
+        )
     roles = _group_by_role(files, hints, is_explicit=not any(path.is_dir() for path in targets))
     test_sets: list[DiscoveredTestSet] = []
     failed: list[tuple[list[Path], InputError]] = []

@@ -109,7 +109,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
     ]
     lines = [make_printable(head), make_printable(timing, keep="\n")]
     if rows:
-        lines += ["", format_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
+        lines += ["", format_table(["test set", "comparisons", "with p", "finished", "trials counted"], rows, width)]
     if status.n_wanted:
         share = format_percent(status.n_counted, status.n_wanted)
         lines += ["", f"{status.n_counted:,} of {format_count(status.n_wanted, 'trial')} ({share})"]

@@ -445,7 +445,9 @@ def _check_file(path: Path) -> None:
     """Raise if a SQLite file is missing or unreadable. Opening it to see would give up locks of this process."""
     mode = _get_mode(path)
     if mode is None:
-        raise InputError(f"store {path}: no such file; the plan has not been run yet")
+        raise InputError(
+            f"store {path}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
+        )
     if not stat.S_ISREG(mode):
         raise InputError(f"store {path}: {NO_FILE}")
     if not os.access(path, os.R_OK):

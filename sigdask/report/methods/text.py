@@ -36,7 +36,7 @@ from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import Table, get_details, select_intervals
 from sigdask.statistics.classical import DESCRIPTIONS
-from sigdask.text import format_count, format_list
+from sigdask.text import capitalize_first, format_count, format_list
 
 Fact = TypeVar("Fact")
 
@@ -275,9 +275,9 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"{subject} by {ADJUSTMENTS[adjust].sentence}."
     if facts.n_larger:
         yield (
-            f"Where the differences of units are skewed, in {format_count(facts.n_larger, 'comparison')}, "
-            "the adjusted p is the "
-            f"larger of this and that of {ADJUSTMENTS['bootstrap-t'].sentence}, of {facts.n_resamples:,} resamples."
+            f"In {format_count(facts.n_larger, 'comparison')} the differences of units are skewed. There the "
+            f"adjusted p is the larger one of this p and the p of {ADJUSTMENTS['bootstrap-t'].sentence}, with "
+            f"{facts.n_resamples:,} resamples."
         )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
@@ -429,12 +429,13 @@ def _describe_intervals(facts: Facts) -> Iterator[str]:
         f"{method.sentence}{f' with {n:,} {method.draws}' if n else ''}"
         for method, n in ((INTERVAL_METHODS[name], n) for name, _, n in facts.intervals)
     ]
-    scope = " of each comparison alone" if facts.adjusted else ""
-    yield f"{100 * confidence:.4g} % confidence intervals of differences{scope} are by {_join_names(methods)}."
+    scope = " (each for one comparison alone)" if facts.adjusted else ""
+    subject = f"{100 * confidence:.4g} % confidence intervals of differences{scope}"
+    yield f"{subject} were computed by {_join_names(methods)}."
     if facts.has_simultaneous and facts.alpha is not None:
         yield (
-            f"Simultaneous {100 * (1 - facts.alpha):.4g} % confidence intervals are by the largest statistic of the "
-            f"studentised bootstrap [[efron1993]], in one step, with {facts.n_resamples:,} resamples."
+            f"Simultaneous {100 * (1 - facts.alpha):.4g} % confidence intervals were computed by the largest statistic "
+            f"of the studentised bootstrap [[efron1993]], in one step, with {facts.n_resamples:,} resamples."
         )
 
 
@@ -526,7 +527,7 @@ def _count_p_values(table: Table) -> str:
         others = "" if len(sampled) == n else " of the others"
         parts.append(f"p-values{others} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
     text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capitalize_first(text)}."
 
 
 def _note_stopping(table: Table) -> Iterator[str]:

@@ -32,7 +32,7 @@ from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
-from sigdask.text import format_count
+from sigdask.text import capitalize_first, format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """What is extreme under each alternative."""
@@ -180,7 +180,7 @@ def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool)
         + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
         for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
     ]
-    return f"p after each number of trials, with its 99 % interval. {'; '.join(ends).capitalize()}."
+    return f"p after each number of trials, with its 99 % interval. {capitalize_first('; '.join(ends))}."
 
 
 def _build_shares(shares: UnitShares) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def describe_checks(table: Table) -> str:
     if good:
         return f"{join_phrases(good)} {'agree' if len(good) > 1 else 'agrees'}"
     if len(table) and table.exact.all():
-        return "every p is exact, over all arrangements, so there are no trials to check"
+        return "every p is exact (over all swaps), so there are no random trials to check"
     return "nothing was checked: there was no second run, and no exact p is known"
 
 

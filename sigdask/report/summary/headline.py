@@ -170,10 +170,10 @@ def _describe_ranking(groups: VerdictGroups, g: int) -> str:
     doubts = groups.describe_doubts(np.flatnonzero(c.group == g).tolist(), [row] if is_ahead else [])
     if near_names == [rival] and is_ahead:
         return (
-            f"{best} scores best {groups.group_labels[g]}, but not significantly better than {rival}, the next: ahead "
-            f"{lead}{doubts}"
+            f"{best} scores best {groups.group_labels[g]}, but not significantly better than the runner-up, {rival}: "
+            f"ahead {lead}{doubts}"
         )
-    lead = f"ahead of {rival}, the next, {lead}" if is_ahead else f"{rival} scores the same"
+    lead = f"ahead of the runner-up, {rival}, {lead}" if is_ahead else f"{rival} scores the same"
     if not near_names:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
         return f"{best} is best {groups.group_labels[g]}, significantly better than {all_others}: {lead}{doubts}"

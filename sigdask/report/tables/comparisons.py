@@ -23,7 +23,7 @@ from sigdask.results.ranking import SystemRanking, SystemScores, build_ranking, 
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
-from sigdask.text import format_list
+from sigdask.text import capitalize_first, format_list
 
 LEAST_PLAIN = 1e-9
 """Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""
@@ -263,7 +263,7 @@ def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroup
     alpha = f"{results.alpha:g}"
     if grouped.design == "letters":
         meanings = [GROUPING_MEANINGS[grouping] for grouping in grouped.list_groupings()]
-        return [f"{meaning[0].upper()}{meaning[1:]} at {alpha}." for meaning in meanings]
+        return [f"{capitalize_first(meaning)} at {alpha}." for meaning in meanings]
     if grouped.design == "":
         return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
     scores, table = grouped.scores[0], results.table
@@ -440,6 +440,6 @@ def build_ranking_table(ranking: SystemRanking) -> PaperTable:
     )  # fmt: skip
     places = [ranking.test_set] if ranking.test_set else []
     places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
-    legend = ("Best scores in bold.", f"{describe_groups(ranking).capitalize()}.")
+    legend = ("Best scores in bold.", f"{capitalize_first(describe_groups(ranking))}.")
     title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
     return PaperTable(title, (TableSection("", columns),), legend)

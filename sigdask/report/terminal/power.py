@@ -53,26 +53,27 @@ def _describe_pair(power: Power) -> Iterator[str]:
     condition = f"with power {power.power:g} at {power.level:.3g} {power.alternative}"
     if power.wanted_difference is not None and power.needed is not None:
         yield f"To detect a difference of {power.wanted_difference:g} in {power.metric} {condition} you need"
-        yield f"{format_units(power.needed, power.unit, power.method)};"
-        yield f"your {_count_units(power.n_asked, power.unit, short=True)} {_describe_detectable(power)}"
+        yield f"{format_units(power.needed, power.unit, power.method)}."
+        yield f"Your {_count_units(power.n_asked, power.unit, short=True)} {_describe_detectable(power)}."
         if power.at_wanted is not None:
-            yield f"(and {power.wanted_difference:g} with power {format_power(power.at_wanted)})."
+            yield f"Their power for {power.wanted_difference:g} is {format_power(power.at_wanted)}."
     elif power.wanted_difference is not None:
         yield f"A difference of {power.wanted_difference:g} in {power.metric}: {power.note}."
     else:
         yield f"{_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} in {power.metric} {condition}."
     if power.at_observed is not None:
         yield (
-            f"The observed difference of {power.difference:+.4g} would be found by {power.n_asked:,} with power "
+            f"The power of {power.n_asked:,} for the observed difference of {power.difference:+.4g} is "
             f"{format_power(power.at_observed)}."
         )
 
 
 def _describe_detectable(power: Power) -> str:
     if power.detectable is None:
-        return "tell no difference"
+        return "detect no difference"
     if math.isinf(power.detectable.value):
-        return f"detect none up to {(power.reachable or (0, 0))[1]:.3g}, the largest that reweighting reaches"
+        limit = (power.reachable or (0, 0))[1]
+        return f"detect no difference up to {limit:.3g} (the simulation can reweight these data only so far)"
     return f"detect {format_size(power.detectable)}"
 
 
@@ -169,16 +170,14 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
     if SIMULATED in methods:
         n = max(power.n_samples for power in powers)
         yield (
-            f"simulated: {n:,} samples per point (seed {powers.seed}) of the observed pairs of units, reweighted to "
-            "the difference (exponential tilting) and tested by randomization; ± and intervals are 95 %, and cover "
-            "only the error of the simulation"
+            f"simulated: {n:,} samples per point (seed {powers.seed}) of the observed pairs of units. The pairs are "
+            "reweighted so that the systems differ as much as stated (exponential tilting), and each sample is tested "
+            "by randomization. ± and intervals are 95 %, and cover only the error of the simulation"
         )
     if EXACT in methods:
         yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
     if any(power.needs_few or power.detects_by_few for power in powers):
-        few_text = (
-            f"units with so large a difference have the weight of fewer than {FEW_EFFECTIVE:g} equally likely ones"
-        )
+        few_text = f"after reweighting, so few units matter that the sample is worth fewer than {FEW_EFFECTIVE:g} units"
         yield (
             f"* rests on few units: {few_text}; not included in the summary above"
             if len(powers) > 1

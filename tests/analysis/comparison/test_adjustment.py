@@ -188,7 +188,7 @@ def test_warnings_name_remedies():
     assert any("at least 19 are needed" in w for w in list_warnings(trials=10))
     units = compare_all(five_topics(), metrics=["mean"], interval="none").warnings
     assert units == (
-        "only 5 units (item): a test with so few has little power; p cannot reach 0.05 after max-t: more units are needed",
+        "only 5 units (item), so the test has little power. p cannot be as small as 0.05 after max-t. Use more units",
     )
     assert any(
         "unequal variances" in w for w in compare_all(draw_many(), metrics=["mean"], trials=99, adjust="tukey").warnings
@@ -217,11 +217,11 @@ def test_few_units_are_told_once():
     data = draw_many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
     [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units" in w]
     assert warning == (
-        "only 3 to 12 units (item) in 20 of 30 comparisons: a test with so few has little power; p cannot reach 0.05 "
-        "after max-t in 10 of 20 comparisons: more units are needed"
+        "only 3 to 12 units (item) in 20 of 30 comparisons, so the test has little power. p cannot be as small as 0.05 "
+        "after max-t in 10 of 20 comparisons. Use more units"
     )
     single = compare_all(five_topics().with_unit("item"), metrics=["mean"], adjust="none", pairs=[("a", "b")])
-    assert single.warnings[0].startswith("only 5 units (item): a test")
+    assert single.warnings[0].startswith("only 5 units (item), so the test")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_few_units_are_told_once():
 def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
     # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
     [warning, *_] = compare_all(draw_many(n_items=7), metrics=["mean"], adjust=adjust).warnings
-    assert ("p cannot reach" not in warning) == reaches
+    assert ("p cannot be as small" not in warning) == reaches
 
 
 def test_adjusted_p_that_another_seed_can_turn_are_counted():

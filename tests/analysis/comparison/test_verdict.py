@@ -152,7 +152,7 @@ def draw_counts(**options):
 def test_the_best_of_many_is_named_with_those_that_are_not_significantly_different():
     answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, second_run=False))
     assert re.fullmatch(
-        r"s5 scores best on mean, but not significantly better than s4, the next: ahead by "
+        r"s5 scores best on mean, but not significantly better than the runner-up, s4: ahead by "
         r"0\.20 \[-0\.0\d, 0\.4\d\]; adjusted p = 0\.1\d*\.",  # the simultaneous interval
         answer.headline,
     )
@@ -160,7 +160,7 @@ def test_the_best_of_many_is_named_with_those_that_are_not_significantly_differe
     assert best.names == ("s5", "s4")
     far = verdict.build_verdict(compare_all(draw_counts(step=1), trials=999, interval="none"))
     assert re.fullmatch(
-        r"s5 is best on mean, significantly better than all 5 others: ahead of s4, the next, by 1\.1; adjusted p = 0\.0\d*\.",
+        r"s5 is best on mean, significantly better than all 5 others: ahead of the runner-up, s4, by 1\.1; adjusted p = 0\.0\d*\.",
         far.headline,
     )
 
@@ -196,7 +196,7 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
 def test_over_all_sets_the_answer_is_of_the_mean_difference():
     answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, by="domain", together=True))
     assert answer.headline.startswith(
-        "s5 scores best on mean (mean of 4 sets), but not significantly better than s4, the next: ahead by 0.20; "
+        "s5 scores best on mean (mean of 4 sets), but not significantly better than the runner-up, s4: ahead by 0.20; "
     )
     two = Counts.from_scores(
         {k: v for k, v in draw_systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}

@@ -141,7 +141,7 @@ def test_files_by_name_are_the_systems_and_options_say_the_rest(tmp_path):
 @pytest.mark.parametrize(
     ("lay", "said"),
     [
-        (lambda f: None, "no result files found"),
+        (lambda f: None, "no files of outputs or scores found"),
         (lambda f: write_scores(f, ["only.txt"]), "a comparison needs two systems or more"),
         (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot recognise what these 2 files are: a.txt, b.txt"),
         (lambda f: (f / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\n"), "--missing"),

@@ -612,7 +612,7 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path):
     for open_ in (open_to_write, open_to_read):
         with pytest.raises(InputError, match="not an SQLite database"):
             open_(str(tmp_path / "x.sqlite"))
-    with pytest.raises(InputError, match="has not been run yet"):
+    with pytest.raises(InputError, match="no such file"):
         open_to_read(str(tmp_path / "none.sqlite"))
 
 
