@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import re
 import stat
 import zipfile
@@ -241,6 +242,12 @@ def report_reading(report: ReportProgress) -> Iterator[None]:
         yield
 
 
+def report_whole(path: Path) -> None:
+    """Report a file as read, where another process reads it."""
+    if (report := _report_progress.get()) is not None:
+        report(path, path.stat().st_size)
+
+
 @dataclass(frozen=True, slots=True)
 class CachedFiles:
     """Contents of small files, and those of them that are known to be neither packed nor binary."""
@@ -290,7 +297,7 @@ class _TrackedFile(io.FileIO):
 
     def readall(self) -> bytes:
         """Read the rest of the file in parts, after each of which the position is reported."""
-        content, part = bytearray(), bytearray(PROGRESS_BYTES)
+        content, part = bytearray(), bytearray(min(PROGRESS_BYTES, 1 + os.fstat(self.fileno()).st_size))
         while n := self.readinto(part):
             content += part[:n]
         return bytes(content)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,18 @@ def extract_statistics(
     new = {key for part in missing for block in part.blocks for key in block.systems}
     if missing:
         _extract_missing(missing, format_list(names), source, statistics)
+    wanted_by_set = {number: [*group] for number, group in groupby(all_wanted, lambda wanted: wanted.test_set)}
     return [
-        _build_extracted(counts, [wanted for wanted in all_wanted if wanted.test_set == number], statistics, new)
+        _build_extracted(counts, wanted_by_set[number], statistics, new)
+        if number in wanted_by_set
+        else ExtractedData(counts, {}, 0)
         for number, (counts, _) in enumerate(requests)
     ]
+
+
+def needs_extraction(counts: Counts, metrics: Sequence[Any]) -> bool:
+    """Return whether metrics need statistics of whole outputs that the data do not have."""
+    return any(True for _ in _iter_wanted(0, counts, metrics))
 
 
 def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_WantedStatistics]:

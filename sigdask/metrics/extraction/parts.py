@@ -320,6 +320,13 @@ MOST_ATTEMPTS = 2
 """Processes that may die of a part: short of memory, the system ends some."""
 
 
+class Part(Protocol):
+    """Work of a process: a part of an extraction, or test sets to read."""
+
+    def count(self) -> Any:
+        """Return the result."""
+
+
 class ProcessExtraction:
     """An executor that counts parts in processes that it starts.
 
@@ -332,8 +339,8 @@ class ProcessExtraction:
     def __init__(self, n: int) -> None:
         self.n = n
 
-    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
-        """Yield each part's number and statistics as parts finish.
+    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, Any]]:  # noqa: ARG002
+        """Yield each part's number and result as parts finish.
 
         Raises
         ------
@@ -392,7 +399,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def send_part(self, part: ExtractionPart) -> None:
+    def send_part(self, part: Part) -> None:
         """Send a part to the process, which starts to count it."""
         with suppress(OSError):  # it is gone, which its answer says
             self.pipe.send(part)

@@ -195,7 +195,8 @@ def run_plan(
         try:
             with stop.interruptible():
                 source = build_source(opened_store, target, workers or plan.comparison["workers"], progress, note)
-                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, reread=reread)
+                n_workers = workers or plan.comparison["workers"]
+                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, n_workers, reread=reread)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
         outcome = driver.run(target, workers or plan.comparison["workers"], progress, note)
@@ -224,10 +225,12 @@ class _PlanRunner:
     unread: UnreadSets
 
     @staticmethod
-    def from_plan(plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource, *, reread: bool) -> _PlanRunner:
+    def from_plan(
+        plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource, workers: int | None, *, reread: bool
+    ) -> _PlanRunner:
         states = digest_file_states(plan)
         unread = UnreadSets.find(plan, store, {} if reread else states)
-        batches, extracted = read_batches(plan, source, unread.progress, states)
+        batches, extracted = read_batches(plan, source, unread.progress, states, workers)
         extras: list[PlanRankings | PlanIndependence] = [*read_rankings(plan), *read_tests(plan)]
         extra_jobs = [job for extra in extras for job in extra.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])

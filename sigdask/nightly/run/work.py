@@ -6,11 +6,13 @@ Provenance of a run for its record: versions, settings, and a digest of each fil
 from __future__ import annotations
 
 import hashlib
+import pickle
 import stat
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
@@ -22,14 +24,16 @@ from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
-from sigdask.execution.clusters import ClusterLike
+from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.execution.clusters import ClusterLike, count_cores
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
 from sigdask.formats import remember_shapes
+from sigdask.formats.reading.files import report_whole
 from sigdask.io import addresses
-from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
+from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics, needs_extraction
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
-from sigdask.metrics.extraction.parts import ExtractionLog
+from sigdask.metrics.extraction.parts import IS_SUPPORTED, ExtractionLog, ProcessExtraction
 from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
@@ -123,8 +127,110 @@ def build_source(
     )
 
 
+@dataclass(slots=True)
+class _PreparedSet:
+    """A test set that was read.
+
+    Attributes
+    ----------
+    state : str
+        State of its files just before.
+    counts : Counts
+        Its data.
+    study : Study or None
+        What is counted; None where that takes the statistics of whole outputs or the other test sets, and where it is
+        an error, which is raised when all test sets are read.
+    """
+
+    state: str
+    counts: Counts
+    study: Study | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanPart:
+    """Some test sets of a plan, which one process reads."""
+
+    plan: Plan
+    test_sets: Sequence[TestSet]
+
+    def count(self) -> bytes:
+        """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
+        addresses.add_folder(self.plan.path.parent)
+        shared = _describe_shared(self.plan)
+        prepared: list[_PreparedSet] = []
+        with remember_shapes(), suppress(Exception):
+            for test_set in self.test_sets:
+                prepared.append(_prepare_set(self.plan, shared, test_set))  # noqa: PERF401  # those before an error
+        try:
+            return pickle.dumps(prepared)
+        except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent
+            return pickle.dumps([])
+
+
+def _prepare_set(plan: Plan, shared: str, test_set: TestSet) -> _PreparedSet:
+    """Read a test set, and list its jobs where that takes nothing else."""
+    prepared = _PreparedSet(_digest_file_state(test_set, shared), test_set.read())
+    counts = prepared.counts
+    if not _is_joint(plan):
+        with suppress(SigdaskError):
+            if not needs_extraction(counts, _build_spec(test_set, counts, ()).find_metrics(counts)):
+                prepared.study = build_study(plan, [(test_set, counts)])
+    return prepared
+
+
+PROBED_SETS = 50
+"""Test sets that are read before others are read in worker processes, to see how long that takes."""
+
+WORTH_SECONDS = 8.0
+"""Seconds of reading from which worker processes are started. Each takes some 1.5 seconds to start."""
+
+PARTS = 8
+"""Parts of the test sets that each worker process reads."""
+
+MOST_BYTES = 1 << 20
+"""Bytes of a test set that a worker process reads; it sends back as many."""
+
+
+def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[_PreparedSet]:
+    """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
+    n, start, shared = min(workers or count_cores(), count_cores()), time.perf_counter(), _describe_shared(plan)
+    yield from map(partial(_prepare_set, plan, shared), test_sets[:PROBED_SETS])
+    rest = test_sets[PROBED_SETS:]
+    results: dict[str, _PreparedSet] = {}
+    if IS_SUPPORTED and n > 1 and len(rest) * (time.perf_counter() - start) / PROBED_SETS > WORTH_SECONDS:
+        portable = [test_set for test_set in rest if _can_leave(test_set)]
+        size = max(1, -(-len(portable) // (n * PARTS)))
+        slim_plan = replace(plan, test_sets=())
+        parts = [_PlanPart(slim_plan, portable[k : k + size]) for k in range(0, len(portable), size)]
+        with suppress(UnfinishedError, OSError):  # what is missing is read here
+            for number, content in ProcessExtraction(n)(parts, 0.0):
+                prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
+                results |= zip((test_set.name for test_set in parts[number].test_sets), prepared, strict=False)
+                for path in (path for test_set in parts[number].test_sets for path in test_set.list_files()):
+                    report_whole(path)
+    for test_set in rest:
+        yield results.pop(test_set.name) if test_set.name in results else _prepare_set(plan, shared, test_set)
+
+
+def _can_leave(test_set: TestSet) -> bool:
+    """Return whether a test set can be read in another process: small local files, and no code of the user's own."""
+    if _has_own_code(test_set):
+        return False
+    try:
+        states = [path.stat() for path in test_set.list_files() if type(path) is type(Path())]
+    except OSError:
+        return False
+    is_local = len(states) == len(test_set.list_files()) and all(stat.S_ISREG(state.st_mode) for state in states)
+    return is_local and sum(state.st_size for state in states) <= MOST_BYTES
+
+
 def read_batches(
-    plan: Plan, source: StatisticsSource, unread: Container[str], states: dict[str, str]
+    plan: Plan,
+    source: StatisticsSource,
+    unread: Container[str],
+    states: dict[str, str],
+    workers: int | None = 1,
 ) -> tuple[list[Batch], dict[str, Any]]:
     """Read the test sets of a plan; return them in batches, and what was extracted.
 
@@ -137,7 +243,9 @@ def read_batches(
     unread : container of str
         Names of the test sets to leave out.
     states : dict of str to str
-        States of the files, by test set. Each is updated just before its files are read.
+        States of the files, by test set. Each is updated to that of just before its files were read.
+    workers : int or None
+        Processes that may read many test sets; None for one per core.
 
     Returns
     -------
@@ -145,23 +253,27 @@ def read_batches(
         And, for the run's record, what was extracted: by test set.
     """
     addresses.add_folder(plan.path.parent)
-    files, shared = [], _describe_shared(plan)
+    test_sets = [test_set for test_set in plan.test_sets if test_set.name not in unread]
     with remember_shapes():
-        for test_set in plan.test_sets:
-            if test_set.name not in unread:
-                states[test_set.name] = _digest_file_state(test_set, shared)
-                files.append((test_set, test_set.read()))
-    extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in files], source)
-    sets_and_counts = [
-        (test_set, extraction.counts) for (test_set, _), extraction in zip(files, extractions, strict=True)
-    ]
-    groups = [sets_and_counts] if _is_joint(plan) and sets_and_counts else [[pair] for pair in sets_and_counts]
-    studies = [({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
+        prepared_sets = [*_prepare_sets(plan, test_sets, workers)]
+    states |= {test_set.name: p.state for test_set, p in zip(test_sets, prepared_sets, strict=True)}
+    pairs = zip(test_sets, prepared_sets, strict=True)
+    incomplete = [(test_set, p.counts) for test_set, p in pairs if p.study is None]
+    extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in incomplete], source)
+    counts_by_set = {t.name: p.counts for t, p in zip(test_sets, prepared_sets, strict=True)}
+    counts_by_set |= {t.name: extraction.counts for (t, _), extraction in zip(incomplete, extractions, strict=True)}
+    if _is_joint(plan) and test_sets:
+        studies = [(counts_by_set, build_study(plan, [(t, counts_by_set[t.name]) for t in test_sets]))]
+    else:
+        studies = [
+            ({t.name: (counts := counts_by_set[t.name])}, p.study or build_study(plan, [(t, counts)]))
+            for t, p in zip(test_sets, prepared_sets, strict=True)
+        ]
     n_unread = accumulate(test_set.name in unread for test_set in plan.test_sets)
     before = dict(zip((test_set.name for test_set in plan.test_sets), n_unread, strict=True))
     return [*_iter_batches(studies, before)], {
         t.name: _build_record(extraction)
-        for (t, _), extraction in zip(files, extractions, strict=True)
+        for (t, _), extraction in zip(incomplete, extractions, strict=True)
         if extraction.made or extraction.n_kept
     }
 
@@ -216,7 +328,7 @@ def _describe_shared(plan: Plan) -> str:
 def _digest_file_state(test_set: TestSet, shared: str) -> str:
     now = time.time_ns()
     texts = [shared, repr(test_set)]
-    if ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics):
+    if _has_own_code(test_set):
         return ""
     for path in test_set.list_files():
         try:
@@ -227,6 +339,11 @@ def _digest_file_state(test_set: TestSet, shared: str) -> str:
             return ""
         texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
     return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def _has_own_code(test_set: TestSet) -> bool:
+    """Return whether the format or a metric of a test set is code of the user's own."""
+    return ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,130 @@
+"""Many test sets are read in worker processes, with the results, warnings and errors of reading them in this one."""
+
+import gzip
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from nights import read_tallies
+
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.metrics.extraction import StatisticsSource
+from sigdask.metrics.extraction.parts import ProcessExtraction
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan, work
+
+CSV = "item,x,y,z\n" + "".join(f"i{k},{k * k % 7},{k * 3 % 5},{k % 3}\n" for k in range(12))
+FILES = {
+    "scores": CSV,
+    "swapped": CSV.replace("item,x,y,z", "item,z,y,x"),
+    "alike": "item,x,y,z\n" + "".join(f"i{k + 3},{k % 4},{k * 3 % 5},{k * k % 3}\n" for k in range(12)),
+    "summed": CSV + "mean,2.5,2,1\n",
+    "counted": CSV.replace("item,x,y,z", "row,x,y,z").replace("\ni", "\n"),
+    "constant": "item,x,y,z\n" + "".join(f"i{k},0.5,{k % 5},{k % 3}\n" for k in range(12)),
+    "grouped": "item,kind,x,y\n" + "".join(f"i{k},k{k % 3},{k * k % 7},{k % 5}\n" for k in range(12)),
+    "long": "system,item,score\n" + "".join(f"s{s},i{k},{(k + 1) * (s + 3) % 7}\n" for s in (0, 1) for k in range(12)),
+    "gold": "id,gold,x,y\n" + "".join(f"i{k},{'ab'[k % 2]},{'ab'[k % 3 % 2]},a\n" for k in range(12)),
+    "own": CSV.replace("\ni", "\nj"),
+}
+OWN = """
+def widest(outputs, gold):
+    return float(max(outputs)) - float(min(outputs)) / 2
+"""
+
+
+@pytest.fixture
+def night(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(FILES["alike"].encode()))
+    for name in ("ref", "a", "b"):
+        lines = (f"the {['cat', 'dog', 'cow'][k % 3]} sat on {name if k % 2 else 'a'} mat {k}" for k in range(8))
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "spread_of_scores.py").write_text(OWN)
+    text = 'trials = 512\nseed = 2\n[report]\njson = "report.json"\n'
+    for name in (*FILES, "packed"):
+        metrics = {"own": 'metrics = ["spread_of_scores:widest"]\n', "gold": 'metrics = ["accuracy"]\n'}.get(name, "")
+        text += f'[[test_set]]\nname = "{name}"\nsystems = "{name}.csv"\n{metrics}'
+    text += (
+        '[[test_set]]\nname = "words"\ngold = "ref.txt"\nmetrics = ["bleu"]\nsystems = { a = "a.txt", b = "b.txt" }\n'
+    )
+    (tmp_path / "night.toml").write_text(text)
+    return tmp_path / "night.toml"
+
+
+@pytest.fixture
+def in_processes(monkeypatch):
+    """Read all test sets but the first two in worker processes, and return how many of them a process prepared."""
+    prepared, load = [], work.pickle.loads
+    monkeypatch.setattr(work, "PROBED_SETS", 2)
+    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "count_cores", lambda: 2)
+
+    def load_sets(content):
+        loaded = load(content)
+        prepared.extend(p for p in loaded if isinstance(p, work._PreparedSet))
+        return loaded
+
+    monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
+    return prepared
+
+
+def describe_sets(path, workers):
+    """Read a plan; return all that its test sets hold, and the jobs to count."""
+    batches, extracted = work.read_batches(load_plan(path), StatisticsSource(), (), states := {}, workers)
+    sets = {
+        name: (counts.systems, list(counts.ids or ()), counts.notices, counts.suggested, counts.n_items, counts.unit,
+               {field: counts.field(field).tolist() for field in counts.fields}, sorted(counts.groups))
+        for batch in batches
+        for name, counts in batch.counts.items()
+    }  # fmt: skip
+    jobs = [(job.panel.shape, job.n_trials, job.run, job.label) for batch in batches for job in batch.jobs]
+    digests = [job.panel.compute_digests().tolist() for batch in batches for job in batch.jobs
+               if hasattr(job.panel, "compute_digests")]  # fmt: skip
+    return sets, jobs, digests, extracted, list(states)
+
+
+def test_test_sets_read_in_processes_are_those_read_in_one(night, in_processes):
+    alone = describe_sets(night, 1)
+    assert in_processes == []
+    assert describe_sets(night, 2) == alone
+    assert len(in_processes) == len(FILES) + 2 - 2 - 1  # without the first two, and that with code of the user's own
+    assert sum(p.study is None for p in in_processes) == 1  # whose statistics are extracted from outputs
+
+
+def test_a_run_that_reads_in_processes_writes_the_same_report_and_counts(night, in_processes):
+    reports, tallies = [], []
+    for workers in (1, 2):
+        plan = replace(load_plan(night), store=str(night.parent / f"{workers}.sqlite"))
+        assert run_plan(plan, cluster="none", workers=workers).exit_status == 0
+        report = json.loads((night.parent / "report.json").read_text())
+        reports.append({key: report[key] for key in ("results", "test_sets", "notes") if key in report})
+        tallies.append(sorted(map(repr, read_tallies(night.parent / f"{workers}.sqlite"))))
+    assert in_processes
+    assert reports[0] == reports[1]
+    assert reports[0]["results"]
+    assert tallies[0] == tallies[1]
+
+
+@pytest.mark.parametrize("broken", [("long", "alike"), ("scores", "gold")])
+def test_the_first_error_is_that_of_reading_in_one_process(night, in_processes, broken):
+    for name in broken:
+        (night.parent / f"{name}.csv").write_text("item,x,y\ni1,1,high\ni2,2,low\ni3,2\n")
+    errors = []
+    for workers in (1, 2):
+        with pytest.raises(InputError) as caught:
+            work.read_batches(load_plan(night), StatisticsSource(), (), {}, workers)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+    assert f"{next(name for name in FILES if name in broken)}.csv" in errors[0]
+
+
+def test_what_processes_do_not_return_is_read_here(night, in_processes, monkeypatch):
+    def fail(parts, seconds):
+        yield from ProcessExtraction(1)(parts[:1], seconds)
+        raise UnfinishedError("a worker process was ended twice")
+
+    alone = describe_sets(night, 1)
+    monkeypatch.setattr(work, "ProcessExtraction", lambda _: fail)
+    assert describe_sets(night, 2) == alone
