@@ -5,6 +5,7 @@ Those of a command with many are declared in groups, as its help shows them.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -167,7 +168,11 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def declare(declaration: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(declaration)
         def run(*arguments: Any, **options: Any) -> Any:
-            return resolve_name(address)(*arguments, **options)
+            gc.disable()  # modules and their functions live as long as the process
+            command = resolve_name(address)
+            gc.freeze()
+            gc.enable()
+            return command(*arguments, **options)
 
         return run
 
