@@ -80,8 +80,11 @@ def _build_score_iterator(
 
     def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
         for above, below in iter_ratios(counts, metric, rows, systems):
-            is_counted = (below > 0).all(axis=1)
-            yield (above, below) if is_counted.all() else (above[is_counted], below[is_counted])
+            if (below > 0).all():
+                yield above, below
+            else:
+                is_counted = (below > 0).all(axis=1)
+                yield above[is_counted], below[is_counted]
 
     total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
     min_size, max_size = np.inf, -np.inf

@@ -142,6 +142,9 @@ TIE = 2.0**-44
 MOST_NUMBERS = 2**22
 """Differences of units that are looked at together."""
 
+FEW_UNITS = 1024
+"""Units whose differences are looked at first."""
+
 ONE_SIDED = "it is one-sided, like the test; its other end is the largest difference that the discordant items allow"
 
 
@@ -164,7 +167,8 @@ def are_matched(panel: Panel) -> Bools:
         larger, smaller = np.maximum(item_score[i], item_score[j]), np.minimum(item_score[i], item_score[j])
         is_same = (smaller == larger) | (smaller == 0)
         value = larger / below.max(initial=1) * compute_score_value(panel, int(m))
-        is_same &= (larger == 0) | (np.abs(value - 1) <= TIE) | ~_has_constant_means(panel, int(m))
+        is_plain = (larger == 0) | (np.abs(value - 1) <= TIE)
+        is_same &= is_plain if is_plain.all() else is_plain | ~_has_constant_means(panel, int(m))
         result[:, m] = is_two[i] & is_two[j] & is_same & is_equal_weight & (panel.slack[:, m] == 0)
     return result
 
@@ -186,15 +190,18 @@ def _has_constant_means(panel: Panel, m: int) -> Bools:
     weighed = below > 0
     if not weighed.any():
         return np.ones(len(panel.pairs), np.bool_)
-    by_unit = above[weighed] / below[weighed, None]
-    largest = np.abs(by_unit).max(axis=0)
-    result = np.zeros(len(panel.pairs), np.bool_)
-    size = max(MOST_NUMBERS // len(by_unit), 1)
-    for start in range(0, len(result), size):
-        i, j = panel.pairs[start : start + size].T
-        spread = np.ptp(by_unit[:, i] - by_unit[:, j], axis=0)
-        rounding = TIE * (largest[i] + largest[j]) if panel.count_slack_steps(m) else 0.0
-        result[start : start + size] = spread <= rounding
+    above, below = (above, below) if weighed.all() else (above[weighed], below[weighed])
+    largest = np.abs(above / below[:, None]).max(axis=0) if panel.count_slack_steps(m) else np.zeros(above.shape[1])
+    result = np.ones(len(panel.pairs), np.bool_)
+    for units in (slice(FEW_UNITS), slice(None)):  # few mostly do to see that differences vary
+        pairs = np.flatnonzero(result)
+        by_unit = above[units] / below[units, None] if len(pairs) else above
+        size = max(MOST_NUMBERS // len(by_unit), 1)
+        for start in range(0, len(pairs), size):
+            some = pairs[start : start + size]
+            i, j = panel.pairs[some].T
+            spread = np.ptp(by_unit[:, i] - by_unit[:, j], axis=0)
+            result[some] = spread <= TIE * (largest[i] + largest[j])
     return result
 
 

@@ -156,6 +156,9 @@ def parse_decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-
         out[k] = np.nan
         if position == stop:
             continue
+        if stop - position == 1 and 48 <= buffer[position] <= 57:  # such as 0 and 1
+            out[k] = np.float64(buffer[position]) - 48.0
+            continue
         negative = bool(buffer[position] == 45)
         if negative or buffer[position] == 43:
             position += 1

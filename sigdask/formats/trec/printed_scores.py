@@ -165,9 +165,10 @@ def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
 def _read_head(path: Path) -> list[list[str]]:
     """Return the cells of the first lines with tabs, or of the first lines if no line has tabs."""
     with open_text(path) as text:
-        lines = [line for line in text.readlines(MAX_MESSAGE_CHARACTERS) if line.strip()]
-    tabbed = list(islice((line for line in lines if "\t" in line), N_HEAD_LINES))
-    return [_split_line(line, tabs=bool(tabbed)) for line in tabbed or lines[:N_HEAD_LINES]]
+        lines = text.readlines(MAX_MESSAGE_CHARACTERS)
+    tabbed = [line for line in lines if "\t" in line]
+    head = list(islice(filter(str.strip, tabbed), N_HEAD_LINES))
+    return [_split_line(line, tabs=bool(head)) for line in head or islice(filter(str.strip, lines), N_HEAD_LINES)]
 
 
 def _split_line(line: str, *, tabs: bool) -> list[str]:

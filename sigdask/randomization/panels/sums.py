@@ -88,12 +88,18 @@ class SwapUnits:
         address[order] = np.cumsum(~tied) - 1
         units = forms[order[~tied]]
         index = address[names.codes] if isinstance(names, Factor) else address
-        return SwapUnits(compute_stream_key(seed, counts.name, units), index, len(units), hash_unit_ids(units))
+        key = compute_stream_key(seed, counts.name, units)
+        content = _pack_key(key) if (seed, counts.name) == (0, "") else hash_unit_ids(units)
+        return SwapUnits(key, index, len(units), content)
 
 
 def hash_unit_ids(units: Sequence[str] | int) -> int:
     """Return a hash of units, from their ids or their number."""
-    low, high = compute_stream_key(0, "", units)
+    return _pack_key(compute_stream_key(0, "", units))
+
+
+def _pack_key(key: Key) -> int:
+    low, high = key
     return high << 32 | low
 
 
