@@ -1,5 +1,7 @@
 """Tests of sums over swapped units, on every code path, against a plain product of bits and values."""
 
+import threading
+
 import numpy as np
 import pytest
 from builders import build_panel, build_rng
@@ -138,3 +140,36 @@ def test_blas_keeps_to_one_thread_while_anybody_multiplies_and_is_given_back():
             assert threads() == {1}
         assert threads() == {1}
     assert threads() == before
+
+
+def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
+    from threadpoolctl import threadpool_info
+
+    def count_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    before, seen = count_threads(), []
+    with dense.limit_blas_threads():
+        pass  # the main thread has set a limit first, and lives on
+    is_inside, is_alone = threading.Event(), threading.Event()
+
+    def multiply_briefly():
+        with dense.limit_blas_threads():
+            seen.append(count_threads())
+            is_inside.set()
+            is_alone.wait(60)
+
+    def multiply_long():
+        is_inside.wait(60)
+        with dense.limit_blas_threads():
+            seen.append(count_threads())
+            is_alone.set()
+            brief.join()
+            seen.append(count_threads())
+
+    brief, long = threading.Thread(target=multiply_briefly), threading.Thread(target=multiply_long)
+    brief.start()
+    long.start()
+    long.join()
+    assert seen == [{1}] * 3
+    assert count_threads() == before
