@@ -94,12 +94,12 @@ def chance() -> Picture:
     n_extreme = int((abs(differences) >= observed - 1e-12).sum())
     share = f"{n_extreme / N_SWAPS:.1%}"
     alt = (
-        f"Histogram of differences of F1 in {N_SWAPS:,} random exchanges: a hill about 0; {n_extreme:,} of them, "
+        f"Histogram of differences of F1 in {N_SWAPS:,} random swaps: a hill about 0; {n_extreme:,} of them, "
         f"{share}, lie as far out as the observed {observed:+.4f}, on either side"
     )
     figure = plots.null_distribution(
         edges, counts, observed,
-        score="difference of F1 after a random exchange of answers",
+        score="difference of F1 after a random swap of answers",
         beside=f"observed {observed:+.4f}; outside: {share}",
     )  # fmt: skip
     numbers = {"counts": counts.tolist(), "observed": observed, "n_extreme": n_extreme, "of": N_SWAPS}

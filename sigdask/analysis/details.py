@@ -323,7 +323,7 @@ class UnitIndex:
     units: SwapUnits
 
     @cached_property
-    def _by_address(self) -> tuple[Integers, Integers]:
+    def _items_by_unit(self) -> tuple[Integers, Integers]:
         """Items ordered by unit, and the index at which the items of each unit begin."""
         order = np.argsort(self.units.index, kind="stable")
         return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
@@ -342,7 +342,7 @@ class UnitIndex:
             comparisons.metrics[int(comparisons.metric[k])].held,
         )
         mask = self.counts.in_common(pair, subset, has_item)
-        order, starts = self._by_address
+        order, starts = self._items_by_unit
         details = []
         for address, unit_scores in zip(addresses, scores, strict=True):
             items = order[starts[address] : starts[address + 1]]
@@ -713,7 +713,7 @@ class _PanelComparisons:
     table : Table
         What was found of them.
     rows, indices : int64 array, shape (n,)
-        Their rows of the whole table, and places in the exchange.
+        Their rows of the whole table, and among the comparisons of the same kind of unit.
     """
 
     jobs: ComparisonJobs

@@ -214,7 +214,7 @@ def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
 @known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactNumbers(ComputedFields):
-    """Fields by name, whose real numbers are float64 and were read as decimals if they stand for decimals.
+    """Fields by name with real numbers in float64; numbers that stand for short decimals are rounded to them.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class ExactNumbers(ComputedFields):
         Of fields that came in less than float64: how far the numbers of each column may lie from
         those that were meant.
     notes : tuple of str
-        What was done.
+        Notes on the fields whose numbers were rounded.
     """
 
     fields: Mapping[str, Array]

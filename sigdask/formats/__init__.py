@@ -146,7 +146,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "segments": FileFormat(
         "texts.segments:read_segments",
-        "translations, one a line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
+        "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML, SGML",
         options="reference collection",
         metrics="bleu chrf chrf++ ter",
     ),
@@ -160,7 +160,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "terms": FileFormat(
         "spans.terms:read_terms",
-        "lists of terms a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
+        "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
         needs_gold="gold terms",
         options="terms case=keep|lower",
         metrics="type-precision type-recall type-f1",
@@ -212,7 +212,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "timbl": FileFormat(
         "tagging.timbl:read_timbl",
-        "TiMBL's output: features, class, predicted class; distributions and distances are passed over",
+        "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
         sniffer="sniff_timbl",
         no_gold="gold classes",
         options="separator=comma|tab|blank",
@@ -275,7 +275,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "fairseq": FileFormat(
         "texts.fairseq:read_fairseq",
-        "logs of fairseq-generate, a system each: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
+        "logs of fairseq-generate, one file per system: hypotheses (D-, H-) and targets (T-), or --gold REFERENCE",
     ),
     "battles": FileFormat(
         "ratings.battles:read_battles",

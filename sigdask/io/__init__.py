@@ -525,7 +525,7 @@ class SheetPath(PosixPath):
         return (text, "", "") if place < 0 else (text[: place + 5], "#", text[place + len(SHEET) :])
 
     @staticmethod
-    def is_meant(path: Path) -> bool:
+    def names_sheet(path: Path) -> bool:
         """Return whether a path that is not there itself names a sheet of a workbook that is."""
         return SHEET in path.name.lower() and not is_present(path.exists) and is_present(SheetPath(path).is_file)
 
@@ -550,7 +550,7 @@ def as_path(text: str | Path) -> Path:
     """
     if isinstance(text, RemotePath | SheetPath) or not is_url(str(text)):
         path = text if isinstance(text, Path) else Path(text)
-        return SheetPath(path) if SheetPath.is_meant(path) else path
+        return SheetPath(path) if SheetPath.names_sheet(path) else path
     try:
         if str(text).startswith("file://"):
             return Path(unquote(urlsplit(str(text)).path))

@@ -40,7 +40,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "accuracy": (labels.accuracy, "share of items labelled right; of tokens (conll, mbt)"),
     "precision": (labels.ratio, "correct / given; precision[LABEL]; option zero_division=0|1"),
     "recall": (labels.ratio, "correct / gold; recall[LABEL]; option zero_division=0|1"),
-    "f1": (labels.ratio, "harmonic mean of the two; f1[LABEL]; option zero_division=0|1"),
+    "f1": (labels.ratio, "harmonic mean of precision and recall; f1[LABEL]; option zero_division=0|1"),
     "f": (labels.ratio, "F_beta; f[LABEL]; options beta=NUMBER, zero_division=0|1"),
     **{
         f"{average}-{kind}": (labels.label_average, f"{kind}, {how}; options labels=A+B, zero_division=0|1")
@@ -72,7 +72,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     },
     "type-precision": (labels.type_ratio, "distinct right terms / distinct terms given anywhere"),
     "type-recall": (labels.type_ratio, "distinct right terms / distinct gold terms"),
-    "type-f1": (labels.type_ratio, "harmonic mean of the two; option zero_division=0|1"),
+    "type-f1": (labels.type_ratio, "harmonic mean of type-precision and type-recall; option zero_division=0|1"),
     "BLEU": (translation.bleu, "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
     "chrF": (translation.chrf, "corpus chrF by sacrebleu's counts; options beta, lowercase"),
     "chrF++": (translation.chrf, "chrF with word orders 1 and 2"),
@@ -106,7 +106,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     **{name: (parsing.dependencies, text) for name, text in _PARSES.items()},
     "bracket-precision": (parsing.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
     "bracket-recall": (parsing.brackets, "right brackets / gold brackets"),
-    "bracket-f1": (parsing.brackets, "harmonic mean of the two"),
+    "bracket-f1": (parsing.brackets, "harmonic mean of bracket-precision and bracket-recall"),
     "pass@1": (replicates.pass_at_k, "share of items solved by one of k samples, for any k: pass@10; pass@10[COLUMN]"),
     "tag-accuracy": (parsing.tag_accuracy, "share of words of trees whose part of speech is right"),
     "meta-pearson": (
@@ -119,7 +119,10 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         agreement.agreement,
         "share of pairs that metric and people order alike; options as meta-pearson, permute=pairs, epsilon=NUMBER",
     ),
-    "meta-acc-eq": (agreement.agreement, "the same with a calibrated threshold of ties; options but epsilon"),
+    "meta-acc-eq": (
+        agreement.agreement,
+        "the same with a calibrated threshold of ties; options as meta-accuracy, except epsilon",
+    ),
     "meta-spa": (agreement.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
 }
 """Name to the function that makes the metric of a parsed name, and what the metric is."""

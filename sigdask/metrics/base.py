@@ -284,7 +284,10 @@ def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
 
 def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
-    return InputError(f"metric {name!r} needs {needed}; these data have: {', '.join(list(counts.fields)[:6])}")
+    fields = ", ".join(list(counts.fields)[:6])
+    return InputError(
+        f"metric {name!r} needs {needed}, but these data have only {fields}; choose another with --metric"
+    )
 
 
 AnyBound = BoundMetric | BoundSets | BoundRanks | BoundAgreement | BlackBox

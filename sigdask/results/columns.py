@@ -208,7 +208,7 @@ class ScoredMetric:
     higher_is_better : bool
         Whether more is better.
     signature : str or None
-        How the scorer library counted, in its own words.
+        Signature that the scorer library gives, such as that of sacrebleu.
     """
 
     name: str

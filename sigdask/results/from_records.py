@@ -118,7 +118,7 @@ def results_to_table(results: Sequence[Result], alpha: float) -> Table:
         origins=_build_digests(results),
         assumptions=build_assumptions([r.assumptions for r in results]),
         adjusted=_build_adjusted(results),
-        added=_build_added(results),
+        added=_build_registered_columns(results),
     )
     return _add_kept_texts(table, results)
 
@@ -228,8 +228,8 @@ def _build_digests(results: Sequence[Result]) -> InputDigests | None:
     return _fill_group(InputDigests, signatures, DIGEST_PATHS, code=CodedColumn.from_values(c or "" for c in codes))
 
 
-def _build_added(results: Sequence[Result]) -> dict[str, Column]:
-    """Return the columns of registered fields that are no attributes of results."""
+def _build_registered_columns(results: Sequence[Result]) -> dict[str, Column]:
+    """Return the columns of fields that extensions registered; other fields are attributes of results."""
     columns: dict[str, Column] = {}
     for field in fields.list_added_fields():
         values = [r.added.get(field.name) for r in results]

@@ -161,8 +161,8 @@ class Result:
     p_adjusted : float or None
         p adjusted for the family.
     p_adjusted_interval : tuple of float, or None
-        99 % Monte Carlo interval of the adjusted p with endless trials. Both ends equal p_adjusted if all arrangements
-        were counted.
+        99 % Monte Carlo interval of the adjusted p with infinitely many trials. Both ends equal p_adjusted if all
+        arrangements were counted.
     r12 : float or None
         Correlation of the two systems' item scores.
     second_run : SecondRun or None
@@ -178,7 +178,7 @@ class Result:
     notes : tuple of Note
         Notes on this comparison. `warnings` are their texts.
     signature : str or None
-        How the scorer library counted, in its own words.
+        Signature that the scorer library gives, such as that of sacrebleu.
     stopped : Stopped or None
         How a stopping rule ended the counting. p is NaN if the rule gives only a decision.
     tests : tuple of ClassicalTest

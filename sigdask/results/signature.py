@@ -223,7 +223,7 @@ class Signature:
 
 def is_signature(text: str) -> bool:
     """Return whether a text looks like a signature."""
-    return text.strip().startswith("test:") and "|" in text
+    return text.strip().startswith("test:")
 
 
 def _escape(text: str) -> str:

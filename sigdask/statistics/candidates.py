@@ -204,17 +204,17 @@ def count_difference_sets(
         for list_sizes, order in zip(sizes, orders, strict=True)
     ]
     counts = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
-    list_counts = [[_count_taken(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first_cutoffs]
+    list_counts = [[_count_included(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first_cutoffs]
     for row, (a, b) in enumerate(pairs.tolist()):
         later_cutoffs = np.maximum(first_cutoffs[a], first_cutoffs[b])
-        shared = [_count_taken(later_cutoffs[kind], sizes.shape[1]) for kind in kinds]
+        shared = [_count_included(later_cutoffs[kind], sizes.shape[1]) for kind in kinds]
         for side, m in enumerate((a, b)):
             for kind in range(2):
                 counts[row, :, side, kind] = list_counts[m][kind] - shared[kind]
     return counts.reshape(len(pairs), -1, 4)
 
 
-def _count_taken(entered: Integers, n_cutoffs: int) -> Integers:
+def _count_included(entered: Integers, n_cutoffs: int) -> Integers:
     """Return how many candidates each cutoff includes, given the first cutoff that includes each candidate."""
     return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))
 

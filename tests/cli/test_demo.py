@@ -86,13 +86,19 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
     assert sorted(letters) == ["a", "b", "c", "d"]
     needed, found_power = (
         re.search(r"you need about ([\d,]+) items", power)[1],
-        re.search(r"with power (0\.\d+) ±", power),
+        re.search(r"power for [\d.]+ is (0\.\d+)\s+±", power),
     )
     assert 2_800 < int(needed.replace(",", "")) < 3_500
     assert found_power
     assert re.search(r"\| hmm +\| \*\*91\.29\*\* a \|", table)
     assert "tested by approximate randomization" in words
-    assert 0.5 < float(re.findall(r"by 300 with power (0\.\d+)", " ".join(power.split()))[0]) < 0.65
+    assert (
+        0.5
+        < float(
+            re.findall(r"power of 300 for the observed difference of \+[\d.]+ is (0\.\d+)", " ".join(power.split()))[0]
+        )
+        < 0.65
+    )
 
 
 @pytest.mark.slow

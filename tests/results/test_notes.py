@@ -119,7 +119,7 @@ def test_what_an_adjustment_does_not_hold_is_a_caveat():
     skewed = build_rng(0).exponential(size=(40, 4)) ** 3 * [1, -1, 1, -1]
     data = Counts.from_scores({f"s{k}": np.round(skewed[:, k], 3) for k in range(4)})
     [note] = select_notes(compare_all(data, metrics=["mean"], adjust="max-t", trials=99), "skewed")
-    assert note.text.startswith(f"{note.numbers['n_comparisons']} of 6 comparisons are of systems whose units are")
+    assert note.text.startswith(f"in {note.numbers['n_comparisons']} of 6 comparisons the units of the two systems are")
     assert note.numbers["of"] == 6
 
 
@@ -142,7 +142,7 @@ def test_dependence_is_told_by_its_worst():
         "column": "topic", "unit": "item", "n_groups": 25, "icc": d.icc, "design_effect": d.design_effect,
         "n_comparisons": 1, "of": 1,
     }  # fmt: skip
-    assert f"about {compute_naive_size(note.numbers['design_effect']):.0%} of true hypotheses" in note.text
+    assert f"about {100 * compute_naive_size(note.numbers['design_effect']):.0f} % different" in note.text
 
 
 def test_what_reading_said_comes_first_and_once():

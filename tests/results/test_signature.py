@@ -75,7 +75,7 @@ def test_what_parts_a_signature_is_escaped_within_it():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (SIGNATURE_LINE.replace("|unit:item", ""), "has no unit"),
+        (SIGNATURE_LINE.replace("|unit:item", ""), "unit missing"),
         (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
         (SIGNATURE_LINE + "|seed:1", "seed occurs twice"),
         (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),

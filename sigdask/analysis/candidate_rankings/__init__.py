@@ -35,7 +35,7 @@ def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> Ranki
         ties : {"expected", "random", "given"}
             How candidates with one score are counted.
         trials, seed : int
-            Exchanges of ranks, and the seed of the random stream.
+            Number of random swaps of ranks, and the seed of the random stream.
         alpha, confidence : float
             Level of the verdicts, and confidence of the intervals.
         samples, sample_size : int

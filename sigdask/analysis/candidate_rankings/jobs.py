@@ -9,8 +9,8 @@ is sorted again.
 Tied candidates are tested in the order in which the difference has its largest p. Of the list that is ahead, false
 candidates of a tie come first, and of the other one true candidates. Among equals, candidates come first that the other
 list ranks low, so that the two lists share as few candidates as possible. Both raise p: the difference is the smallest
-of all orders, and the most candidates are exchanged about it. In enumerations of all orders of small lists no other
-order had a larger p, by exchange or by Fisher's test.
+of all orders, and the most candidates are swapped across it. In enumerations of all orders of small lists no other
+order had a larger p, by swaps or by Fisher's test.
 """
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"
@@ -290,7 +290,7 @@ def _compute_deviations(
 ) -> Floats:
     """Return the approximate standard deviation of each precision difference under swaps, (n_pairs * n_cutoffs,).
 
-    With two lists of n candidates, on average, about a precision p, an exchanged candidate of one of them alone
+    With two lists of n candidates, on average, about a precision p, a swapped candidate of one of them alone
     moves it by (gold - p) / n.
     """
     exclusive = count_difference_sets(orders, cutoffs, gold, pairs)

@@ -262,7 +262,7 @@ class Difference:
     p_fisher : float
         Pointwise, the largest over all orders of tied candidates.
     p_exchange, p_adjusted : float
-        By exchange of ranks, and over all pairs and n together; likewise.
+        By swaps of ranks, and over all pairs and n together; likewise.
     n_extreme, n_trials : int
         Exceedances of p_exchange.
     """

@@ -27,7 +27,7 @@ FEW_UNITS = 20
 
 TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
-    "declared different too often (9 to 16 % at 5 % in simulation); --adjust max-t does not have this problem"
+    "declared different too often (in simulations 9 to 16 % instead of 5 %); --adjust max-t does not have this problem"
 )
 EXACT_BY_HOLM = (
     "p is exact and adjusted by Holm; --adjust max-t uses trials instead, and has more power if comparisons are "

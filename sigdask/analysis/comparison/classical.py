@@ -471,7 +471,7 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     Parameters
     ----------
     comparisons : Comparisons
-        Of one test set, by exchange of the unit asked for.
+        Of one test set, by swaps of the requested unit.
     names : sequence of str
         The tests, in their order.
     alternative : {"two-sided", "greater", "less"}

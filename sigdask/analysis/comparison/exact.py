@@ -156,7 +156,7 @@ def list_exact_jobs(
     Parameters
     ----------
     comparisons : Comparisons
-        Of one exchange.
+        Of one kind of unit.
     method : str
         auto: of a metric all that are sampled, or none; both: what there is; exact: all.
     seconds : float or None
@@ -284,7 +284,7 @@ class _UnenumeratedGroup:
         raise InputError(
             f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by {metric} would take "
             f"{_format_duration(float(total[-1]))} of one core together (the longest, {longest}, "
-            f"{_format_duration(panel.chosen.seconds)}), but the limit is {format_duration(limit)}; {RAISE_REMEDY}; "
+            f"{_format_duration(panel.chosen.seconds)}), but the limit is {_format_seconds(limit)}; {RAISE_REMEDY}; "
             f"{REMEDY}"
         )
 
@@ -352,7 +352,7 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
         f"an exact p ({cheapest.method}) would take {_format_duration(cheapest.seconds)} of one core and "
         f"{_format_gigabytes(cheapest.n_bytes)} of memory, but the limit is "
         + (
-            f"{format_duration(limits.seconds)}; {RAISE_REMEDY}; "
+            f"{_format_seconds(limits.seconds)}; {RAISE_REMEDY}; "
             if fits
             else f"{_format_gigabytes(limits.n_bytes)} of memory; "
         )
@@ -361,7 +361,11 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
 
 
 def _format_duration(seconds: float) -> str:
-    return f"about {format_duration(seconds)}" if seconds < CENTURY else "more than a century"
+    return f"about {_format_seconds(seconds)}" if seconds < CENTURY else "more than a century"
+
+
+def _format_seconds(seconds: float) -> str:
+    return format_duration(seconds) if seconds >= 1 else f"{seconds:.1g} s"
 
 
 def _format_gigabytes(n: int) -> str:

@@ -329,8 +329,8 @@ def build_bootstrap(comparisons: FamilyComparisons, alternative: Alternative) ->
     panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     panels: list[ComparedPanel] = []
     for k in np.unique(comparisons.set_index).tolist():
-        exchange, in_set = comparisons.comparison_jobs[k], comparisons.set_index == k
-        set_panels, *positions = build_full_panels(exchange.spec, exchange.comparisons)
+        jobs, in_set = comparisons.comparison_jobs[k], comparisons.set_index == k
+        set_panels, *positions = build_full_panels(jobs.spec, jobs.comparisons)
         for target, values in zip((panel, row, column), positions, strict=True):
             target[in_set] = values[comparisons.row[in_set]]
         panel[in_set] += n_before

@@ -105,7 +105,11 @@ def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job],
                 slots.exact, selected, len(jobs), np.arange(len(selected)), np.zeros(len(selected), np.int64)
             )
             jobs.append(
-                Job(panel, 2 ** int(comparisons.n_discordant[selected[0]]), label=_describe(comparisons, selected))
+                Job(
+                    panel,
+                    2 ** int(comparisons.n_discordant[selected[0]]),
+                    label=_describe_comparisons(comparisons, selected),
+                )
             )
     return jobs, slots
 
@@ -121,10 +125,12 @@ def _add_runs(comparisons: Comparisons, group: Integers, runs: Iterable[CountPos
     panel = _get_panel(comparisons, group).select(rows)
     for run, positions in enumerate(runs):
         _set_positions(positions, group, len(jobs), pair_index, comparisons.column[group])
-        jobs.append(Job(panel, int(comparisons.n_trials[group[0]]), run, label=_describe(comparisons, group)))
+        jobs.append(
+            Job(panel, int(comparisons.n_trials[group[0]]), run, label=_describe_comparisons(comparisons, group))
+        )
 
 
-def _describe(comparisons: Comparisons, selected: Integers) -> str:
+def _describe_comparisons(comparisons: Comparisons, selected: Integers) -> str:
     """Return the names of the first comparison and the number of other comparisons, for errors."""
     suffix = f" and {len(selected) - 1} more" if len(selected) > 1 else ""
     return comparisons.describe(int(selected[0])) + suffix

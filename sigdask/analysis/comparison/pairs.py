@@ -197,7 +197,7 @@ class CountPositions:
     Attributes
     ----------
     job : int32
-        The place of the job among those of the exchange; -1 where there is none.
+        The place of the job among those of the same kind of unit; -1 where there is none.
     row, column : int32
         In the job's panel.
     """

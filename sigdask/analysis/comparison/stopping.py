@@ -123,7 +123,7 @@ class PartialCounts:
     def set_end(
         self, run: int, numbers: Integers, end: Integers, stopped: Bools, n_trials: Integers, _counts: Integers
     ) -> None:
-        """Set up to which trial some comparisons are to be counted; comparisons that have stopped get no more."""
+        """Set the trial at which counting of some comparisons ends; stopped comparisons get no further trials."""
         self.wanted[run][numbers], self.n_trials[run][numbers] = end, n_trials
         self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 

@@ -142,16 +142,15 @@ class SetAnalysis:
             is_clear = np.flatnonzero(_find_clear(correlation, n_tested))
             worst = _get_dependence(correlation, int(is_clear[np.argmax(correlation.design_effect[is_clear])]))
             remedy = (
-                f"use --unit {column}"
+                f"Use --unit {column}"
                 if worst.n_groups >= FEWEST_GROUPS
                 else f"{worst.n_groups} groups are too few to swap; --by {column} tests each separately"
             )
             text = (
                 f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
-                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}: a test at 0.05 would reject "
-                f"about {compute_naive_size(worst.design_effect):.0%} of true hypotheses): swapping by {unit} makes "
-                "p too "
-                f"small for other values of {column} than these; {remedy}"
+                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}). Swapping by {unit} ignores "
+                f"this, so p is too small: of pairs of equal systems, a test at 0.05 would find about "
+                f"{100 * compute_naive_size(worst.design_effect):.0f} % different on other values of {column}. {remedy}"
             )
             worst_values = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
             shares = {"n_comparisons": len(is_clear), "of": n}

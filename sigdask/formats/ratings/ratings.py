@@ -17,7 +17,7 @@ Rows are split by tabs, blanks or both, delimited, JSON or Parquet; a header is 
 - A segment that no system has a rating of is left out, with a note; one that some systems lack is
   `--missing`'s to decide.
 - Segments of other languages (lp; src and tgt) are other segments.
-- The document is a column to exchange by (`--unit doc`), and part of the id where segments are
+- The document is a column to swap by (`--unit doc`), and part of the id where segments are
   numbered within documents.
 """
 

@@ -112,7 +112,7 @@ def count_labelled(
 
 
 def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], options: Options, **more: Any) -> Counts:
-    """Return counts of the fields of aligned lists; `more` are further arguments of `Counts`."""
+    """Return counts of the fields of aligned lists. `more` has additional arguments of `Counts`."""
     columns = map(to_object_array, aligned.systems.values())
     return Counts(
         systems=tuple(aligned.systems),

@@ -409,7 +409,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
 def _read_relation_listing(
     path: Path, names: Sequence[str], span_names: Sequence[str], options: Options
 ) -> FileListing:
-    """Read functions that yield the relations of each document, given its place."""
+    """Return the listing of relations: for each document a function that reads them and names a location in errors."""
 
     def parse(value: Any, where: str) -> Span:
         return _parse_span(value, where, "")

@@ -134,7 +134,7 @@ def read_scores(path: Path) -> PrintedScores:
         raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return PrintedScores(tag, topics, scores, messages, _find_misfits(path, scores, by_topic, summary))
+    return PrintedScores(tag, topics, scores, messages, _find_mismatches(path, scores, by_topic, summary))
 
 
 def is_printed(path: Path) -> bool:
@@ -204,7 +204,7 @@ def _find_topic_column(rows: Sequence[Sequence[str]]) -> int:
     return 0 if 0 < changes[0] < changes[1] else 1
 
 
-def _find_misfits(
+def _find_mismatches(
     path: Path,
     scores: Mapping[str, Mapping[str, float]],
     cells: Mapping[str, Mapping[str, PrintedLine]],

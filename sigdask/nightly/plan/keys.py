@@ -99,7 +99,7 @@ def get_key(name: str) -> str:
 
 @plan_table()
 class BaselineKeys:
-    """Pairs of every other system with one."""
+    """Pairs of every other system with one baseline."""
 
     baseline: Annotated[Text, Field(description="Compare every other system with this one, which becomes B.")]
 
@@ -203,7 +203,7 @@ class RankingsKeys:
 
 @plan_table([*LABEL_FILE_OPTIONS.values(), *LABEL_TEST_OPTIONS.values()], after="within")
 class IndependenceKeys:
-    """Labellings that are tested for independence of another."""
+    """Labellings to test for independence of another labelling."""
 
     name: Annotated[Text, Field(description="Unique name, also among test sets. It also determines the random stream.")]
     labels: Annotated[
@@ -336,14 +336,14 @@ GATE_OPTIONS = (
         "Expected number of runs with new outputs per year.", 365, above=0, most=1e6, name="runs_per_year", kind=float
     ),
     Option(
-        "Runs a year in which not-worse rules may fail though nothing is worse, in expectation. Divided by "
-        "runs_per_year it is each run's level over all comparisons of these rules, at most alpha. By default 4 for "
-        "rules without an alpha of their own, unless fdr is given.",
+        "Expected number of runs per year in which not-worse rules fail although nothing is worse. Divided by "
+        "runs_per_year, it is the level of each run over all comparisons of these rules. The level is at most alpha. "
+        "By default 4 for rules without an alpha of their own, unless fdr is given.",
         above=0, most=1e6, name="false_alarms_per_year", kind=float
     ),
     Option(
-        "Online false-discovery rule over the history of runs. Its level falls with every quiet run; "
-        "false_alarms_per_year keeps it.", "none", name="fdr", choices=get_args(Fdr)
+        "Online false-discovery rule over the history of runs. Its level falls with every run without an "
+        "alarm. With false_alarms_per_year the level stays the same.", "none", name="fdr", choices=get_args(Fdr)
     ),
     Option("File for JUnit XML, for CI.", name="junit"),
     Option("File for JSON.", name="json"),
@@ -363,7 +363,7 @@ GATE_OPTIONS = (
 
 @plan_table(GATE_OPTIONS, after="rules")
 class GateKeys:
-    """What must hold of the results for `sigdask run` to exit with 0."""
+    """Conditions that the results must meet for `sigdask run` to exit with 0."""
 
     rules: Annotated[tuple[RuleKeys, ...], Field(min_length=1, description="All rules must hold.")]
 
@@ -381,7 +381,7 @@ class PlanKeys:
     ] = ()
     independence: Annotated[
         tuple[IndependenceKeys, ...],
-        Field(max_length=MOST_ENTRIES, description="Labellings that are tested for independence of another."),
+        Field(max_length=MOST_ENTRIES, description="Labellings to test for independence of another labelling."),
     ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
     family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"

@@ -97,7 +97,7 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     """
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
-    given = _list_given(keys, tables.PLAN_OPTIONS, location, ())
+    given = _list_set_options(keys, tables.PLAN_OPTIONS, location, ())
     stopping = None if keys.stopping is None else _build_stopping(keys.stopping, given["alpha"])
     shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
     check_pairs(shared.get("pairs") or (), ("pairs",), location.complain)
@@ -123,7 +123,9 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     return plan
 
 
-def _list_given(keys: Any, declared: Mapping[str, Option], location: _PlanLocation, where: PlanKey) -> dict[str, Any]:
+def _list_set_options(
+    keys: Any, declared: Mapping[str, Option], location: _PlanLocation, where: PlanKey
+) -> dict[str, Any]:
     """Return the options that a table of the plan gives, by their names; paths and tests are resolved."""
     given: dict[str, Any] = {}
     for name in declared:
@@ -158,7 +160,7 @@ CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
 
 
 def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _PlanLocation, key: PlanKey) -> TestSet:
-    given = _list_given(entry, tables.SET_OPTIONS, location, key)
+    given = _list_set_options(entry, tables.SET_OPTIONS, location, key)
     options = fill_options(SelectionOptions, {"metrics": (), **shared, "unit": entry.unit, **given})
     columns = (entry.unit, options["by"])
     folders = reads_folders(entry.format)
@@ -170,7 +172,7 @@ def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _
         options=location.attempt(
             (*key, "ignore"),
             lambda: Options(
-                **_list_given(entry, tables.FILE_OPTIONS, location, key),
+                **_list_set_options(entry, tables.FILE_OPTIONS, location, key),
                 groups=tuple(dict.fromkeys(name for name in columns if name not in {None, "item"})),
                 name=entry.name,
                 metrics=given.get("metrics") or shared.get("metrics", ()),
@@ -206,8 +208,8 @@ def _iter_rankings(keys: tables.PlanKeys, shared: GivenOptions, location: _PlanL
         key: PlanKey = ("rankings", number)
         _check_name(entry.name, names, location, key)
         path = location.find_path((*key, "candidates"), entry.candidates)
-        columns = _list_given(entry, tables.COLUMN_OPTIONS, location, key)
-        given = _list_given(entry, tables.RANKING_OPTIONS, location, key)
+        columns = _list_set_options(entry, tables.COLUMN_OPTIONS, location, key)
+        given = _list_set_options(entry, tables.RANKING_OPTIONS, location, key)
         if path is None or ("n" in given and location.attempt((*key, "n"), convert_cutoffs, given["n"]) is None):
             continue
         spec = location.attempt(
@@ -234,12 +236,12 @@ def _iter_independence_tests(
         _check_name(entry.name, names, location, key)
         sources = _find_sources(entry.labels, entry.format, location, (*key, "labels"))
         gold = location.find_path((*key, "gold"), entry.gold)
-        given = _list_given(entry, tables.LABEL_TEST_OPTIONS, location, key)
+        given = _list_set_options(entry, tables.LABEL_TEST_OPTIONS, location, key)
         settings = {name: shared[name] for name in ("trials", "seed", "alpha", "second_run") if name in shared} | given
         options = location.attempt(
             key,
             lambda entry=entry, key=key: Options(
-                **_list_given(entry, tables.LABEL_FILE_OPTIONS, location, key),
+                **_list_set_options(entry, tables.LABEL_FILE_OPTIONS, location, key),
                 groups=() if entry.within is None else (entry.within,),
                 name=entry.name,
                 metrics=entry.metrics,

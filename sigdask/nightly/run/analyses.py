@@ -44,7 +44,7 @@ class PlanRankings:
     Attributes
     ----------
     entry : RankedCandidates
-        What the plan says of it.
+        The table [[rankings]] of the plan.
     lists : MeasureRankings
         The candidates as each measure ranks them.
     """
@@ -54,7 +54,7 @@ class PlanRankings:
 
     @staticmethod
     def from_entry(entry: RankedCandidates) -> PlanRankings:
-        """Read the file."""
+        """Read the candidates of a table [[rankings]] of a plan, and prepare their rankings."""
         return PlanRankings(entry, MeasureRankings(entry.read(), entry.spec))
 
     @property
@@ -92,7 +92,7 @@ class PlanIndependence:
     Attributes
     ----------
     entry : TestedLabels
-        What the plan says of it.
+        The table [[rankings]] of the plan.
     tests : IndependenceTests
         The labellings under each metric, with their exact p where that is at hand.
     """

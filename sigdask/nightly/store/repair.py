@@ -270,6 +270,7 @@ def _check_extracted(connection: Connection) -> Iterator[Fault]:
 
 
 def _check_leases(connection: Connection) -> Iterator[Fault]:
+    """Yield a fault for each lease with values of a wrong type."""
     query = text("SELECT name, holder, since, beat, commits FROM leases")
     for name, holder, since, beat, commits in connection.execute(query):
         if not (_is_json_object(holder) and is_time(since) and is_time(beat) and type(commits) is int):
@@ -307,7 +308,7 @@ def _delete_row(connection: Connection, table: str, names: tuple[str, ...], key:
 
 
 def _repair_run(connection: Connection, number: int) -> None:
-    """Replace what cannot be read of a run's row, and mark the run as damaged; other rows refer to it."""
+    """Replace unreadable values in the row of a run, and mark it as damaged; other rows refer to it."""
     row = connection.execute(text("SELECT * FROM runs WHERE id = :id"), {"id": number}).mappings().one()
     plain = {name: row[name] if isinstance(row[name], str) else "" for name in ("plan", "path", "host")}
     times = {name: row[name] if is_time(row[name]) else 0.0 for name in ("started", "updated", "ended")}

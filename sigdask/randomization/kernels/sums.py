@@ -174,14 +174,14 @@ def compute_moved_sums(
         return np.concatenate(sums, out=out, casting="unsafe")
     out[:] = 0
 
-    def fill(column: int) -> None:
+    def fill_words(column: int) -> None:
         if not panel.enumerated:
             fill_swap_words(panel.key, run, first, column, words)
 
     if panel.enumerated:
         fill_counting_words(first, words)
     if arranged.dense is not None:
-        _add_products(arranged.dense, panel.addresses, fill, words, room, out)
+        _add_products(arranged.dense, panel.addresses, fill_words, words, room, out)
     elif arranged.pieces is not None:
         _add_pieces(panel, arranged.pieces, run, first, words, room.table, out)
     return out

@@ -160,7 +160,7 @@ def _format_cutoffs(cutoffs: Sequence[int], pair_rows: Sequence[Difference]) -> 
 
 
 def _format_differences(evaluation: RankingEvaluation, width: int | None) -> list[str]:
-    names = ["A", "B", "n", "score A", "score B", "A - B", "only A", "only B", "Fisher", "exchange", "adjusted p"]
+    names = ["A", "B", "n", "score A", "score B", "A - B", "only A", "only B", "Fisher", "swap", "adjusted p"]
     rows = [
         [
             row.a, row.b, f"{row.n:,}", f"{row.precision_a:.4f}", f"{row.precision_b:.4f}", f"{row.difference:+.4f}",

@@ -135,7 +135,7 @@ def describe_stopping(results: ComparisonResults) -> Iterator[str]:
         n_counted += int(np.where(n < limit, np.minimum(find_rounds(n - 1)[1], limit), limit).sum())  # by whole rounds
         n_requested += int(limit.sum())
     if n_requested:
-        yield f"stopping early left out {compute_saving(n_counted, n_requested):.1%} of the first run's trials"
+        yield f"stopping early saved {100 * compute_saving(n_counted, n_requested):.1f} % of the first run's trials"
 
 
 def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:

@@ -111,7 +111,7 @@ class StepGrid:
         reach = 2 * (math.log(4 * self.n / LOST_SHARE) - log_p)
         return np.minimum(np.ceil(np.sqrt(reach * self.variances)).astype(np.int64) + 1, self.sizes)
 
-    def bound_lost(self, widths: Integers) -> float:
+    def bound_lost_probability(self, widths: Integers) -> float:
         """Return a bound on the probability that signed sums leave the window after any unit (Hoeffding)."""
         inside = widths < self.sizes
         exponent = -(widths[inside].astype(np.float64) ** 2) / (2 * self.variances[inside])
@@ -199,7 +199,7 @@ def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbabil
     expected = estimate_log_p(problem, decision)
     for _ in range(4):
         widths = grid.compute_widths(expected)
-        missed = grid.bound_lost(widths)
+        missed = grid.bound_lost_probability(widths)
         distribution, low = _compute_distribution(grid, widths)
         sums = sum_tails(grid, decision, distribution, low)
         if missed <= ACCEPTED_LOSS * sums[0] or sums[0] == 0:

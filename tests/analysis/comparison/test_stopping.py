@@ -117,7 +117,7 @@ def test_the_command_stops_and_says_what_was_left_out(tmp_path):
     result = call_sigdask("compare", "set0.csv", "--stop", "besag-clifford:h=20", *SAMPLED, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "stopped after" in result.stdout
-    assert "stopping early left out" in result.stdout
+    assert "stopping early saved" in result.stdout
     assert call_sigdask("compare", "set0.csv", "--stop", "soon", cwd=tmp_path).returncode == 2
 
 
@@ -164,4 +164,4 @@ def test_thousands_of_comparisons_are_told_what_share_of_their_trials_decided_no
     stopped = compare_all(counts, stop="besag-clifford", **options | {"trials": 20_000})
     assert "decided nothing" not in render(stopped)
     rounds = [min(4096 if r.n_trials <= 4096 else 16_384 if r.n_trials <= 16_384 else 20_000, 20_000) for r in stopped]
-    assert f"stopping early left out {1 - sum(rounds) / (20_000 * len(k)):.1%} of" in render(stopped)
+    assert f"stopping early saved {100 * (1 - sum(rounds) / (20_000 * len(k))):.1f} % of" in render(stopped)

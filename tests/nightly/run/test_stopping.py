@@ -139,7 +139,7 @@ def test_the_confidence_sequence_gives_decisions_and_no_p(tmp_path):
     assert {row["p_value"] for row in rows} == {None}
     assert {row["stopped"]["rule"] for row in rows} == {"confidence-sequence"}
     text = call_sigdask("report", plan.path, cwd=plan.path.parent).stdout
-    assert "stopping early left out" in text
+    assert "stopping early saved" in text
     assert "nan" not in text
 
 
