@@ -43,7 +43,7 @@ from sigdask.randomization.blocks import (
 from sigdask.randomization.kernels.sums import MovedSums
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
-from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs, Panel
 from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
 from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.slabs import Job, sum_trials
@@ -60,11 +60,6 @@ SUSTAINED = 300
 """Tasks a second at which a dask scheduler saturates (docs/clusters.md)."""
 
 SHORTEST_SECONDS = 0.02
-
-ENUMERATION_SECONDS = 2e-8
-"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
-
-PAIRS_AT_ONCE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +138,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: int | None = None) -> float
     n_trials : int, optional
         How many trials are to be counted; few of them are timed.
     """
-    if isinstance(panel, ExactPanel):
+    if isinstance(panel, ExactPanel | EnumeratedPairs):
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)

@@ -7,20 +7,22 @@ nights share is counted once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
+from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.execution.run import TrialRange
 from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, pack_digests
+from sigdask.randomization.panels.sums import EnumeratedPairs
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
@@ -249,7 +251,7 @@ class Ledger(PartialCounts):
             is_new = ~is_taken[job.run][numbers] & _mark_first(numbers)
             is_taken[job.run][numbers] = True
             entries += list(_iter_entries(job, numbers, n, wanted, is_new & (n < wanted)))
-        return entries
+        return [*_join_arrangements(entries)]
 
     def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
         """Add a tally to the ledger's counts; yield its round for comparisons of which the store has fewer trials."""
@@ -356,6 +358,26 @@ def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is
     for first, stop, rows, columns in iter_missing_trials(n, wanted, is_open):
         panel, covered = job.panel.select(rows.tolist(), columns.tolist()), numbers[np.ix_(rows, columns)].ravel()
         yield LedgerEntry(panel, job.run, first, stop, covered, job.label, is_whole=False)
+
+
+def _join_arrangements(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
+    """Yield entries; those of the same arrangements of many small panels are joined, as each call takes its time."""
+    alike: dict[Hashable, list[LedgerEntry]] = {}
+    for entry in entries:
+        key = entry.panel.counting_key if isinstance(entry.panel, EnumeratedPairs) else None
+        if key is None:
+            yield entry
+        else:
+            alike.setdefault((key, entry.run, entry.first, entry.stop), []).append(entry)
+    for group in alike.values():
+        n_before = np.cumsum([0, *(len(entry.numbers) for entry in group)])[:-1]
+        for part in group_rows(n_before // group[0].panel.max_pairs):
+            first, *rest = (group[k] for k in part.tolist())
+            if rest:
+                panel = first.panel.join([entry.panel for entry in rest])
+                numbers = np.concatenate([first.numbers, *(entry.numbers for entry in rest)])
+                first = replace(first, panel=panel, numbers=numbers, label=f"{first.label} and others")
+            yield first
 
 
 def count_trials(entries: Iterable[LedgerEntry]) -> int:

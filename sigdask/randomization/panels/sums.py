@@ -32,6 +32,7 @@ from sigdask.randomization.slabs import iter_slabs
 from sigdask.randomization.stream import Key, compute_stream_key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
+from sigdask.statistics.exact.counting import count_reaching
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -41,6 +42,14 @@ DEFAULT_TRIALS = 2**20
 
 TOGETHER, FEWEST_TOGETHER, MOST_TOGETHER = 2**23, 64, 1024
 """Pairs and arrangements of them that a panel of all arrangements has at most; pairs at least and at most."""
+
+ENUMERATION_SECONDS = 2e-8
+"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
+
+PAIRS_AT_ONCE = 10
+
+SUMMING_SECONDS = 2e-4
+"""What all arrangements of a pair take, about, where their sums have a distribution."""
 
 MOST_NUMBERS = 2**22
 """Contributions that are looked at, or kept in such a panel, at a time."""
@@ -141,8 +150,7 @@ class Panel(ScoredSums):
         first, n_trials : int
             The range of trials.
         """
-        if n_trials < 1 or first < 0 or first + n_trials > MAX_TRIALS:
-            raise InputError(f"trials {first} to {first + n_trials - 1}: must lie in 0 to 2**48 - 1, at least one")
+        _check_range(first, n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
@@ -280,6 +288,11 @@ class Panel(ScoredSums):
         )
 
 
+def _check_range(first: int, n_trials: int) -> None:
+    if n_trials < 1 or first < 0 or first + n_trials > MAX_TRIALS:
+        raise InputError(f"trials {first} to {first + n_trials - 1}: must lie in 0 to 2**48 - 1, at least one")
+
+
 def is_whole_selection(rows: Sequence[int] | Integers, columns: Sequence[int], shape: tuple[int, int]) -> bool:
     """Return whether selected rows and columns are all pairs and metrics of a panel, in its order."""
     if (len(rows), len(columns)) != shape:
@@ -308,7 +321,7 @@ class EnumeratedPairs(Panel):
     """
 
     @property
-    def sharing_key(self) -> Hashable:
+    def sharing_key(self) -> tuple[Hashable, ...] | None:
         """Key that must be equal for panels of one metric to be counted together; None if never."""
         is_separate = self.is_approximate(0)
         return None if is_separate else (self.key, self.lattices, len(self.addresses), self.linear[0])
@@ -317,6 +330,36 @@ class EnumeratedPairs(Panel):
     def max_pairs(self) -> int:
         """Maximum number of pairs to count together."""
         return compute_max_together(len(self.addresses), self.values.shape[2])
+
+    @property
+    def seconds_per_trial(self) -> float:
+        """Predicted seconds of an arrangement of all pairs."""
+        if self.linear[0]:
+            return SUMMING_SECONDS * len(self.pairs) / 2 ** len(self.addresses)
+        return ENUMERATION_SECONDS * max(len(self.pairs) / PAIRS_AT_ONCE, 1)
+
+    def tally(self, *, run: int = 0, first: int = 0, n_trials: int = DEFAULT_TRIALS) -> Tally:
+        """Count exceedances in some arrangements: of linear metrics by the distribution of sums, without trials."""
+        if not self.linear[0]:
+            return super().tally(run=run, first=first, n_trials=n_trials)
+        _check_range(first, n_trials)
+        numerators, totals = self.compute_numerators(0, self.values), self.compute_observed_numerators(0)
+        observed = totals[::2] - totals[1::2]
+        is_mirrored, size, slack = observed < 0, np.abs(observed), self.slack[:, 0]
+        # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
+        steps = np.where(is_mirrored, -1, 1) * (numerators[:, 1::2] - numerators[:, ::2])
+        bars = np.column_stack([-slack, slack + 1, slack + 1 - size])
+        reached = count_reaching(steps.T, first, first + n_trials, bars)
+        greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
+        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # where the two ends meet, every trial counts
+        tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
+        return Tally(n_trials, np.stack(tails, axis=1)[:, None])
+
+    @property
+    def counting_key(self) -> Hashable:
+        """Key that must be equal for panels of any test sets to be counted together by `join`; None if never."""
+        shared = self.sharing_key
+        return (self.metrics[0].form, *shared[1:]) if shared is not None and self.linear[0] else None
 
     def join(self, others: Sequence[EnumeratedPairs]) -> EnumeratedPairs:
         """Return the panel of these pairs and those of other panels with the same metric and `sharing_key`."""

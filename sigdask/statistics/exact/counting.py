@@ -4,6 +4,9 @@ The polynomial is the product of 1 + z**w over the sizes w. Up to 62 units its c
 the product is split into two of half as many factors, which never meet: tails are made of the one and of the sums of
 the other. Beyond that the whole product is one large integer whose slots of bits are the coefficients.
 
+Ranges of many small problems are counted together, on arrays: a range of arrangements consists of ranges in which some
+units are fixed and all others free.
+
 Meeting in the middle counts pairs of sums from the sorted sums of two halves. Sums of a half are sorted as they are
 made, by merging those without a unit with those with it. The largest sizes are not in the halves: each choice of their
 signs is a part that is counted on its own, against the same halves, and parts add up. Where sums are not exact, X is
@@ -16,6 +19,8 @@ Horowitz & Sahni 1974, Journal of the ACM 21:277.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -189,3 +194,85 @@ def _count_pairs(first, second, needed):
         i += np.int64(not is_enough)
         n_pairs += 0 if is_enough else second.shape[0] - j
     return n_pairs
+
+
+MOST_SLOTS = 2**11
+"""Slots of a distribution, for each problem, up to which the distribution is faster than meeting in the middle."""
+
+
+def count_reaching(steps: Integers, first: int, stop: int, thresholds: Integers) -> Integers:
+    """Count the arrangements of several problems whose sum reaches thresholds, in a range of arrangements.
+
+    Arrangement t of a problem adds step u if bit u of t is set. Bits beyond the last step change nothing.
+
+    Parameters
+    ----------
+    steps : int64 array, shape (n_problems, n_units)
+        What each unit adds to the sum, of any sign.
+    first, stop : int
+        The arrangements `first` to `stop - 1`.
+    thresholds : int64 array, shape (n_problems, n_thresholds)
+        What the sum is compared with.
+
+    Returns
+    -------
+    int64 array, shape (n_problems, n_thresholds)
+
+    Examples
+    --------
+    >>> count_reaching(np.array([[1, 1, -2]]), 0, 8, np.array([[0, 1, -2]]))
+    array([[5, 3, 8]])
+    >>> count_reaching(np.array([[1, 1, -2]]), 3, 6, np.array([[0, 1, -2]]))
+    array([[1, 1, 3]])
+    """
+    counts = np.zeros(thresholds.shape, np.int64)
+    for start, n_free in _iter_free_ranges(first, stop):
+        free, fixed = steps[:, :n_free], steps[:, n_free:]
+        added = fixed @ (start >> np.arange(n_free, n_free + fixed.shape[1]) & 1)
+        counts += _count_all_reaching(free, thresholds - added[:, None]) << (n_free - free.shape[1])
+    return counts
+
+
+def _iter_free_ranges(first: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Split a range into ranges in which the lower bits take all values; yield their starts and numbers of free bits.
+
+    Examples
+    --------
+    >>> list(_iter_free_ranges(0, 8)), list(_iter_free_ranges(3, 6))
+    ([(0, 3)], [(3, 0), (4, 1)])
+    """
+    while first < stop:
+        n_free = (stop - first).bit_length() - 1
+        if first:
+            n_free = min(n_free, (first & -first).bit_length() - 1)
+        yield first, n_free
+        first += 1 << n_free
+
+
+def _count_all_reaching(steps: Integers, thresholds: Integers) -> Integers:
+    """Count the arrangements of each problem whose sum reaches its thresholds, shape (n_problems, n_thresholds)."""
+    sizes = np.abs(steps)
+    n_slots = int(sizes.sum(axis=1).max(initial=0)) + 1
+    needed = thresholds - np.minimum(steps, 0).sum(axis=1)[:, None]  # of sums of sizes, which have no sign
+    if n_slots <= MOST_SLOTS:
+        ways = np.zeros((len(steps), n_slots + 1), np.int64)
+        ways[:, 0] = 1
+        slots = np.arange(n_slots)
+        for size in sizes.T[:, :, None]:  # the last slot has no ways, and stands for those before the first
+            ways[:, :n_slots] += np.take_along_axis(ways, np.where(slots < size, n_slots, slots - size), axis=1)
+        tails = np.cumsum(ways[:, ::-1], axis=1)[:, ::-1]
+        return np.take_along_axis(tails, np.clip(needed, 0, n_slots), axis=1)
+    half = sizes.shape[1] // 2
+    lower, upper = np.sort(_sum_subsets(sizes[:, :half]), axis=1), _sum_subsets(sizes[:, half:])
+    counts = np.empty(needed.shape, np.int64)
+    for k, row in enumerate(needed):
+        counts[k] = lower[k].size * upper[k].size - np.searchsorted(lower[k], row[:, None] - upper[k]).sum(axis=1)
+    return counts
+
+
+def _sum_subsets(sizes: Integers) -> Integers:
+    """Return the sums of all subsets of each problem's sizes, shape (n_problems, 2**n_units)."""
+    sums = np.zeros((len(sizes), 1), np.int64)
+    for size in sizes.T[:, :, None]:
+        sums = np.concatenate([sums, sums + size], axis=1)
+    return sums

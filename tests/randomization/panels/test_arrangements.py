@@ -14,6 +14,7 @@ from sigdask.randomization.panels import sums
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.statistics.exact.counting import count_reaching
 
 
 def build_pair_enumeration(panel, row, column):
@@ -100,6 +101,9 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
                 assert len(single.addresses) == len(together.addresses)
                 assert (single.linear, single.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
                 assert (tally.counts[k] == single.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
+                for first, stop in ((n_trials // 5, n_trials // 2 + 1), (n_trials - 1, n_trials + 3)):
+                    part, alone = (p.tally(run=0, first=first, n_trials=stop - first) for p in (together, single))
+                    assert (part.counts[k] == alone.counts[0]).all()
                 assert digests[k, 0] == single.compute_digests()[0, 0]
             rows_seen += rows_of_part.tolist()
         assert sorted(rows_seen) == sorted(rows)
@@ -123,6 +127,26 @@ def test_all_arrangements_are_those_of_the_definition():
                 sum(s <= observed for s in signed_sums),
                 sum(abs(s) >= abs(observed) for s in signed_sums),
             ]
+
+
+@pytest.mark.parametrize(("n_units", "largest"), [(6, 2), (9, 10**6), (1, 1)])
+def test_counts_of_sums_are_those_of_all_arrangements_one_by_one(n_units, largest):
+    steps = build_rng(n_units).integers(-largest, largest + 1, (5, n_units))
+    thresholds = build_rng(n_units + 1).integers(-2 * largest, 2 * largest, (5, 3))
+    sums = np.array([[added @ row for added in product((0, 1), repeat=n_units)] for row in steps[:, ::-1]])
+    for first, stop in ((0, 2**n_units), (2**n_units // 3, 2**n_units - 1), (0, 1)):
+        expected = (sums[:, first:stop, None] >= thresholds[:, None]).sum(axis=1)
+        assert count_reaching(steps, first, stop, thresholds).tolist() == expected.tolist()
+
+
+def test_panels_of_several_test_sets_are_counted_together():
+    panels = [build_pairs_panel(replace(build_scores(seed, below=2), name=f"set {seed}"), "mean") for seed in (1, 2)]
+    groups = [group for panel in panels for _, group in panel.iter_enumerations(np.arange(len(panel.pairs)), 0)]
+    alike = [group for group in groups if group.counting_key == groups[0].counting_key]
+    assert len(alike) == len({group.key for group in alike}) == 2
+    joint = alike[0].join(alike[1:]).tally(first=0, n_trials=2 ** len(alike[0].addresses))
+    alone = [group.tally(first=0, n_trials=joint.n_trials).counts for group in alike]
+    assert joint.counts.tolist() == np.concatenate(alone).tolist()
 
 
 def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
