@@ -6,9 +6,10 @@ declared, so a new column needs no further code there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -164,12 +165,27 @@ FEW_VALUES = 8
 """Values that a coded column may list although no row has them."""
 
 
-def drop_unused(column: Column) -> Column:
-    """Return a column without the values that no row has, unless these are few."""
-    if not isinstance(column, CodedColumn) or len(column.values) <= FEW_VALUES:
-        return column
-    used, codes = np.unique(column.codes, return_inverse=True)
-    return CodedColumn(codes.astype(np.int32), tuple(column.values[code] for code in used.tolist()))
+def divide_columns(columns: Iterable[Column], sizes: Sequence[int]) -> Iterator[list[Column]]:
+    """Yield the parts of each column that have consecutive rows.
+
+    A part of a coded column has no values that none of its rows has, unless all values of the column are few.
+    """
+    ends = np.cumsum([0, *sizes]).tolist()
+    slices = [slice(start, end) for start, end in pairwise(ends)]
+    part_of_row = np.repeat(np.arange(len(sizes)), sizes)
+    for column in columns:
+        if not isinstance(column, CodedColumn):
+            yield [column[rows] for rows in slices]
+        elif len(column.values) <= FEW_VALUES:
+            yield [CodedColumn(column.codes[rows], column.values) for rows in slices]
+        else:
+            n = len(column.values)
+            used, numbers = np.unique(part_of_row * n + column.codes[: len(part_of_row)], return_inverse=True)
+            first = np.searchsorted(used, np.arange(len(sizes) + 1) * n)
+            codes = (numbers - first[part_of_row]).astype(np.int32)
+            values = [column.values[code] for code in (used % n).tolist()]
+            borders = pairwise(first.tolist())
+            yield [CodedColumn(codes[rows], tuple(values[a:b])) for rows, (a, b) in zip(slices, borders, strict=True)]
 
 
 def _resolve_alias(hint: Any) -> Any:

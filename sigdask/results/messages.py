@@ -146,9 +146,10 @@ def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
 
 def note_adjusted(table: Table) -> list[Note]:
     """Return notes on how many intervals seem to contradict the adjusted p-values."""
-    intervals, details = table.intervals, get_details(table)
+    intervals = table.intervals
     if intervals is None:
         return []
+    details = get_details(table)
     if details.has_interval.any():
         return _note_simultaneous(table, details)
     is_contrary = (

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from sigdask.results.columns import (
     Subset,
     Value,
     build_sparse_column,
-    drop_unused,
+    divide_columns,
     get_filling,
     join_column,
     sparse_to_dict,
@@ -307,19 +308,21 @@ class Table(ColumnGroup):
     @staticmethod
     def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
         """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
-        plain = {name[0]: column for name, column in columns.items() if len(name) == 1 and name != NOTES}
-        groups: dict[str, dict[str, dict[str, Column]]] = {kind: {} for kind in GROUPS}
-        for name, column in columns.items():
-            if len(name) > 1:
-                groups[name[0]].setdefault(name[1], {})[name[2]] = column
-        values: dict[str, Any] = {name: column for name, column in plain.items() if name in Table.__slots__}
+        layout = _arrange_paths(tuple(columns))
+        groups = {
+            kind: _build_groups(
+                kind, {key: {name: columns[path] for name, path in paths} for key, paths in paths_by_key.items()}
+            )
+            for kind, paths_by_key in layout.groups.items()
+        }
+        values: dict[str, Any] = {name: columns[name,] for name in layout.plain}
         return Table(
             alpha=alpha,
             grouping=grouping,
             **values,
-            **{kind: _build_groups(kind, columns_by_key) for kind, columns_by_key in groups.items()},
+            **groups,
             notes=sparse_to_dict(columns[NOTES]),
-            added={name: column for name, column in plain.items() if name not in Table.__slots__},
+            added={name: columns[name,] for name in layout.added},
         )
 
     def take(self, rows: Rows) -> Table:
@@ -337,11 +340,9 @@ class Table(ColumnGroup):
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
         """Yield consecutive rows in tables of the given sizes; coded columns keep the values of their rows alone."""
-        columns, start = self.columns_by_path(), 0
-        for size in sizes:
-            part = take_rows(columns, slice(start, start + size))
-            yield Table.from_paths({name: drop_unused(column) for name, column in part.items()}, self.alpha)
-            start += size
+        columns = self.columns_by_path()
+        for parts in zip(*divide_columns(columns.values(), [*sizes]), strict=True):
+            yield Table.from_paths(dict(zip(columns, parts, strict=True)), self.alpha)
 
     @staticmethod
     def join(tables: Sequence[Table]) -> Table:  # type: ignore[override]
@@ -419,6 +420,25 @@ Name = tuple[str, ...]
 """Path of a column in a table: its name, or field, key and name of a column in a group."""
 
 NOTES: Name = ("notes",)
+
+
+class PathLayout(NamedTuple):
+    """Where the columns of some paths stand in a table: as its fields, as `added`, and by the key of their group."""
+
+    plain: list[str]
+    added: list[str]
+    groups: dict[str, dict[str, list[tuple[str, Name]]]]
+
+
+@lru_cache
+def _arrange_paths(paths: tuple[Name, ...]) -> PathLayout:
+    layout = PathLayout([], [], {kind: {} for kind in GROUPS})
+    for path in paths:
+        if len(path) > 1:
+            layout.groups[path[0]].setdefault(path[1], []).append((path[2], path))
+        elif path != NOTES:
+            (layout.plain if path[0] in Table.__slots__ else layout.added).append(path[0])
+    return layout
 
 
 def _list_groups(groups: Any) -> list[tuple[str, ColumnGroup]]:

@@ -79,7 +79,8 @@ class JudgementSettings:
         n, unit = len(jobs), comparisons[0].counts.unit
         judged, exact, exact_values = _judge_counts(jobs, tallies, self.alternative)
         p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
-        low, high = bounds.clopper_pearson(judged.n_extreme, judged.n_trials)
+        low, high = p.copy(), p.copy()
+        low[~exact], high[~exact] = bounds.clopper_pearson(judged.n_extreme[~exact], judged.n_trials[~exact])
         second = read_counts(jobs.slots.second, jobs.jobs, tallies, TAILS.index(self.alternative))
         second = second.where((second.n_trials == judged.n_trials) & (second.n_trials > 0), ComparisonCounts.zero(n))
         agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
@@ -109,8 +110,8 @@ class JudgementSettings:
             n_trials=judged.n_trials,
             n_extreme=judged.n_extreme,
             p_value=p,
-            p_low=np.where(exact, p, low),
-            p_high=np.where(exact, p, high),
+            p_low=low,
+            p_high=high,
             r12=np.concatenate([*map(compute_r12, comparisons)]),
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,

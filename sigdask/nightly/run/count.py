@@ -23,7 +23,7 @@ from sigdask.execution.run import (
 )
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
-from sigdask.nightly.run.progress import ProgressWatch
+from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
@@ -53,8 +53,8 @@ class CountRunner:
         Raises where it is time to stop.
     early : EarlyStopping, optional
         A rule that stops comparisons before their trials are counted.
-    watches : sequence of ProgressWatch
-        Kept in the store with each commit.
+    plan_progress : PlanProgress, optional
+        Stored with each commit.
     n_counted, n_exact : int
         Trials committed, of all comparisons, and exact values.
     problems : list of str
@@ -69,10 +69,10 @@ class CountRunner:
         *,
         progress: Progress | None = None,
         early: EarlyStopping | None = None,
-        watches: Sequence[ProgressWatch] = (),
+        plan_progress: PlanProgress | None = None,
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
-        self.early, self.watches = early, watches
+        self.early, self.plan_progress = early, plan_progress
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self._recorded: dict[int, TestSetProgress] = {}
@@ -217,7 +217,7 @@ class CountRunner:
         if not ready:
             return
         stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]
-        progress = [watch.compute_progress(self.ledger) for watch in self.watches]
+        progress = [] if self.plan_progress is None else self.plan_progress.compute()
         progress_rows = [(k, now) for k, now in enumerate(progress) if self._recorded.get(k) != now]
         self._recorded.update(progress_rows)
         self.ledger.store.commit(stored, progress_rows, None if self._pace is None else self._pace.seconds_left)

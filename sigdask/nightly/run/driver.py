@@ -38,7 +38,7 @@ from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
-from sigdask.nightly.run.progress import ProgressWatch
+from sigdask.nightly.run.progress import PlanProgress, ProgressWatch
 from sigdask.nightly.run.work import (
     Batch,
     UnreadSets,
@@ -219,7 +219,7 @@ class _PlanRunner:
     extras: list[PlanRankings | PlanIndependence]
     ledger: Ledger
     early: EarlyStopping | None
-    watches: list[ProgressWatch]
+    progress: PlanProgress
     extracted: dict[str, Any]
     states: dict[str, str]
     unread: UnreadSets
@@ -241,7 +241,7 @@ class _PlanRunner:
         watches = [by_name[test_set.name] for test_set in plan.test_sets]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
-            plan, store, stop, batches, extras, ledger, early, ProgressWatch.divide_trials(watches, ledger), extracted,
+            plan, store, stop, batches, extras, ledger, early, PlanProgress(watches, ledger), extracted,
             states, unread,
         )  # fmt: skip
 
@@ -252,10 +252,12 @@ class _PlanRunner:
         details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
         if self.extracted:
             details["extracted"] = self.extracted
-        progress_before = [watch.compute_progress(self.ledger) for watch in self.watches]
+        progress_before = self.progress.compute()
         number = self.store.begin_run(str(self.plan.path), details, progress_before)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
-        counting = CountRunner(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)
+        counting = CountRunner(
+            self.ledger, self.stop, note, progress=progress, early=self.early, plan_progress=self.progress
+        )
         try:
             counting.count(cluster, workers)
         except StopRequest:
@@ -374,8 +376,7 @@ class _PlanRunner:
         }
         if evaluations:
             details |= self.store.pack_evaluations(evaluations)
-        progress = [watch.compute_progress(self.ledger) for watch in self.watches]
-        pairs = enumerate(zip(progress_before, progress, strict=True))
+        pairs = enumerate(zip(progress_before, self.progress.compute(), strict=True))
         advanced = [(k, now) for k, (before, now) in pairs if now != before]
         self.store.end_run(state, stopped or "; ".join(counting.problems), details, advanced)
         return Outcome(
@@ -428,12 +429,10 @@ class _PlanRunner:
     @property
     def n_results(self) -> int:
         """Number of comparisons over all test sets."""
-        return sum(watch.n_results for watch in self.watches)
+        return self.progress.n_results
 
     def _is_complete(self) -> bool:
-        is_counted = all(
-            p.finished == p.comparisons for p in (watch.compute_progress(self.ledger) for watch in self.watches)
-        )
+        is_counted = all(p.finished == p.comparisons for p in self.progress.compute())
         return is_counted and (self.early is None or self.early.is_settled)
 
     def _judge_batch(

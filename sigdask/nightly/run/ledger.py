@@ -21,7 +21,7 @@ from sigdask.execution.run import TrialRange
 from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, pack_digests
+from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
@@ -248,7 +248,9 @@ class Ledger(PartialCounts):
             wanted, gap = self.wanted[job.run][numbers], self.gap[job.run][numbers]
             wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # first what the store lacks before it goes on
             n = self.n_trials[job.run][numbers]
-            is_new = ~is_taken[job.run][numbers] & _mark_first(numbers)
+            is_new = ~is_taken[job.run][numbers]
+            if numbers.size > 1:
+                is_new &= _mark_first(numbers)
             is_taken[job.run][numbers] = True
             entries += list(_iter_entries(job, numbers, n, wanted, is_new & (n < wanted)))
         return [*_join_arrangements(entries)]
@@ -315,7 +317,7 @@ class CommitQueue:
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
     """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
     panels = {id(job.panel): job.panel for job in jobs}
-    panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
+    panel_digests = dict(zip(panels, _compute_digests([*panels.values()]), strict=True))
     all_digests = (
         np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
     )
@@ -330,6 +332,23 @@ def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integer
     names = [_name_kind(panel) for panel in panels.values()]
     kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
     return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}, kinds
+
+
+def _compute_digests(panels: Sequence[AnyPanel]) -> list[Digests]:
+    """Return the digests of each panel; those of panels that can be joined are computed together."""
+    digests: dict[int, Digests] = {}
+    alike: dict[Hashable, list[EnumeratedPairs]] = {}
+    for panel in panels:
+        if isinstance(panel, EnumeratedPairs) and panel.counting_key is not None:
+            alike.setdefault(panel.counting_key, []).append(panel)
+        else:
+            digests[id(panel)] = panel.compute_digests()
+    for group in alike.values():
+        keys = [panel.key for panel in group for _ in panel.pairs]
+        ends = np.cumsum([len(panel.pairs) for panel in group])[:-1]
+        joined = compute_pair_digests(group[0].join(group[1:]), 0, keys)[:, None]
+        digests |= zip(map(id, group), np.split(joined, ends), strict=True)
+    return [digests[id(panel)] for panel in panels]
 
 
 def _name_kind(panel: AnyPanel) -> str:
@@ -354,6 +373,10 @@ def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is
             yield LedgerEntry(
                 job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), numbers[0, :1], job.label, is_whole=True
             )
+        return
+    first, stop = int(n[0, 0]), int(wanted[0, 0])
+    if is_open.all() and (n == first).all() and (wanted == stop).all():
+        yield LedgerEntry(job.panel, job.run, first, stop, numbers.ravel(), job.label, is_whole=False)
         return
     for first, stop, rows, columns in iter_missing_trials(n, wanted, is_open):
         panel, covered = job.panel.select(rows.tolist(), columns.tolist()), numbers[np.ix_(rows, columns)].ravel()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from sigdask.counts.fields import Integers
+from sigdask.counts.fields import Bools, Integers
 from sigdask.nightly.run.ledger import Ledger, LedgerPositions
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress
@@ -29,9 +29,6 @@ class ProgressWatch:
         Run, comparison of each result's p.
     kept : int
         Trials that the store had.
-    counted : mapping of run to int64 array
-        Which cells its numbers of trials are of: each comparison once, in the first test set that has it. Exact
-        values have no trials.
     known : Progress or None
         The progress of a test set that is not read.
     """
@@ -41,7 +38,6 @@ class ProgressWatch:
     cells: dict[int, tuple[Integers, Integers, Integers]]
     p_positions: tuple[Integers, Integers]
     kept: int
-    counted: dict[int, Integers] = field(default_factory=dict)
     known: Progress | None = None
 
     @staticmethod
@@ -69,39 +65,96 @@ class ProgressWatch:
         none = np.zeros(0, np.int64)
         return ProgressWatch(progress.test_set, progress.comparisons, {}, (none, none), progress.kept, known=progress)
 
-    @staticmethod
-    def divide_trials(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
-        """Return watches of which only the first counts a shared comparison, each with its number of stored trials."""
-        is_taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
-        divided = []
-        for watch in watches:
-            counted = {}
-            for run, (numbers, _, _) in watch.cells.items():
-                first_cells = np.unique(numbers, return_index=True)[1]
-                first_numbers = numbers[first_cells]
-                counted[run] = first_cells[~(is_taken[run][first_numbers] | ledger.is_exact[first_numbers])]
-                is_taken[run][numbers] = True
-            distinct = replace(watch, counted=counted)
-            kept = watch.kept if watch.known is not None else distinct.compute_progress(ledger).counted
-            divided.append(replace(distinct, kept=kept))
-        return divided
 
-    def compute_progress(self, ledger: Ledger) -> Progress:
-        """Return the test set's progress, from the trials that the ledger has now."""
-        if self.known is not None:
-            return self.known
-        n_done = n_wanted = 0
-        finished = np.ones(self.n_results, np.bool_)
-        for run, (numbers, wanted, results) in self.cells.items():
-            wanted = np.minimum(wanted, ledger.limit[run][numbers])  # noqa: PLW2901  # less where a rule stopped
-            n_counted = np.minimum(ledger.n_trials[run][numbers], wanted)
-            counted_cells = self.counted[run]
-            n_done, n_wanted = n_done + int(n_counted[counted_cells].sum()), n_wanted + int(wanted[counted_cells].sum())
-            finished[results[n_counted < wanted]] = False
-        runs, numbers = self.p_positions
-        n_reached = int(np.count_nonzero(numbers < 0))  # of which p is had without counting
-        n_reached += sum(
-            int((ledger.n_trials[run][numbers[(runs == run) & (numbers >= 0)]] > 0).sum()) for run in self.cells
-        )
-        kept = min(self.kept, n_done)  # less than the store had where a rule stopped before
-        return Progress(self.name, self.n_results, n_reached, int(finished.sum()), kept, n_done - kept, n_wanted)
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgressCells:
+    """The cells of all test sets in one run of trials: arrays of shape (n_cells,).
+
+    Attributes
+    ----------
+    numbers, wanted : int64
+        Comparisons in the ledger, and the trials requested.
+    results : int64
+        The result of each, by its place among those of all test sets.
+    set_index : int64
+        The test set of each.
+    is_counted : bool
+        Whether the test set's number of trials includes the cell's: each comparison counts once, in the first test set
+        that has it. Exact values have no trials.
+    """
+
+    numbers: Integers
+    wanted: Integers
+    results: Integers
+    set_index: Integers
+    is_counted: Bools
+
+
+class PlanProgress:
+    """Progress of all test sets of a plan, computed on columns.
+
+    Parameters
+    ----------
+    watches : sequence of ProgressWatch
+        Of each test set, in the plan's order.
+    ledger : Ledger
+        The trials counted so far.
+    """
+
+    def __init__(self, watches: Sequence[ProgressWatch], ledger: Ledger) -> None:
+        self._watches, self._ledger = watches, ledger
+        self._sizes = np.array([watch.n_results for watch in watches], np.int64)
+        self._starts = np.cumsum([0, *self._sizes.tolist()])[:-1]
+        self._cells = {run: self._join_cells(run) for run in ledger.wanted}
+        runs, numbers = ([watch.p_positions[k] for watch in watches] for k in range(2))
+        self._p_runs, self._p_numbers = (np.concatenate([NONE, *parts]) for parts in (runs, numbers))
+        self._p_sets = np.repeat(np.arange(len(watches)), list(map(len, numbers)))
+        self._kept = np.array([watch.kept for watch in watches], np.int64)
+        is_known = np.array([watch.known is not None for watch in watches], np.bool_)
+        self._kept = np.where(is_known, self._kept, self._count_trials()[0])
+
+    @property
+    def n_results(self) -> int:
+        """Number of comparisons of all test sets."""
+        return int(self._sizes.sum())
+
+    def _join_cells(self, run: int) -> ProgressCells:
+        parts = [watch.cells.get(run, (NONE, NONE, NONE)) for watch in self._watches]
+        numbers, wanted, results = (np.concatenate([NONE, *column]) for column in zip((NONE,) * 3, *parts, strict=True))
+        set_index = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+        is_counted = np.zeros(len(numbers), np.bool_)
+        is_counted[np.unique(numbers, return_index=True)[1]] = True
+        is_counted &= ~self._ledger.is_exact[numbers]
+        return ProgressCells(numbers, wanted, results + self._starts[set_index], set_index, is_counted)
+
+    def _count_trials(self) -> tuple[Integers, Integers, Bools]:
+        """Return the trials counted and requested of each test set, and whether all of each result are counted."""
+        n_done, n_wanted = np.zeros((2, len(self._watches)), np.int64)
+        is_finished = np.ones(self.n_results, np.bool_)
+        for run, cells in self._cells.items():
+            wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # less where a rule stopped
+            n_counted = np.minimum(self._ledger.n_trials[run][cells.numbers], wanted)
+            np.add.at(n_done, cells.set_index[cells.is_counted], n_counted[cells.is_counted])
+            np.add.at(n_wanted, cells.set_index[cells.is_counted], wanted[cells.is_counted])
+            is_finished[cells.results[n_counted < wanted]] = False
+        return n_done, n_wanted, is_finished
+
+    def compute(self) -> list[Progress]:
+        """Return the progress of each test set, from the trials that the ledger has now."""
+        n_done, n_wanted, is_finished = self._count_trials()
+        is_reached = self._p_numbers < 0  # of which p is had without counting
+        for run in self._cells:
+            rows = np.flatnonzero((self._p_runs == run) & (self._p_numbers >= 0))
+            is_reached[rows] = self._ledger.n_trials[run][self._p_numbers[rows]] > 0
+        n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._watches))
+        set_of_result = np.repeat(np.arange(len(self._watches)), self._sizes)
+        n_finished = np.bincount(set_of_result[is_finished], minlength=len(self._watches))
+        kept = np.minimum(self._kept, n_done)  # less than the store had where a rule stopped before
+        columns = (self._sizes, n_reached, n_finished, kept, n_done - kept, n_wanted)
+        return [
+            Progress(watch.name, *numbers) if watch.known is None else watch.known
+            for watch, *numbers in zip(self._watches, *(column.tolist() for column in columns), strict=True)
+        ]
+
+
+NONE = np.zeros(0, np.int64)

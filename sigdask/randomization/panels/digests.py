@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,7 +34,7 @@ from sigdask.identity import Identity, get_identity
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import SCHEME
+from sigdask.randomization.stream import SCHEME, Key
 
 COUNTING_VERSION = 2
 """Raised when a correction changes counts, so that none made before is used again."""
@@ -48,23 +48,30 @@ Digests = NDArray[np.void]
 """Of `DIGEST_BYTES` bytes each."""
 
 
-def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
-    """Return the digest of each pair under one metric, shape (n_pairs,)."""
+def compute_pair_digests(panel: ScoredSums, m: int, keys: Sequence[Key] = ()) -> Digests:
+    """Return the digest of each pair under one metric, shape (n_pairs,).
+
+    If the pairs are of several test sets, `keys` are the keys of each pair's stream.
+    """
     fields_used = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in fields_used]
     form = (panel.metrics[m].form, [identify_lattice(x) for x in lattices], *mark_widened(panel, m))
-    header = digest(("pair", panel.key, panel.enumerated, *form))
+    end = b"".join(map(_encode, form)) + b">"
+    starts = {}
+    for key in dict.fromkeys(keys or [panel.key]):  # the digest of the tuple ("pair", key, enumerated, *form)
+        parts = (b"<tuple>%d:" % (3 + len(form)), *map(_encode, ("pair", key, panel.enumerated)), end)
+        header = hashlib.blake2b(PREFIX + b"".join(parts), digest_size=DIGEST_BYTES).hexdigest()
+        starts[key] = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
     scales = np.array([get_factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, fields_used].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _hash_systems(panel, fields_used, scales)
     i, j = panel.pairs.T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
-    start = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
     data, size = rows.astype("<u8", copy=False).tobytes(), 8 * rows.shape[1]
     digests = []
-    for row in range(0, len(data), size):
-        hasher = start.copy()
-        hasher.update(data[row : row + size])
+    for row, key in enumerate(keys or [panel.key] * len(rows)):
+        hasher = starts[key].copy()
+        hasher.update(data[row * size : (row + 1) * size])
         digests.append(hasher.digest())
     return pack_digests(digests)
 
@@ -151,15 +158,30 @@ def get_factor(lattice: Lattice) -> int:
 
 def digest(value: Any) -> str:
     """Return the digest of a value, from the tags and contents of all its parts."""
-    hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    hasher.update(f"{SCHEME} {COUNTING_VERSION}".encode())
+    hasher = hashlib.blake2b(PREFIX, digest_size=DIGEST_BYTES)
+    _add_finite(hasher, value)
+    return hasher.hexdigest()
+
+
+PREFIX = f"{SCHEME} {COUNTING_VERSION}".encode()
+"""What digests of counts begin with."""
+
+
+def _add_finite(hasher: Any, value: Any) -> None:
+    """Add a value to a hash; one that contains itself is an error."""
     try:
         _add_value(hasher, value)
     except RecursionError:
         raise InputError(
             f"{type(value).__name__}: this metric refers to itself, so it has no digest; give a function instead"
         ) from None
-    return hasher.hexdigest()
+
+
+def _encode(value: Any) -> bytes:
+    """Return the bytes that are hashed for a value."""
+    parts: list[bytes] = []
+    _add_finite(SimpleNamespace(update=parts.append), value)
+    return b"".join(parts)
 
 
 def hash_content(value: Any) -> int:

@@ -335,7 +335,7 @@ class EnumeratedPairs(Panel):
     def seconds_per_trial(self) -> float:
         """Predicted seconds of an arrangement of all pairs."""
         if self.linear[0]:
-            return SUMMING_SECONDS * len(self.pairs) / 2 ** len(self.addresses)
+            return SUMMING_SECONDS * len(self.pairs) / float(2 ** len(self.addresses))
         return ENUMERATION_SECONDS * max(len(self.pairs) / PAIRS_AT_ONCE, 1)
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = DEFAULT_TRIALS) -> Tally:
