@@ -122,6 +122,10 @@ def get_code_type(n: int) -> type[np.signedinteger[Any]]:
 Integers = NDArray[np.int64]
 
 
+FEW_ROWS = 64
+"""Rows that are numbered one by one, which takes less time than arrays of them."""
+
+
 def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
     """Return a number for each row, in order of first appearance; rows that agree in all columns share a number.
 
@@ -130,6 +134,10 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
     >>> number_rows(np.array([7, 3, 7, 3]), np.array([0, 0, 1, 0])).tolist()
     [0, 1, 2, 1]
     """
+    if len(columns[0]) <= FEW_ROWS:
+        known: dict[tuple[int, ...], int] = {}
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return np.array([known.setdefault(row, len(known)) for row in rows], np.int64)
     numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and (column != column[0]).any():

@@ -31,6 +31,10 @@ FEW_TEXTS = 4096
 """Texts of which a set is built sooner than they are sorted."""
 
 
+FEW_SORTED = 256
+"""Texts that Python sorts and joins sooner than arrays of them are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Texts(Sequence[str]):
     """A column of texts, which behaves like a tuple of str.
@@ -121,6 +125,10 @@ class Texts(Sequence[str]):
             return [text[a:b] for a, b in spans]
         return [content[a:b].decode("utf-8", "surrogatepass") for a, b in spans]
 
+    def _encode(self) -> list[bytes]:
+        """Return the texts as UTF-8."""
+        return [text.encode("utf-8", "surrogatepass") for text in self.tolist()]
+
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Length of each text in bytes."""
@@ -180,6 +188,9 @@ class Texts(Sequence[str]):
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
+        if len(self) <= FEW_SORTED and len({*(texts := self._encode())}) == len(texts):
+            rows = sorted(range(len(texts)), key=texts.__getitem__)
+            return np.array(rows, np.int32), np.zeros(len(texts), np.bool_)
         order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False
@@ -248,7 +259,11 @@ class Texts(Sequence[str]):
 
     def iter_framed(self) -> Iterator[Bytes]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
-        yield from self._iter_blocks(WORD)
+        if len(self) > FEW_SORTED:
+            yield from self._iter_blocks(WORD)
+        else:
+            framed = (len(text).to_bytes(WORD, "little") + text for text in self._encode())
+            yield np.frombuffer(b"".join(framed), np.uint8)
 
     def _iter_blocks(self, frame: int) -> Iterator[Bytes]:
         ends = np.cumsum(self.sizes + frame)

@@ -184,6 +184,8 @@ def _set_positions(
 
 def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
     """Return the positions in a longer list of jobs, in which `offset` other jobs come first."""
+    if not offset:
+        return positions
     return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
 
 

@@ -357,6 +357,9 @@ def _sum_units(
     for f, field in enumerate(fields):
         moves = _compute_moves(field[rows][:, systems], lattices[f]) if isinstance(lattices[f], CoarseLattice) else None
         for k, system in enumerate(systems):
+            if k and field.shape[1] == 1 and moves is None:  # shared by all systems
+                totals[k, f], contents[k, f], summed[:, k, f] = totals[0, f], contents[0, f], summed[:, 0, f]
+                continue
             column = field[:, 0 if field.shape[1] == 1 else system][rows]
             integers = lattices[f].to_integers(column) if column.dtype.kind == "f" else _check_counts(column)
             integers = integers if moves is None else integers + moves[:, k]

@@ -230,7 +230,8 @@ class Panel(ScoredSums):
         none. A pair with a score of inexact sums is a group by itself, as the sums of all pairs in a panel would
         widen its ties.
         """
-        linear = self.compute_constant_denominators(rows, column) > 0
+        is_linear = self.linear[column]
+        linear = np.ones(len(rows), np.bool_) if is_linear else self.compute_constant_denominators(rows, column) > 0
         is_separate = ~linear & self.is_rounded(column)
         numbers = number_rows(
             self.n_discordant[rows, column], linear, np.where(is_separate, np.arange(1, len(rows) + 1), 0)
