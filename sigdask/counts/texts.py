@@ -189,8 +189,8 @@ class Texts(Sequence[str]):
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
         if len(self) <= FEW_SORTED and len({*(texts := self._encode())}) == len(texts):
-            rows = sorted(range(len(texts)), key=texts.__getitem__)
-            return np.array(rows, np.int32), np.zeros(len(texts), np.bool_)
+            ranked = sorted(range(len(texts)), key=texts.__getitem__)
+            return np.array(ranked, np.int32), np.zeros(len(texts), np.bool_)
         order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False

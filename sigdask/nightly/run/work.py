@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
@@ -194,11 +194,15 @@ MOST_BYTES = 1 << 20
 
 def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[_PreparedSet]:
     """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
-    n, start, shared = min(workers or count_cores(), count_cores()), time.perf_counter(), _describe_shared(plan)
-    yield from map(partial(_prepare_set, plan, shared), test_sets[:PROBED_SETS])
+    n, shared = min(workers or count_cores(), count_cores()), _describe_shared(plan)
+    seconds = []
+    for test_set in test_sets[:PROBED_SETS]:
+        start = time.perf_counter()
+        yield _prepare_set(plan, shared, test_set)
+        seconds.append(time.perf_counter() - start)
     rest = test_sets[PROBED_SETS:]
     results: dict[str, _PreparedSet] = {}
-    if IS_SUPPORTED and n > 1 and len(rest) * (time.perf_counter() - start) / PROBED_SETS > WORTH_SECONDS:
+    if IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS:
         portable = [test_set for test_set in rest if _can_leave(test_set)]
         size = max(1, -(-len(portable) // (n * PARTS)))
         slim_plan = replace(plan, test_sets=())
