@@ -7,6 +7,7 @@ is printed as its number there, and as itself by the others.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +16,17 @@ from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.results.comparisons import get_version
 from sigdask.text import make_printable
 
-MOST_ROWS = 40
-"""Of a page."""
+MOST_LINES = 40
+"""Of a page: a row of broken names takes several."""
 
 MOST_COLUMNS = 8
 """Of numbers in a line."""
 
 COLUMN_POINTS, LINE_POINTS = 225, 342
 """Points of a column of LaTeX's two-column article, and of a line of its one-column article, less a reserve."""
+
+PAGE_POINTS = 460
+"""Points of both columns of the two-column article, less a reserve: columns beyond them go on in another table."""
 
 LONG_HEADER = 10
 """Characters from which headers are written in two lines, if the texts of their columns are shorter."""
@@ -200,24 +204,42 @@ def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSecti
     columns = sections[0].columns
     names = [k for k, column in enumerate(columns) if column.is_name]
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
-    for start in range(0, max(len(numbers), 1), MOST_COLUMNS):
-        selected = sorted(names + numbers[start : start + MOST_COLUMNS])
+    _, points, gap = SIZES[-1]
+    widths = [max(_measure(section.columns[k]) for section in sections) * points + 2 * gap for k in range(len(columns))]
+    room = PAGE_POINTS - sum(min(widths[k], LEAST_NAME_POINTS + 2 * gap) for k in names)
+    n_parts = max(math.ceil(len(numbers) / MOST_COLUMNS), math.ceil(sum(widths[k] for k in numbers) / max(room, 1)), 1)
+    per_part = MOST_COLUMNS if n_parts * MOST_COLUMNS - len(numbers) < MOST_COLUMNS else -(-len(numbers) // n_parts)
+    for start in range(0, max(len(numbers), 1), max(per_part, 1)):
+        selected = sorted(names + numbers[start : start + per_part])
         yield [TableSection(section.heading, tuple(section.columns[k] for k in selected)) for section in sections]
 
 
 def _split_pages(sections: Sequence[TableSection], name_points: float | None) -> Iterator[list[str]]:
     """Yield the table rows of each page; a section's heading is repeated where the section continues."""
     page: list[str] = []
+    n_lines = 0
     for section in sections:
         heading = rf"\multicolumn{{{_count_columns(section.columns)}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
-        for k, row in enumerate(_format_rows(section, name_points)):
-            if len(page) >= MOST_ROWS:
+        lines_by_row = _count_lines(section, name_points)
+        for k, (row, row_lines) in enumerate(zip(_format_rows(section, name_points), lines_by_row, strict=True)):
+            if page and n_lines + row_lines > MOST_LINES:
                 yield page
-                page = []
+                page, n_lines = [], 0
             if section.heading and (k == 0 or not page):
+                n_lines += 2 if page else 1
                 page += [r"\addlinespace", heading] if page else [heading]
             page.append(row)
+            n_lines += row_lines
     yield page
+
+
+def _count_lines(section: TableSection, name_points: float | None) -> list[int]:
+    """Return about how many lines each row takes, of which broken names leave a quarter empty."""
+    if name_points is None:
+        return [1] * len(section.columns[0].texts)
+    _, points, _ = SIZES[-1]
+    names = zip(*(column.texts for column in section.columns if column.is_name), strict=True)
+    return [math.ceil(max(map(len, row)) * points / (0.75 * name_points)) for row in names]
 
 
 def _format_rows(section: TableSection, name_points: float | None) -> Iterator[str]:
@@ -255,16 +277,15 @@ def _count_columns(columns: Sequence[TableColumn]) -> int:
 
 
 def _split_header(column: TableColumn) -> list[str]:
-    """Return a long header in two lines, if the texts of its column are shorter."""
+    """Return a long header in two lines, at a space or hyphen, if the texts of its column are shorter."""
     header = column.header
-    if len(header) < LONG_HEADER or len(header) <= max(map(len, column.texts), default=0) or " " not in header:
+    if len(header) < LONG_HEADER or len(header) <= max(map(len, column.texts), default=0):
         return [header]
-    first, _, last = min(
-        ((header[: m.start()], " ", header[m.end() :]) for m in re.finditer(r" (?![%(↓])", header)),
+    return min(
+        ([header[: m.start()], header[m.end() :]] for m in re.finditer(r" (?![%(↓])|(?<=\w-)(?=\w)", header)),
         key=lambda parts: max(map(len, parts)),
-        default=(header, "", ""),
+        default=[header],
     )
-    return [first, last] if last else [header]
 
 
 def _format_header(column: TableColumn) -> str:
