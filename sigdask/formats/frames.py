@@ -24,7 +24,15 @@ from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
-from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, provide_table
+from sigdask.formats.reading.tables import (
+    ID_NAMES,
+    INPUT_IDS,
+    SAMPLE_NAMES,
+    SCORE_NAMES,
+    SYSTEM_NAMES,
+    FileTable,
+    provide_table,
+)
 from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES
 from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
@@ -153,7 +161,8 @@ def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
     others = table.list_other_columns(item, system, *options.groups, *options.ignore, *table.nested)
     numbers = [name for name in others if table.is_numeric(name)]
     requested = [name for name in numbers if name in options.metrics]
-    return requested or [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
+    scores = [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
+    return requested or [name for name in scores if name.lower() not in SAMPLE_NAMES] or scores
 
 
 def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:

@@ -104,6 +104,20 @@ def test_a_long_frame_given_to_compare_all_compares_its_systems() -> None:
     assert results[0].difference == pytest.approx(A.mean() - B.mean())
 
 
+def test_the_seed_of_a_long_frame_is_no_score() -> None:
+    rows = [
+        (m, seed, f"q{k}", float((k * seed + len(m)) % 3 == 0))
+        for m in ("a", "bb")
+        for seed in (1, 2)
+        for k in range(9)
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "seed", "question", "correct"])
+    results = compare_all(frame)
+    assert len(results) == 1
+    means = frame.groupby("model")["correct"].mean()  # seeds of a question are averaged, then questions
+    assert (results[0].score_a, results[0].score_b) == pytest.approx((means["a"], means["bb"]))
+
+
 def test_a_mapping_of_long_columns_is_long_too_and_other_mappings_name_their_systems() -> None:
     assert as_counts(LAYOUTS["long"]).systems == ("a", "b")
     assert as_counts({"step": range(N_ITEMS), "seed": [42] * N_ITEMS}).systems == ("step", "seed")

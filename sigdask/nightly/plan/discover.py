@@ -222,6 +222,10 @@ def _iter_groups(files: Sequence[Path], home: Path) -> Iterator[list[Path]]:
         groups.setdefault((path.parent.parent, path.name) if names[path.name] > 1 else (path.parent, group), []).append(
             path
         )
+    lone = [group[0] for group in groups.values() if len(group) == 1]
+    if len(groups) == len(lone) > 1 and not _split_by_ending(lone) and len({path.parent.parent for path in lone}) == 1:
+        yield lone  # a folder for each organisation
+        return
     yield from sorted(
         groups.values(), key=lambda group: (not FOLDERS_OF_SYSTEMS.match(group[0].parent.name), -len(group))
     )
@@ -268,7 +272,7 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
     golds = _select_near(roles.gold, group, hints.gold)
     documents = _select_near(roles.documents, group, hints.documents)
     if not golds and (tables := [_read_alone(path, home, hints) for path in group]) and all(tables):
-        if len(tables) > 1 and hints.format == "auto":
+        if len(tables) > 1 and hints.format == "auto" and len({path.parent for path in group}) == 1:
             _check_two_ways(group)
         yield from (test_set for test_set in tables if test_set is not None)
         return
@@ -397,7 +401,7 @@ def _choose_name(group: Sequence[Path], home: Path) -> str:
     start = _find_common_prefix([path.name for path in group]).rstrip("._-")
     if len(start) > 1 and len(group) > 1:
         return start
-    folder = group[0].parent
+    folder = _find_common_folder(group)
     folder = folder.parent if FOLDERS_OF_SYSTEMS.match(folder.name) else folder
     return folder.resolve().name or home.resolve().name
 

@@ -215,3 +215,13 @@ def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
     assert test_set["by"] == "task"
     assert test_set["systems"] == "{system}"  # which finds models of other organisations, too
     assert 'leave out the line by = "task"' in output
+
+
+def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
+    for organisation, model in (("openai", "gpt"), ("meta", "llama")):
+        (path := tmp_path / "runs" / organisation / f"{model}.csv").parent.mkdir(parents=True)
+        path.write_text("id,gold,prediction\n" + "".join(f"{k},{k % 3},{k % len(model) % 3}\n" for k in range(60)))
+    _, plan = init_plan(tmp_path, "runs")
+    [test_set] = plan["test_set"]
+    assert test_set["systems"] == ["runs/meta/llama.csv", "runs/openai/gpt.csv"]
+    assert "meta" not in test_set["name"]
