@@ -175,7 +175,7 @@ class Sentences:
         first, *others = (as_json_line(text)[1:-1] for text in self.template.split("{}"))
         yield f'"{first}'
         for part, text in zip(self.parts, others, strict=True):
-            yield _format_coded(part, lambda value: as_json_line(value)[1:-1])
+            yield _format_coded(part, lambda values: [text[1:-1] for text in format_texts(values)])
             yield text
         yield '"'
 
@@ -216,7 +216,7 @@ def iter_pieces(values: Values) -> Pieces:
         bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")  # which tell 0.0 and -0.0 apart
         yield format_numbers(values[:1])[0] if len(bits) and (bits == bits[0]).all() else format_numbers(values)
     elif isinstance(values, CodedColumn):
-        yield _format_coded(values, as_json_line)
+        yield _format_coded(values, lambda distinct: list(map(as_json_line, distinct)))
     elif isinstance(values, list):
         yield format_texts(values)
     else:
@@ -232,10 +232,10 @@ def _count_rows(values: Values) -> int:
     return values.n if isinstance(values, SparseLists) else len(values)
 
 
-def _format_coded(column: CodedColumn[Any], convert: Callable[[Any], str]) -> str | list[str]:
+def _format_coded(column: CodedColumn[Any], convert: Callable[[list[Any]], list[str]]) -> str | list[str]:
     """Return the text of each row's value, or a single one if all rows have the same; equal values convert once."""
     used_codes, positions = np.unique(column.codes, return_inverse=True)
-    texts = [convert(column.values[code]) for code in used_codes.tolist()]
+    texts = convert([column.values[code] for code in used_codes.tolist()])
     return texts[0] if len(texts) == 1 else [texts[position] for position in positions.tolist()]
 
 
