@@ -66,7 +66,8 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
         level = compute_run_level(rule, n, n_shared, gate.fdr, gate.runs_per_year)
         n_text = format_count(n, "comparison")
         smallest_level = level / n if n and rule.adjust != "plan" else level
-        smallest_text = f" ({format_lower_limit(smallest_level)} for the smallest p)" if smallest_level < level else ""
+        limit = format_lower_limit(smallest_level)
+        smallest_text = f" (the smallest p must be at most {limit} before adjustment)" if smallest_level < level else ""
         if gate.fdr == "none":
             yield (
                 f"gate: {format_rule_name(rule)}: level {format_lower_limit(level)} each night over "
