@@ -36,6 +36,7 @@ from sigdask.formats.reading.options import (
 )
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.summaries import (
+    SUMMARY_HINT,
     find_summary_items,
     has_mean_row,
     is_summary_name,
@@ -134,7 +135,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 
 PLAIN_ID = re.compile(r"(?=.*0)[A-Za-z0][A-Za-z0_.:/-]*")
-"""The shape of an id that is read as it stands: one word with a digit, so neither a mean nor a missing value."""
+"""The shape of an id that is read as it stands: one word with a digit, so no missing value."""
 
 ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES, *PREDICTION_NAMES, *ENTRY_NAMES,
                         *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
@@ -174,6 +175,8 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
+    if SUMMARY_HINT.search(body) and any(map(is_summary_name, cells[:: len(names)])):
+        return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
     if (

@@ -182,8 +182,8 @@ def _prepare_set(plan: Plan, shared: str, test_set: TestSet) -> _PreparedSet:
 PROBED_SETS = 50
 """Test sets that are read before others are read in worker processes, to see how long that takes."""
 
-WORTH_SECONDS = 8.0
-"""Seconds of reading from which worker processes are started. Each takes some 1.5 seconds to start."""
+WORTH_SECONDS = 10.0
+"""Seconds of reading from which worker processes are started. Each takes some 2.5 seconds to start."""
 
 PARTS = 8
 """Parts of the test sets that each worker process reads."""
