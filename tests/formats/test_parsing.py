@@ -185,6 +185,63 @@ def test_a_system_equal_to_gold_scores_1_and_sums_are_those_of_the_files(tmp_pat
         assert (sum(counts.field(name) for name in labels) == counts.field("system[words]")).all()
 
 
+def list_words(text):
+    """Return words as (start, end, form, whether it belongs to a multiword token); start and end in characters."""
+    words, place, inside = [], 0, 0
+    for line in text.splitlines():
+        if not line:
+            continue
+        number, form = line.split("\t")[:2]
+        if "-" in number:
+            first, last = map(int, number.split("-"))
+            token, inside = (place, place + len(form)), last - first + 1
+            place += len(form)
+        elif inside:
+            words.append((*token, form.lower(), True))
+            inside -= 1
+        else:
+            words.append((place, place + len(form), form.lower(), False))
+            place += len(form)
+    return words
+
+
+def align_plainly(gold, system):
+    """Count aligned words: the longest common subsequence where multiword tokens overlap, equal offsets elsewhere."""
+    regions = []
+    for start, end in sorted({word[:2] for word in gold + system if word[3]}):
+        if regions and start < regions[-1][1]:
+            regions[-1][1] = max(regions[-1][1], end)
+        else:
+            regions.append([start, end])
+    n = 0
+    for low, high in regions:
+        if any(w[0] < high and low < w[1] and not low <= w[0] < w[1] <= high for w in gold + system):
+            return (
+                None  # a word lies across the border of a multiword token: what it belongs to is a matter of the script
+            )
+        a, b = ([w[2] for w in words if low <= w[0] and w[1] <= high] for words in (gold, system))
+        longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+        for i, x in enumerate(a, 1):
+            for j, y in enumerate(b, 1):
+                longest[i][j] = max(longest[i - 1][j], longest[i][j - 1], longest[i - 1][j - 1] + (x == y))
+        n += longest[-1][-1]
+    rest = [{w[:2] for w in words if not any(a <= w[0] and w[1] <= b for a, b in regions)} for words in (gold, system)]
+    return n + len(rest[0] & rest[1])
+
+
+def test_words_are_aligned_as_by_comparing_all_offsets(tmp_path):
+    generator = random.Random(11)
+    n_compared = 0
+    while n_compared < 60:
+        text = "".join(generator.choices("abAB", k=generator.choice((5, 9, 14))))
+        gold, system = ("".join(parse_randomly(generator, text)) for _ in range(2))
+        expected = align_plainly(list_words(gold), list_words(system))
+        if expected is not None:
+            counts = read_texts(tmp_path, system, gold=gold, format="conllu")
+            assert counts.field("correct[Words]").sum() == expected
+            n_compared += 1
+
+
 def test_the_order_of_sentences_changes_no_score(tmp_path):
     generator = random.Random(7)
     texts = ["".join(generator.choices("abAB", k=9)) for _ in range(12)]

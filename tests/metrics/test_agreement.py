@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import operator
 import re
 
 import numpy as np
@@ -319,6 +320,53 @@ def test_a_system_alone_and_a_metric_alone_are_errors(tmp_path):
     single = write_table(tmp_path, [row.rpartition(",")[0] for row in ROWS], "system,segment,human,bleu")
     with pytest.raises(InputError, match="only the metric 'bleu' has scores"):
         read(single, format="meta")
+
+
+@pytest.mark.parametrize("options", [["--level", "system"], ["--group", "item"], ["--statistic", "spa"]])
+def test_agreement_between_systems_needs_two(options, tmp_path):
+    alone = write_table(tmp_path, [row for row in ROWS if row[0] == "a"])
+    printed = call_sigdask("meta", alone, *options, cwd=tmp_path)
+    assert printed.returncode == 2
+    assert "no test set has two systems" in printed.stderr or "no group has two scores" in printed.stderr \
+        or "one system only" in printed.stderr  # fmt: skip
+
+
+def test_scores_that_cannot_tell_metrics_apart_are_said_first(tmp_path):
+    few = read(write_table(tmp_path, [row for row in ROWS if row[0] in "ab"]), format="meta")
+    assert any(note.startswith("only 2 systems: ") for note in few.scope)
+    flat = read(write_table(tmp_path, [f"{row.rpartition(',')[0]},7" for row in ROWS]), format="meta")
+    assert any(note.startswith("constant scores in 1 metric ('ter')") for note in flat.scope)
+    with pytest.raises(InputError, match="all human scores are 3, so no metric can agree"):
+        read(write_table(tmp_path, [re.sub(r"^(.,.),.", r"\1,3", row) for row in ROWS]), format="meta")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_soft_accuracy_of_ties_and_missing_cells_is_that_of_counting_sign_by_sign(seed):
+    counts = make_data(4, 14, 2, n_metrics=2, seed=seed)
+    human, sets = counts.field("human")[:, 0].astype(int), counts.group("language-pair")
+    names = {
+        cell: row for row, cell in enumerate(zip(sets, counts.group("system"), counts.group("segment"), strict=True))
+    }
+    soft = []
+    for scores in np.rint(counts.field("score") * 2**20).astype(int).T:  # whole numbers: no rounding, ties are ties
+        shares = []
+        for lp in dict.fromkeys(sets):
+            systems = list(dict.fromkeys(s for place, s, _ in names if place == lp))
+            segments = sorted({k for place, _, k in names if place == lp})
+            shared = [k for k in segments if all((lp, s, k) in names for s in systems)]
+            signs = draw_signs(1000, len(shared)).astype(int).tolist()
+            apart = []
+            for a, b in itertools.combinations(systems, 2):
+                p_values = []
+                for values in (human, scores):
+                    d = [int(values[names[lp, a, k]] - values[names[lp, b, k]]) for k in shared]
+                    p_values.append(sum(sum(map(operator.mul, row, d)) >= sum(d) for row in signs) / 1000)
+                apart.append(abs(p_values[0] - p_values[1]))
+            shares.append(1 - sum(apart) / len(apart))
+        soft.append(sum(shares) / len(shares))
+    panel = build_panel(counts, "meta-spa")
+    (i, j), (first, second) = panel.pairs[0], panel.pair_scores[0, 0]
+    assert [first, second] == pytest.approx([soft[i], soft[j]], abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,10 @@ class ProblemReader:
         if panel.linear[self.column]:
             return SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, self.column]))
         if panel.is_approximate(self.column):
-            return "the score combines several sums that have rounding errors"
+            return (
+                "the scores have so many digits that their sums are rounded, so it is computed exactly only up to 20 "
+                "discordant units"
+            )
         changes = changes[changes.any(axis=1)]
         metric = panel.metrics[self.column]
         fields = list(metric.fields)

@@ -300,6 +300,7 @@ def _build_counts(
             "scores"
         )
     )
+    notes += _note_little_information(sets, metric_names)
     return Counts(
         systems=tuple(metric_names),
         fields={
@@ -315,3 +316,30 @@ def _build_counts(
         suggested=SUGGESTED,
         warnings=tuple(notes),
     )
+
+
+def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequence[str]) -> list[str]:
+    """Return notes on sets of one or two systems, and on scores that are all the same; constant human scores raise."""
+    notes = []
+    for name, cells in sets.items():
+        place = f" of {name}" * (len(sets) > 1)
+        if np.ptp(cells.human) == 0:
+            raise InputError(
+                f"{cells.path}: all human scores{place} are {cells.human[0]:g}, so no metric can agree with them; "
+                "choose another --human, or leave this data out"
+            )
+        if (n_systems := len({*cells.systems})) < 3:
+            limit = (
+                "agreement can only be measured between its segments, not between systems"
+                if n_systems == 1
+                else "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
+            )
+            notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
+        if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
+            notes.append(
+                ScopeNote(
+                    f"constant scores{place} in {describe_items(constant, 'metric')}: correlations count as 0, and "
+                    "accuracies say only how often people call outputs equal; leave such metrics out"
+                )
+            )
+    return notes

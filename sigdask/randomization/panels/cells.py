@@ -85,6 +85,12 @@ class AgreementCells:
         cells = AgreementCells(human[order], scores[order], addresses[order], starts, set_numbers.astype(np.int64))
         if metric.statistic == "spa":
             return cells.select_complete(other[order])
+        n_compared = np.diff(cells.set_starts) if metric.level == "system" else cells.sizes
+        if len(n_compared) and n_compared.max() < 2:
+            lacking = "test set has two systems" if metric.level == "system" else "group has two scores"
+            raise InputError(
+                f"{metric.name}: no {lacking} to compare; add systems, or choose another --level or --group"
+            )
         return cells.average() if metric.level == "system" and cells.has_one_unit_each else cells
 
     @property
