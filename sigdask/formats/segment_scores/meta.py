@@ -320,7 +320,7 @@ def _build_counts(
 
 def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequence[str]) -> list[str]:
     """Return notes on sets of one or two systems, and on scores that are all the same; constant human scores raise."""
-    notes = []
+    notes: list[str] = []
     for name, cells in sets.items():
         place = f" of {name}" * (len(sets) > 1)
         if np.ptp(cells.human) == 0:
