@@ -128,14 +128,14 @@ def split_jobs(
     return tasks
 
 
-def measure_trial_seconds(panel: AnyPanel, n_trials: int | None = None) -> float:
+def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf) -> float:
     """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it.
 
     Parameters
     ----------
     panel : AnyPanel
         What is counted.
-    n_trials : int, optional
+    n_trials : float
         How many trials are to be counted; few of them are timed.
     """
     if isinstance(panel, ExactPanel | EnumeratedPairs):
@@ -144,7 +144,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: int | None = None) -> float
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     if is_large(panel):
         return measure_seconds_by_blocks(panel)
-    n_timed = min(panel.manner.timed, max((n_trials or math.inf) // MOST_TIMED_SHARE, 1))
+    n_timed = int(min(panel.manner.timed, max(n_trials // MOST_TIMED_SHARE, 1)))
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)

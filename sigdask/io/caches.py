@@ -202,6 +202,10 @@ class CompiledCache:
             self._cache.save_overload(sig, data)
 
 
+FEW_STEPS = 2**19
+"""Steps of a loop that Python takes in about the time that it takes to load numba."""
+
+
 class FunctionToCompile:
     """A function that numba compiles when it is first called, so that importing it does not import numba.
 
@@ -214,8 +218,13 @@ class FunctionToCompile:
     """
 
     def __init__(self, function: Any, build: Callable[[Any], Any]) -> None:
-        self._build, self._built = build, None
+        self._build, self._built, self._n_steps = build, None, 0
         update_wrapper(self, function)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it was called before in this process, and numba with it."""
+        return self._built is not None
 
     def build(self) -> Any:
         """Return what numba makes of the function, which is built once, and put it into the place of this object."""
@@ -231,6 +240,18 @@ class FunctionToCompile:
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
         return (self._built or self.build())(*arguments)
+
+    def is_worth_loading(self, n_steps: int) -> bool:
+        """Return whether to call what numba makes of the function, given the steps that Python would take instead.
+
+        Python is faster until it has taken as many steps in this process as loading numba takes time for.
+        """
+        self._n_steps += n_steps
+        return self.is_compiled or self._n_steps > FEW_STEPS
+
+    def call_for_steps(self, n_steps: int, *arguments: Any) -> Any:
+        """Call the function, without numba where that is faster for so many steps of a loop."""
+        return (self if self.is_worth_loading(n_steps) else self.__wrapped__)(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of what numba makes of the function."""

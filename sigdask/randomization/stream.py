@@ -105,22 +105,33 @@ def draw_swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: in
     bool array, shape (n_trials, n_units)
         True where the unit's outputs are swapped.
     """
+    swap_bytes = draw_swap_bytes(key, run=run, first=first, n_trials=n_trials, n_units=n_units, purpose=purpose)
+    return np.unpackbits(swap_bytes, axis=1, count=n_units, bitorder="little").view(np.bool_)
+
+
+def draw_swap_bytes(
+    key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP
+) -> NDArray[np.uint8]:
+    """Return the swap bits of each trial of a range in bytes, shape (n_trials, n_bytes): unit u is bit u % 8."""
     words = np.empty((4, n_trials), np.uint32)
-    bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
-    shifts = np.arange(32, dtype=np.uint32)
-    for column in range(bits.shape[1] // COLUMN):
+    columns = []
+    for column in range(-(-n_units // COLUMN)):
         fill_swap_words(key, run, first, column, words, purpose)
-        for q in range(4):
-            start = column * COLUMN + 32 * q
-            bits[:, start : start + 32] = (words[q][:, None] >> shifts) & np.uint32(1)
-    return bits[:, :n_units]
+        columns.append(np.ascontiguousarray(words.T, "<u4").view(np.uint8))
+    return np.concatenate([np.empty((n_trials, 0), np.uint8), *columns], axis=1)
 
 
 def fill_swap_words(
     key: Key, run: int, first: int, column: int, words: NDArray[np.uint32], purpose: int = SWAP
 ) -> None:
     """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
-    philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | purpose << 24), np.uint32(column), first, words)
+    k0, k1, c1, c2 = map(np.uint32, (*key, run << 16 | purpose << 24, column))
+    if philox.is_worth_loading(words.shape[1] // 2):  # NumPy draws two words in the time of a step in Python
+        philox(k0, k1, c1, c2, first, words)
+        return
+    trials = np.arange(first, first + words.shape[1], dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        words[:] = call_philox.__wrapped__(k0, k1, trials, c1, c2, np.uint32(0))
 
 
 def get_swap_word(run: int) -> np.uint32:

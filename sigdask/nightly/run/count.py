@@ -13,6 +13,7 @@ from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreErro
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import (
+    MOST_TIMED_SHARE,
     CountedRanges,
     Progress,
     compute_task_seconds,
@@ -133,7 +134,8 @@ class CountRunner:
                 continue
             try:
                 with self.stop.interruptible():
-                    costs[id(panel)] = measure_trial_seconds(panel)
+                    n_timed = entry.stop - entry.first if look else math.inf
+                    costs[id(panel)] = measure_trial_seconds(panel, n_timed * MOST_TIMED_SHARE)
                 if look:
                     alike[look] = costs[id(panel)]
             except SigdaskError as error:

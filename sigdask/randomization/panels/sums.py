@@ -8,9 +8,9 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -29,10 +29,10 @@ from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_key
+from sigdask.randomization.stream import Key, compute_stream_key, draw_swap_bytes, philox
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
-from sigdask.statistics.exact.counting import count_reaching
+from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -50,6 +50,9 @@ PAIRS_AT_ONCE = 10
 
 SUMMING_SECONDS = 2e-4
 """What all arrangements of a pair take, about, where their sums have a distribution."""
+
+FEW_SWAPS = 2**19
+"""Trials, units and pairs up to which NumPy counts linear scores in a process that has not loaded numba."""
 
 MOST_NUMBERS = 2**22
 """Contributions that are looked at, or kept in such a panel, at a time."""
@@ -152,10 +155,35 @@ class Panel(ScoredSums):
         """
         _check_range(first, n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
+        n_swaps = n_trials * len(self.addresses) * len(self.pairs)
+        if n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear):
+            n_units = int(self.addresses[-1]) + 1 if len(self.addresses) else 0
+            swaps = draw_swap_bytes(self.key, run=run, first=first, n_trials=n_trials, n_units=n_units)
+            for m in range(len(self.metrics)):
+                counts[:, m] = self._count_linear(m, n_trials, partial(count_reaching_in, swaps, self.addresses))
+            return Tally(n_trials, counts)
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
                 slab.count(m, counts[:, m])
         return Tally(n_trials, counts)
+
+    def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
+        """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).
+
+        `count` is given what each unit's swap adds, shape (n_pairs, n_kept), and thresholds, shape (n_pairs, 3). It
+        returns the number of trials that reach each threshold.
+        """
+        i, j = self.pairs.T
+        numerators, totals = self.compute_numerators(m, self.values), self.compute_observed_numerators(m)
+        observed, slack = totals[i] - totals[j], self.slack[:, m]
+        is_mirrored, size = observed < 0, np.abs(observed)
+        # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
+        steps = np.where(is_mirrored, -1, 1) * (numerators[:, j] - numerators[:, i])
+        reached = count(steps.T, np.column_stack([-slack, slack + 1, slack + 1 - size]))
+        greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
+        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # where the two ends meet, every trial counts
+        tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
+        return np.stack(tails, axis=1)
 
     def compute_digests(self) -> Digests:
         """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
@@ -344,17 +372,8 @@ class EnumeratedPairs(Panel):
         if not self.linear[0]:
             return super().tally(run=run, first=first, n_trials=n_trials)
         _check_range(first, n_trials)
-        numerators, totals = self.compute_numerators(0, self.values), self.compute_observed_numerators(0)
-        observed = totals[::2] - totals[1::2]
-        is_mirrored, size, slack = observed < 0, np.abs(observed), self.slack[:, 0]
-        # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
-        steps = np.where(is_mirrored, -1, 1) * (numerators[:, 1::2] - numerators[:, ::2])
-        bars = np.column_stack([-slack, slack + 1, slack + 1 - size])
-        reached = count_reaching(steps.T, first, first + n_trials, bars)
-        greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
-        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # where the two ends meet, every trial counts
-        tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
-        return Tally(n_trials, np.stack(tails, axis=1)[:, None])
+        count = partial(count_reaching, first, first + n_trials)
+        return Tally(n_trials, self._count_linear(0, n_trials, count)[:, None])
 
     @property
     def counting_key(self) -> Hashable:

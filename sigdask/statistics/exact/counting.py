@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
 from sigdask.io.caches import cached_njit
@@ -200,17 +201,17 @@ MOST_SLOTS = 2**11
 """Slots of a distribution, for each problem, up to which the distribution is faster than meeting in the middle."""
 
 
-def count_reaching(steps: Integers, first: int, stop: int, thresholds: Integers) -> Integers:
+def count_reaching(first: int, stop: int, steps: Integers, thresholds: Integers) -> Integers:
     """Count the arrangements of several problems whose sum reaches thresholds, in a range of arrangements.
 
     Arrangement t of a problem adds step u if bit u of t is set. Bits beyond the last step change nothing.
 
     Parameters
     ----------
-    steps : int64 array, shape (n_problems, n_units)
-        What each unit adds to the sum, of any sign.
     first, stop : int
         The arrangements `first` to `stop - 1`.
+    steps : int64 array, shape (n_problems, n_units)
+        What each unit adds to the sum, of any sign.
     thresholds : int64 array, shape (n_problems, n_thresholds)
         What the sum is compared with.
 
@@ -220,9 +221,9 @@ def count_reaching(steps: Integers, first: int, stop: int, thresholds: Integers)
 
     Examples
     --------
-    >>> count_reaching(np.array([[1, 1, -2]]), 0, 8, np.array([[0, 1, -2]]))
+    >>> count_reaching(0, 8, np.array([[1, 1, -2]]), np.array([[0, 1, -2]]))
     array([[5, 3, 8]])
-    >>> count_reaching(np.array([[1, 1, -2]]), 3, 6, np.array([[0, 1, -2]]))
+    >>> count_reaching(3, 6, np.array([[1, 1, -2]]), np.array([[0, 1, -2]]))
     array([[1, 1, 3]])
     """
     counts = np.zeros(thresholds.shape, np.int64)
@@ -276,3 +277,38 @@ def _sum_subsets(sizes: Integers) -> Integers:
     for size in sizes.T[:, :, None]:
         sums = np.concatenate([sums, sums + size], axis=1)
     return sums
+
+
+def count_reaching_in(
+    swap_bytes: NDArray[np.uint8], addresses: Integers, steps: Integers, thresholds: Integers
+) -> Integers:
+    """Count the given arrangements of several problems whose sum reaches thresholds.
+
+    Parameters
+    ----------
+    swap_bytes : uint8 array, shape (n_arrangements, n_bytes)
+        Bit a of an arrangement's bytes says whether the unit at address a adds its step.
+    addresses : int64 array, shape (n_units,)
+        The address of each unit.
+    steps, thresholds : int64 array, shape (n_problems, n_units) and (n_problems, n_thresholds)
+        As for `count_reaching`.
+
+    Returns
+    -------
+    int64 array, shape (n_problems, n_thresholds)
+
+    Examples
+    --------
+    >>> swaps = np.array([[0b01], [0b10], [0b11]], np.uint8)
+    >>> count_reaching_in(swaps, np.arange(2), np.array([[1, -2]]), np.array([[0, -1]]))
+    array([[1, 2]])
+    """
+    by_byte = np.zeros((len(steps), swap_bytes.shape[1] * 8), np.int64)
+    by_byte[:, addresses] = steps
+    groups = by_byte.reshape(len(steps), -1, 8)
+    used = np.flatnonzero(groups.any(axis=(0, 2)))
+    tables = _sum_subsets(groups[:, used].reshape(-1, 8)).reshape(len(steps), len(used), -1)
+    sums = np.zeros((len(steps), len(swap_bytes)), np.int64)
+    for k, column in enumerate(swap_bytes.T[used]):
+        sums += np.take(tables[:, k], column, axis=1)
+    return np.stack([np.count_nonzero(sums >= bars[:, None], axis=1) for bars in thresholds.T], axis=1)

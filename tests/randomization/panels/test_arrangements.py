@@ -14,6 +14,7 @@ from sigdask.randomization.panels import sums
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.stream import philox
 from sigdask.statistics.exact.counting import count_reaching
 
 
@@ -136,7 +137,19 @@ def test_counts_of_sums_are_those_of_all_arrangements_one_by_one(n_units, larges
     sums = np.array([[added @ row for added in product((0, 1), repeat=n_units)] for row in steps[:, ::-1]])
     for first, stop in ((0, 2**n_units), (2**n_units // 3, 2**n_units - 1), (0, 1)):
         expected = (sums[:, first:stop, None] >= thresholds[:, None]).sum(axis=1)
-        assert count_reaching(steps, first, stop, thresholds).tolist() == expected.tolist()
+        assert count_reaching(first, stop, steps, thresholds).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("divided_by", [1, 10, 3])
+def test_few_swaps_are_counted_without_a_kernel_as_with_it(divided_by, monkeypatch):
+    panel = build_pairs_panel(build_scores(11, n_items=150, divided_by=divided_by), "mean")
+    ranges = [{"run": run, "first": first, "n_trials": 300} for run, first in ((0, 0), (1, 77))]
+    philox.build()
+    by_kernel = [panel.tally(**trials).counts.tolist() for trials in ranges]
+    monkeypatch.setattr(philox, "_built", None)
+    monkeypatch.setattr(philox, "_n_steps", 0)
+    assert [panel.tally(**trials).counts.tolist() for trials in ranges] == by_kernel
+    assert not philox.is_compiled
 
 
 def test_panels_of_several_test_sets_are_counted_together():
