@@ -303,28 +303,25 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     version : str
         Of the program.
     """
-    n = sum(len(jobs.comparisons) for jobs in sets)
-    columns: dict[str, list[CodedColumn[str]]] = {}
-    for jobs in sets:
+    sizes = [len(jobs.comparisons) for jobs in sets]
+    data, set_of_row = np.zeros((sum(sizes), 2), np.uint64), np.repeat(np.arange(len(sets)), sizes)
+    for start, jobs in zip(np.cumsum([0, *sizes])[:-1].tolist(), sets, strict=True):
         comparisons = jobs.comparisons
-        data = np.zeros((len(comparisons), 2), np.uint64)
         for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
             panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-            data[rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
-        set_columns = {
-            "method": CodedColumn.from_constant(jobs.spec.method_and_limit, len(comparisons)),
-            "units": CodedColumn.from_constant(format_hash(jobs.spec.units.content), len(comparisons)),
-            "data_a": _encode_digests(data[:, 0]),
-            "data_b": _encode_digests(data[:, 1]),
-            "code": CodedColumn(comparisons.metric, tuple(map(hash_code, comparisons.metrics))),
-        }
-        for name, column in set_columns.items():
-            columns.setdefault(name, []).append(column)
+            data[start + rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
+    codes = [CodedColumn(jobs.comparisons.metric, tuple(map(hash_code, jobs.comparisons.metrics))) for jobs in sets]
+    methods = CodedColumn.from_values(jobs.spec.method_and_limit for jobs in sets)
+    units = CodedColumn.from_values(format_hash(jobs.spec.units.content) for jobs in sets)
     return InputDigests.build_empty(
-        n,
-        seed=np.full(n, seed, np.int64),
-        version=CodedColumn.from_constant(version, n),
-        **{name: CodedColumn.join(parts) for name, parts in columns.items()},
+        len(data),
+        seed=np.full(len(data), seed, np.int64),
+        version=CodedColumn.from_constant(version, len(data)),
+        method=CodedColumn(methods.codes[set_of_row], methods.values),
+        units=CodedColumn(units.codes[set_of_row], units.values),
+        data_a=_encode_digests(data[:, 0]),
+        data_b=_encode_digests(data[:, 1]),
+        code=CodedColumn.join(codes),
     )
 
 

@@ -357,10 +357,15 @@ def hash_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> int:
 
 def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequence[int]) -> Contents:
     """Combine content hashes, shape (n_systems, n_fields), into one hash of some fields, shape (n_systems,)."""
-    hashes = np.full(len(contents), hash_content(tuple(identify_lattice(lattices[f]) for f in fields)), np.uint64)
+    hashes = np.full(len(contents), _hash_lattices(tuple(identify_lattice(lattices[f]) for f in fields)), np.uint64)
     for f in fields:
         hashes = mix_bits(hashes ^ contents[:, f])
     return hashes
+
+
+@functools.lru_cache
+def _hash_lattices(identities: tuple[tuple[Any, ...], ...]) -> int:
+    return hash_content(identities)
 
 
 def hash_terms(terms: Contents, units: Integers) -> np.uint64:
