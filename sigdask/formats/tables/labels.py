@@ -144,8 +144,8 @@ def remove_text_sets(label_columns: Mapping[str, Factor], gold: Factor) -> dict[
 CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""
 
-GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "truth", "target", "label", "labels")
-ANSWER_NAMES = ("prediction", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
+GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "references", "truth", "target", "label", "labels")
+ANSWER_NAMES = ("prediction", "predictions", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
 MISSING_MARKS = ("-", "-1")
 """What SNLI's gold column holds where its annotators did not agree, in text and as a number."""
 
