@@ -254,12 +254,15 @@ def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
 
 @contextmanager
 def _connect(cluster: ClusterLike, workers: int | None) -> Iterator[Cluster]:
-    """Yield a connected cluster, and raise ClusterLostError if starting or closing it fails."""
+    """Yield a connected cluster, and raise ClusterLostError if dask fails as it starts, counts or closes."""
+    connected: Cluster | None = None
     try:
         with clusters.connect(cluster, workers=workers) as connected:
             yield connected
     except SigdaskError:
         raise
     except Exception as error:  # dask raises many kinds when its processes are killed as they start
+        if connected is not None and connected.client is None:  # this process counts: no cluster was lost
+            raise
         name = cluster if isinstance(cluster, str) else "described"
         raise ClusterLostError(f"the cluster {name} failed: {type(error).__name__}: {error}") from error

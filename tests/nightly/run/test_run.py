@@ -312,6 +312,15 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
     assert sum("gone; continuing from the store" in note for note in notes) == 3
 
 
+@pytest.mark.parametrize("cluster", ["none", "threads"])
+def test_an_unforeseen_error_of_counting_here_is_no_lost_cluster(plan, monkeypatch, cluster):
+    monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 1, ZeroDivisionError("a defect")))
+    notes = []
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        run_plan(plan, cluster=cluster, note=notes.append)
+    assert not any("continuing" in note for note in notes)
+
+
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
     monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 1, TaskError("counting x failed", (0,))))
     outcome = run_plan(plan, cluster="none")
