@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 30.0
 """Seconds between two lines."""
 
+NEAR = 0.05
+"""Difference of two shares up to which the one is not told from the other."""
+
 MOST_FILES = 10_000
 """Of a folder, whose sizes are added up; of further ones nothing is told."""
 
@@ -66,8 +69,10 @@ class ProgressStep:
 
     @property
     def percent(self) -> str:
-        """The share of the step that is done, as text."""
-        return f"{self.done / self.total if self.share is None else self.share:.0%}"
+        """The share of the step that is done, as text; of the work where numbers would say something else."""
+        by_number = self.done / self.total
+        share = by_number if self.share is None else self.share
+        return f"{share:.0%}{' of the work' if abs(share - by_number) > NEAR else ''}"
 
     @property
     def elapsed(self) -> float:
