@@ -54,6 +54,7 @@ from sigdask.formats.texts import fairseq
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import limit_unpacking, set_variable
 from sigdask.metrics import retrieval
+from sigdask.metrics.agreement import PREFIX
 
 __all__ = ["FORMATS", "Options", "Source", "cache_tables", "detect", "may_have_metric", "parse_format", "parse_map",
            "parse_source", "read"]  # fmt: skip
@@ -502,6 +503,8 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
 def _detect_format(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
     if options.references or _are_texts(sources, gold, options):
         return "segments"
+    if options.metrics and all(name.startswith(PREFIX) for name in options.metrics):
+        return "meta"
     metric_format = None if gold is None else find_format(options.metrics, [source.path for source in sources], gold)
     if metric_format is not None:
         return metric_format

@@ -86,6 +86,16 @@ def test_a_plan_reads_by_the_metric(files, tmp_path):
     assert counts.n_items == 5
 
 
+def test_agreement_with_people_needs_no_name_of_a_format(tmp_path):
+    """Plans, `compare` and `reproduce` read the tables of `meta` by the metric, as the metric reads no other data."""
+    path = tmp_path / "scores.csv"
+    rows = [f"{system},{k},{k % 4},{k % 3},{k % 5}" for system in "uvw" for k in range(10)]
+    path.write_text("\n".join(["system,segment,human,x,y", *rows]))
+    assert detect_format(path, None, "meta-spa", "meta-pearson:group=item") == "meta"
+    with pytest.raises(InputError, match="choose the score"):
+        detect_format(path, None, "meta-spa", "mean")
+
+
 def test_a_table_with_a_header_is_not_read_line_by_line(tmp_path):
     for name in ("gold", "x"):
         (tmp_path / name).write_text("id,text\na,hello world\nb,one two\n")

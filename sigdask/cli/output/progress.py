@@ -18,7 +18,7 @@ from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.io import is_present
 from sigdask.metrics.extraction.parts import ExtractionLog
-from sigdask.text import format_count, format_duration, is_url
+from sigdask.text import format_count, format_duration, format_estimate, is_url
 
 if TYPE_CHECKING:
     from sigdask.execution.run import WorkEstimate
@@ -91,7 +91,8 @@ class ProgressStep:
         if not self.total:
             return f"{self.doing}, for {format_duration(self.elapsed)}"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
-        return f"{text}, about {self.time_left} left" if self.time_left else text
+        about = "" if self.time_left.startswith("<") else "about "
+        return f"{text}, {about}{self.time_left} left" if self.time_left else text
 
 
 class ProgressLines:
@@ -318,15 +319,12 @@ def describe_expected_time(ahead: WorkEstimate) -> str:
     """Return a sentence on the expected time, and on the time that fewer trials would take."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
     exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.max_trials and ahead.n_exact else ""
-    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes about {format_duration(ahead.seconds)} on {threads}"
+    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes {format_estimate(ahead.seconds)} on {threads}"
     fewer = ahead.fewer_trials
     if fewer is None:
         return text
-    shorter = format_duration(ahead.compute_seconds(fewer))
-    return (
-        f"{text}; {format_count(fewer, 'trial')} a comparison instead of {ahead.max_trials:,} would take about "
-        f"{shorter}"
-    )
+    shorter = format_estimate(ahead.compute_seconds(fewer))
+    return f"{text}; {format_count(fewer, 'trial')} a comparison instead of {ahead.max_trials:,} would take {shorter}"
 
 
 def format_short(n: int) -> str:

@@ -293,11 +293,12 @@ def _build_counts(
     for column in (name for name in parts[0][2].groups if name in shared):
         columns[column] = [prefix + value for _, prefix, cells in parts for value in cells.groups[column]]
     ids = [f"{system}\t{segment}" for system, segment in zip(columns["system"], columns["segment"], strict=True)]
-    n_systems = len({*columns["system"]})
+    n_systems = [len({*cells.systems}) for cells in sets.values()]
+    where = "" if not is_many else " in each set" if len({*n_systems}) == 1 else " in the largest set"
+    n_cells = format_count(len(ids), "cell")
     notes.append(
         ScopeNote(
-            f"{format_count(n_systems, 'system')}, {format_count(len(ids), 'cell')} (a segment of a system) with human "
-            "scores"
+            f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
         )
     )
     notes += _note_little_information(sets, metric_names)

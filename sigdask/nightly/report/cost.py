@@ -10,7 +10,7 @@ from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import format_table
 from sigdask.statistics.multiplicity import compute_levels
 from sigdask.statistics.rounding import format_lower_limit
-from sigdask.text import format_count, format_duration, make_printable
+from sigdask.text import format_count, format_duration, format_estimate, make_printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -110,8 +110,8 @@ def _summarize(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops
     if n_threads is None:
         machine = "one core of this machine; the plan's cluster was not measured"
     total = sum(c.total for c in costs)
-    time_text = format_duration(seconds / (n_threads or 1))
-    time = f"at most {time_text.removeprefix('< ')}" if stops else f"about {time_text}"
+    seconds /= n_threads or 1
+    time = f"at most {format_duration(seconds).removeprefix('< ')}" if stops else format_estimate(seconds)
     counted = f"{format_count(n, 'comparison')}, {format_count(total, 'trial')}"
     yield f"{name}: {_count_sets(costs)}, {counted}, {time} on {machine}"
     yield "(trials are summed over comparisons; trials that the store already has are not counted again)"

@@ -209,7 +209,7 @@ def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, m
     # both runs of 3 pairs and their family; bootstrap; two labellings and 3 rankings, one each
     assert total > 7 * 20_000 + 3000
     n_work = total + 3 * 16 + 2**12  # exact p: 3 in 16 parts, and one from all arrangements of 12 units
-    assert f"{total:,} trials, about" in render("night", costs, 1)
+    assert f"{total:,} trials, " in render("night", costs, 1)
     recorder = ProgressRecorder()
     outcome = run_plan(plan, progress=recorder)
     assert (outcome.exit_status, outcome.n_counted, outcome.n_exact) == (0, total, 4)
