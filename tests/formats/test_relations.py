@@ -249,3 +249,15 @@ def test_folders_of_brat_are_systems_without_naming_the_format(tmp_path):
     assert result.returncode == 0, result.stderr
     (comparison,) = json.loads((tmp_path / "r.json").read_text())["results"]
     assert (comparison["score_a"], comparison["score_b"], comparison["n_items"]) == (1, 0, 2)
+
+
+def test_json_of_relations_alone_is_recognised_and_asks_for_the_metric(tmp_path):
+    for name, label in (("gold", "at"), ("a", "at"), ("b", "in")):
+        relation = {"head": [0, 3], "tail": [7, 10], "type": label}
+        lines = [json.dumps({"id": k, "relations": [relation]}) for k in range(2)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    systems = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with pytest.raises(InputError, match=r"gold.jsonl: relations without a list of entities; .*--metric relation-f1"):
+        read(*systems, gold=tmp_path / "gold.jsonl")
+    counts = _read(systems, tmp_path / "gold.jsonl")
+    assert _score(counts, "relation-f1") == [1, 0]

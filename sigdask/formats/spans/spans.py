@@ -364,6 +364,8 @@ _OFFSETS = (
     rf'"({"|".join(START_NAMES)}|offsets?|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
 )
 
+_RELATIONS = rf'"({"|".join(RELATION_NAMES + PREDICTED_RELATION_NAMES)})"\s*:\s*\[\s*\{{[^{{}}]*"(head|tail)"\s*:'
+
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read spans of documents or sentences, relations between them, or both, as the metrics ask for."""
@@ -547,7 +549,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     requested = (options.own.get("spans"), options.prediction_column)
     names = "|".join(re.escape(name) for name in (*requested, *PREDICTED_NAMES, *SPAN_NAMES) if name)
     if re.search(rf'"({names})"\s*:\s*[\[{{]', start) is None:
-        return False
+        return re.search(_RELATIONS, start) is not None
     heads = start if gold.is_dir() else start + read_head(gold)
     return re.search(_OFFSETS, heads) is not None or re.search(r'"(pred_)?extracts"\s*:\s*\{', start) is not None
 
@@ -570,7 +572,16 @@ def _read_listing(options: Options, column: str | None, names: Sequence[str], pa
         return read_pubtator(listing)
     requested = column or options.own.get("spans")
     if is_json(path):
-        find_key = partial(_find_key, requested=requested, names=names)
+
+        def find_key(record: Mapping[str, Any]) -> str | None:
+            key = _find_key(record, requested, names)
+            if key is None and not record.keys().isdisjoint(RELATION_NAMES + PREDICTED_RELATION_NAMES):
+                raise InputError(
+                    f"{path}: relations without a list of entities; name a metric to compare the relations "
+                    "(--metric relation-f1; in a plan metrics), or the key of the entities, --format spans:spans=KEY"
+                )
+            return key
+
         return read_listing(path, find_key, "spans", options, by_label=True, count_unscored=count_unscored)
     return _read_rows(listing, options)
 
