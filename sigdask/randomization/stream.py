@@ -117,7 +117,7 @@ def draw_swap_bytes(
     columns = []
     for column in range(-(-n_units // COLUMN)):
         fill_swap_words(key, run, first, column, words, purpose)
-        columns.append(np.ascontiguousarray(words.T, "<u4").view(np.uint8))
+        columns.append(np.array(words.T, "<u4", order="C").view(np.uint8))  # a copy, of one trial too
     return np.concatenate([np.empty((n_trials, 0), np.uint8), *columns], axis=1)
 
 

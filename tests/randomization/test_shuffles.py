@@ -44,9 +44,12 @@ def test_the_kernel_gives_the_known_answer():
 
 @pytest.mark.parametrize("first", [0, 5, 2**32 - 3, 2**40])
 @pytest.mark.parametrize("run", [0, 1, 255])
-def test_bits_stand_at_their_addresses(first, run):
-    expected = reference.draw_swaps(KEY, run, first, 6, 200)
-    assert (draw_swap_bits(KEY, run=run, first=first, n_trials=6, n_units=200) == expected).all()
+@pytest.mark.parametrize("by_kernel", [False, True])
+def test_bits_stand_at_their_addresses(first, run, by_kernel, monkeypatch):
+    monkeypatch.setattr(type(philox), "is_worth_loading", lambda *_: by_kernel)
+    expected = reference.draw_swaps(KEY, run, first, 6, 300)
+    assert (draw_swap_bits(KEY, run=run, first=first, n_trials=6, n_units=300) == expected).all()
+    assert (draw_swap_bits(KEY, run=run, first=first, n_trials=1, n_units=300) == expected[:1]).all()
 
 
 def test_any_range_of_trials_and_units_is_a_slice_of_the_whole():
