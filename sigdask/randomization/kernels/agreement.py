@@ -185,14 +185,13 @@ def count_pearson(swaps, z, weights, starts, totals, human_squares, set_of_group
 
 @cached_njit()
 def _part_scores(swaps, entries, starts, g, cells, levels):
-    """Part the sorted scores of a group between A* and B*: fill `cells` and the numbers of their `levels`, (2, n)."""
+    """Part the sorted scores of a group between A* and B*: fill `cells` and their `levels`, (2, n + 1)."""
     n_first = n_second = 0
     for k in range(2 * starts[g], 2 * starts[g + 1]):
         cell = entries[0, k] >> 1
         side = (entries[0, k] & 1) ^ swaps[cell]
-        place = n_second if side else n_first
-        cells[side, place] = cell
-        levels[side, place] = entries[1, k]
+        cells[0, n_first] = cells[1, n_second] = cell  # the next score overwrites it on the other side: no branch
+        levels[0, n_first] = levels[1, n_second] = entries[1, k]
         n_second += side
         n_first += 1 - side
 
@@ -291,7 +290,7 @@ def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n
     """
     n_groups = starts.shape[0] - 1
     longest = (starts[1:] - starts[:-1]).max()
-    cells, levels = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    cells, levels = np.empty((2, longest + 1), np.int32), np.empty((2, longest + 1), np.int32)
     values = np.empty((2, n_groups))
     for t in range(swaps.shape[0]):
         for g in range(n_groups):
@@ -351,7 +350,7 @@ def count_orders(
     """
     n_groups = starts.shape[0] - 1
     longest = (starts[1:] - starts[:-1]).max()
-    cells, levels = np.empty((2, longest), np.int32), np.empty((2, longest), np.int32)
+    cells, levels = np.empty((2, longest + 1), np.int32), np.empty((2, longest + 1), np.int32)
     tree, block = np.zeros((2, n_levels.max() + 1), np.int64)
     counts = np.empty(4, np.int64)
     values = np.empty((2, n_groups))
