@@ -91,7 +91,8 @@ def test_where_differences_are_skewed_p_is_the_larger_of_two():
         assert r.interval_simultaneous is None
     [note] = [note for note in results.notes if note.kind == "skewed"]
     assert note.numbers == {"n_comparisons": int(is_skewed.sum()), "of": 6, "adjust": "max-t"}
-    assert "the larger of max-t's and of bootstrap-t's" in note.text
+    assert "of max-t" in note.text
+    assert "that of bootstrap-t" in note.text
     parsed = json.loads(results.to_json())
     assert [row["p_adjusted_by"] for row in parsed["results"]] == [r.p_adjusted_by for r in results]
     single = compare_all(data, adjust="single-step-max-t", interval="none", **OPTIONS)
@@ -214,7 +215,7 @@ def test_what_stands_beside_p_is_written_everywhere(tmp_path):
         in text
     )
     assert "Simultaneous 95 % confidence intervals" in text
-    assert "confidence intervals of differences of each comparison alone" in text
+    assert "confidence intervals of differences (each for one comparison alone)" in text
     rebuilt = results_to_table(list(results), results.alpha)
     assert [replace(r, notes=()) for r in iter_results(rebuilt)] == [replace(r, notes=()) for r in results]
     restored = Table.from_paths(results.table.columns_by_path(), results.alpha)
