@@ -47,7 +47,7 @@ from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE
 from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
 from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.slabs import Job, sum_trials
-from sigdask.randomization.stream import BLOCK
+from sigdask.randomization.stream import BLOCK, philox
 from sigdask.randomization.tallies import Tally
 from sigdask.text import format_count
 
@@ -128,7 +128,11 @@ def split_jobs(
     return tasks
 
 
-def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf) -> float:
+MOST_TIMED_SHARE = 16
+"""Trials to be counted for each one that is timed before."""
+
+
+def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: int = MOST_TIMED_SHARE) -> float:
     """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it.
 
     Parameters
@@ -137,21 +141,22 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf) -> float:
         What is counted.
     n_trials : float
         How many trials are to be counted; few of them are timed.
+    share : int
+        Trials to be counted for each one that is timed.
     """
     if isinstance(panel, ExactPanel | EnumeratedPairs):
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
+    if not (isinstance(panel, Panel) and panel.is_counted_by_numpy(n_trials)):
+        philox.build()  # else it would be loaded while trials are timed
     if is_large(panel):
         return measure_seconds_by_blocks(panel)
-    n_timed = int(min(panel.manner.timed, max(n_trials // MOST_TIMED_SHARE, 1)))
+    n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
     return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
 
-
-MOST_TIMED_SHARE = 16
-"""Trials to be counted for each one that is timed before."""
 
 WAITING_SHARE = 0.05
 """Share of the time on a core below which a call waits for something else."""

@@ -13,7 +13,6 @@ from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreErro
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import (
-    MOST_TIMED_SHARE,
     CountedRanges,
     Progress,
     compute_task_seconds,
@@ -134,8 +133,8 @@ class CountRunner:
                 continue
             try:
                 with self.stop.interruptible():
-                    n_timed = entry.stop - entry.first if look else math.inf
-                    costs[id(panel)] = measure_trial_seconds(panel, n_timed * MOST_TIMED_SHARE)
+                    n_trials = entry.stop - entry.first if look else math.inf
+                    costs[id(panel)] = measure_trial_seconds(panel, n_trials, share=1)
                 if look:
                     alike[look] = costs[id(panel)]
             except SigdaskError as error:

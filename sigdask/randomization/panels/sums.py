@@ -155,8 +155,7 @@ class Panel(ScoredSums):
         """
         _check_range(first, n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        n_swaps = n_trials * len(self.addresses) * len(self.pairs)
-        if n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear):
+        if self.is_counted_by_numpy(n_trials):
             n_units = int(self.addresses[-1]) + 1 if len(self.addresses) else 0
             swaps = draw_swap_bytes(self.key, run=run, first=first, n_trials=n_trials, n_units=n_units)
             for m in range(len(self.metrics)):
@@ -166,6 +165,11 @@ class Panel(ScoredSums):
             for m in range(len(self.metrics)):
                 slab.count(m, counts[:, m])
         return Tally(n_trials, counts)
+
+    def is_counted_by_numpy(self, n_trials: float) -> bool:
+        """Return whether so few trials are counted without compiled code, as loading it would take longer."""
+        n_swaps = n_trials * len(self.addresses) * len(self.pairs)
+        return n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear)
 
     def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
         """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).

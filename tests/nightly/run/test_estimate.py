@@ -227,7 +227,7 @@ def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_pat
     """With a fixed time per trial, the run predicts just the time that check predicts."""
     plan = write_varied_plan(tmp_path)
     for module in (count, estimating):
-        monkeypatch.setattr(module, "measure_trial_seconds", lambda *_: 2.0**-10)
+        monkeypatch.setattr(module, "measure_trial_seconds", lambda *_, **_options: 2.0**-10)
     monkeypatch.setattr(ahead, "retime_trials", lambda _, costs: costs)
     recorder = ProgressRecorder()
     run_plan(plan, progress=recorder)
