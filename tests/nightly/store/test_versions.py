@@ -98,7 +98,7 @@ def test_exact_values_are_not_called_trials(tmp_path):
         assert expected in call_sigdask("run", plan, "--cluster", "none", cwd=plan.parent).stderr
         status = call_sigdask("status", plan, cwd=plan.parent).stdout
         assert [line.split() for line in status.splitlines()[-1:]] == [["set0", *"333", "none", "of", "its", "own"]]
-    assert "3 comparisons, 0 trials, about" in call_sigdask("check", plan, cwd=plan.parent).stdout
+    assert "1 test set, 3 comparisons, 0 trials, " in call_sigdask("check", plan, cwd=plan.parent).stdout
     assert [row.split()[-4:-2] for row in call_sigdask("history", plan, cwd=plan.parent).stdout.splitlines()[-2:]] == [
         ["3", "0"],
         ["3", "0"],
