@@ -393,7 +393,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     adjust : str, optional
         "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
         "single-step-max-t", "bootstrap-t" (step-down studentised bootstrap) or "tukey" over everything
-        compared here; by default max-t for three systems and more.
+        compared here; by default max-t for three systems and more (holm with `method="exact"`).
     grouping : {"auto", "letters", "clusters", "tied", "ranks"}
         How rankings, tables, pages and figures mark systems that are not significantly different: they share a letter;
         clusters of ranks that do not overlap; "=" for ties with the best; ranges of ranks. auto takes letters if eight

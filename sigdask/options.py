@@ -353,7 +353,8 @@ class FamilyOptions(TypedDict, total=False):
         Adjust | None,
         Option(
             "Adjustment of p for many comparisons.",
-            otherwise="max-t for three or more systems (holm if a metric is not a score of sums over units), else none",
+            otherwise="max-t for three or more systems, else none. holm instead of max-t with --method exact, or if a "
+            "metric is not a score of sums over units",
         ),
     ]
     grouping: Annotated[

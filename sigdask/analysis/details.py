@@ -825,9 +825,13 @@ def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
             systems = dict.fromkeys((*table.a.values, *table.b.values))
             unknown = next((name for name in (a, b) if name not in systems), None)
             if unknown is not None:
-                known = f"; compared: {format_list([*systems], MOST_NAMED)}"
-                raise InputError(f"--open: no system {unknown!r} is compared{suggest_name(unknown, systems) or known}")
-            raise InputError(f"--open: {a} and {b} are not compared with each other")
+                known = f"; the systems are {format_list([*systems], MOST_NAMED)}"
+                raise InputError(f"--open: there is no system {unknown!r}{suggest_name(unknown, systems) or known}")
+            partners = dict.fromkeys(other for pair in names if a in pair for other in pair - {a})
+            raise InputError(
+                f"--open: {a} and {b} are not compared with each other; {a} is compared with "
+                f"{format_list([*partners], MOST_NAMED)}"
+            )
         rows += pair_rows
     return rows
 

@@ -251,17 +251,18 @@ class Counts:
             What an absent score means: an error, an item that the pairs of this system leave out
             (and no other pair does), or the score 0.
         min_items : int, optional
-            Items in common that are enough for two systems. By default 5 % of the items of both must be.
+            Smallest number of items that two systems must have in common. By default 5 % of the items of both.
         ids, groups, name, warnings
             As in the class.
         """
         check_names(tuple(scores))
         matrix = ScoreMatrix.from_scores(scores)
         n_items, present = len(matrix.values), matrix.present
-        if present is not None:
-            check_common_items(present, tuple(scores), min_items, missing, ids)
-            if missing == "error":
-                check_complete(present, tuple(scores), ids)
+        has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present
+        if has is not None:
+            check_common_items(has, tuple(scores), min_items, missing, ids)
+        if present is not None and missing == "error":
+            check_complete(present, tuple(scores), ids)
         if missing == "zero":
             present = None
         fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}

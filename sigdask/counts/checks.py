@@ -102,7 +102,7 @@ def check_common_items(
     missing: Missing | None = None,
     ids: Sequence[str] | None = None,
 ) -> None:
-    """Raise if two systems share so few items that their ids probably name different ones.
+    """Raise if two systems share fewer items than `min_items`, or so few that their ids probably name different ones.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def check_common_items(
     systems : sequence of str
         Names.
     min_items : int or None
-        Items in common that are enough, whatever their share.
+        Smallest number of common items. By default `MIN_COMMON_SHARE` of the items of both.
     missing : {"error", "pairwise", "zero"}, or None
         What an absent item means. Under "pairwise" two systems without any common item are left out by a note.
     ids : sequence of str, optional
@@ -120,9 +120,9 @@ def check_common_items(
     Raises
     ------
     InputError
-        Two systems have fewer of their items in common than `MIN_COMMON_SHARE`.
+        Two systems have fewer items in common.
     """
-    if has.all():
+    if has.all() and len(has) >= (min_items or 0):
         return
     common = np.zeros((len(systems), len(systems)))
     for k in range(0, len(has), BLOCK):
@@ -131,11 +131,7 @@ def check_common_items(
     has_any = common.diagonal() > 0  # a system without any item is named by whoever looks for missing ones
     either = common.diagonal() + common.diagonal()[:, None] - common
     is_too_few = np.triu(
-        (common < MIN_COMMON_SHARE * either)
-        & has_any
-        & has_any[:, None]
-        & (common < (np.inf if min_items is None else min_items)),
-        1,
+        (common < (MIN_COMMON_SHARE * either if min_items is None else min_items)) & has_any & has_any[:, None], 1
     )
     if missing == "pairwise" and np.triu(common, 1).any():
         is_too_few &= common > 0
@@ -145,14 +141,12 @@ def check_common_items(
     n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
     suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
     min_common = int(common[is_too_few].min())
+    question = ". Do the ids of both name the same items?" if common[a, b] < either[a, b] else "."
     remedy = f" Then --min-items {min_common} compares them all the same" if min_common else ""
-    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" + (
-        "" if min_items is None else f" and than the {min_items:,} of --min-items"
-    )
+    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"--min-items {min_items}"
     raise InputError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "
-        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}. Do the ids of both name the "
-        f"same items?{remedy}"
+        f"than {threshold}{suffix}{_format_examples(has, ids, a, b, systems)}{question}{remedy}"
     )
 
 
@@ -160,9 +154,9 @@ def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, 
     """Return text that names, for each of two systems, an item that this system has and the other lacks."""
     exclusive = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
     examples = [
-        f"{ids[int(np.argmax(mask))]!r} of {name!r}" for mask, name in exclusive if ids is not None and mask.any()
+        f"only {name!r} has {ids[int(np.argmax(mask))]!r}" for mask, name in exclusive if ids is not None and mask.any()
     ]
-    return f" (such as {' and '.join(examples)} alone)" if examples else ""
+    return f" ({', '.join(examples)})" if examples else ""
 
 
 def check_complete(

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask import metrics
 from sigdask.counts import Counts
-from sigdask.counts.checks import suggest_group_file
+from sigdask.counts.checks import check_common_items, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
@@ -421,6 +421,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
     counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
+    if counts.n_items < (options.min_items or 0):
+        check_common_items(np.ones((counts.n_items, len(counts.systems)), np.bool_), counts.systems, options.min_items)
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         note = f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
         counts = replace(counts, warnings=(*counts.warnings, note))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sigdask.analysis.comparison.families import Adjustment
-from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY
+from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
@@ -191,12 +191,17 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    """Yield a note if comparisons lack the kind of interval that was asked for."""
+    """Yield a note if comparisons lack the kind of interval that was asked for, or if their interval has no bounds."""
     if table.intervals is None:
         return
-    for reason in (NOT_BINARY, NO_MEAN):
+    fitting = "--interval auto chooses one that fits"
+    for reason, words, remedy in (
+        (NOT_BINARY, "no interval", fitting),
+        (NO_MEAN, "no interval", fitting),
+        (UNBOUNDED, "the interval has no bounds", "use more units, or a lower --confidence"),
+    ):
         if n := int(np.count_nonzero(table.intervals.why.find(reason.__eq__))):
-            text = f"no interval{_format_share(n, len(table))}: {reason}; --interval auto chooses one that fits"
+            text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
 
 

@@ -35,6 +35,7 @@ from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Subset
 from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.exact.rationals import count_extreme
+from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10
 """How many times a sum's slack the smallest difference must be, for the lattice to tell ties from others."""
@@ -611,7 +612,8 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
         if name not in index_of:
             where = f" on test set {counts.name!r}" if counts.name else ""
-            raise InputError(f"no system {name!r}{where}; systems: {', '.join(counts.systems)}")
+            known = f"; systems: {', '.join(counts.systems)}"
+            raise InputError(f"no system {name!r}{where}{suggest_name(name, counts.systems) or known}")
     if pairs is not None:
         for a, b in pairs:
             if a == b:
