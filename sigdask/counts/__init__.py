@@ -16,17 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import (
-    are_labels,
-    check_common_items,
-    check_complete,
-    check_names,
-    check_texts,
-    check_unique,
-    convert_groups,
-    convert_ids,
-    suggest_group_file,
-)
+from sigdask.counts import checks
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import (
     Array,
@@ -146,7 +136,7 @@ class Counts:
     scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_names(self.systems, minimum=1)
+        checks.check_names(self.systems, minimum=1)
         scope_notes = [str(text) for text in self.warnings if isinstance(text, ScopeNote)]
         object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *scope_notes))))
         object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, ScopeNote)))
@@ -154,7 +144,7 @@ class Counts:
             raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
         if self.ids is not None:
             object.__setattr__(self, "ids", Texts.from_values(self.ids))
-            check_unique(self.ids, "item id")
+            checks.check_unique(self.ids, "item id")
         object.__setattr__(self, "groups", {name: Factor.from_values(column) for name, column in self.groups.items()})
         if self.unit != "item":
             self.group(self.unit)
@@ -200,7 +190,9 @@ class Counts:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
-            raise InputError(f"no column {column!r} to group items by; columns: {names}. {suggest_group_file(column)}")
+            raise InputError(
+                f"no column {column!r} to group items by; columns: {names}. {checks.suggest_group_file(column)}"
+            )
         return Factor.from_values(self.groups[column])
 
     def in_common(
@@ -255,14 +247,14 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(scores))
+        checks.check_names(tuple(scores))
         matrix = ScoreMatrix.from_scores(scores)
         n_items, present = len(matrix.values), matrix.present
         has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present
         if has is not None:
-            check_common_items(has, tuple(scores), min_items, missing, ids)
+            checks.check_common_items(has, tuple(scores), min_items, missing, ids)
         if present is not None and missing == "error":
-            check_complete(present, tuple(scores), ids)
+            checks.check_complete(present, tuple(scores), ids)
         if missing == "zero":
             present = None
         fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
@@ -272,8 +264,8 @@ class Counts:
             fields=numbers,
             n_items=n_items,
             name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
+            ids=checks.convert_ids(ids, n_items),
+            groups=checks.convert_groups(groups, n_items),
             present=present,
             outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
@@ -406,7 +398,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions))
+        checks.check_names(tuple(predictions))
         columns = {}
         for key, values in (("gold values", gold), *predictions.items()):
             columns[key] = numbers = np.asarray(convert_scores(values, key), np.float64)
@@ -420,8 +412,8 @@ class Counts:
             fields={"items": np.ones((n_items, 1), np.int64)},
             n_items=n_items,
             name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
+            ids=checks.convert_ids(ids, n_items),
+            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(systems), gold_values),
             suggested=("MAE", "RMSE"),
             warnings=tuple(warnings),
@@ -455,8 +447,8 @@ class Counts:
         >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="WER")]
         [('WER', 0.3333333333333333, 0.6666666666666666)]
         """
-        check_names(tuple(systems))
-        texts = {key: check_texts(column, f"{key!r}") for key, column in systems.items()}
+        checks.check_names(tuple(systems))
+        texts = {key: checks.check_texts(column, f"{key!r}") for key, column in systems.items()}
         is_single = isinstance(references, str) or all(isinstance(value, str) for value in references)
         columns = [references] if is_single else [*references]
         labels = ["gold"] if len(columns) == 1 else [f"gold[{k}]" for k in range(len(columns))]
@@ -466,10 +458,10 @@ class Counts:
                 f"gold has a list for each of the {n_texts:,} items; expected a list for each reference, as sacrebleu "
                 "takes them: [*zip(*gold)] if all items have the same number of references"
             )
-        gold = [check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
+        gold = [checks.check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
         lengths = {**dict(zip(labels, map(len, gold), strict=True)), **{key: len(own) for key, own in texts.items()}}
         n_items = check_lengths(lengths)
-        if all(map(are_labels, gold)):
+        if all(map(checks.are_labels, gold)):
             raise InputError(
                 f"gold holds labels such as {gold[0][0]!r}, not texts; choose a metric of labels, such as accuracy or "
                 "macro-f1"
@@ -480,8 +472,8 @@ class Counts:
             fields={"segments": ones, "items": ones},
             n_items=n_items,
             name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
+            ids=checks.convert_ids(ids, n_items),
+            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
             suggested=("BLEU", "chrF"),
             warnings=tuple(warnings),
@@ -538,7 +530,7 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(found))
+        checks.check_names(tuple(found))
         n_items = check_lengths({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
         gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
         predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)
@@ -547,8 +539,8 @@ class Counts:
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
             n_items=n_items,
             name=name,
-            ids=convert_ids(ids, n_items),
-            groups=convert_groups(groups, n_items),
+            ids=checks.convert_ids(ids, n_items),
+            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
             warnings=tuple(warnings),
@@ -573,7 +565,7 @@ def _build_label_counts(
     """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
     gold, *predictions = columns
     systems = tuple(names)
-    check_names(systems, minimum=1)
+    checks.check_names(systems, minimum=1)
     n_items = check_lengths({"gold": len(gold), **dict(zip(systems, map(len, predictions), strict=True))})
     gold_labels = list_labels(gold)
     labels = tuple(sorted(gold_labels))
@@ -582,8 +574,8 @@ def _build_label_counts(
         systems=systems,
         fields=kind.from_columns(gold, predictions, labels + extra_labels),
         n_items=n_items,
-        ids=convert_ids(ids, n_items),
-        groups=convert_groups(groups, n_items),
+        ids=checks.convert_ids(ids, n_items),
+        groups=checks.convert_groups(groups, n_items),
         labels=labels,
         predicted_labels=extra_labels,
         outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),

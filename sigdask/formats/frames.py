@@ -21,18 +21,10 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError, build_extra_error
+from sigdask.formats.reading import tables
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
-from sigdask.formats.reading.tables import (
-    ID_NAMES,
-    INPUT_IDS,
-    SAMPLE_NAMES,
-    SCORE_NAMES,
-    SYSTEM_NAMES,
-    FileTable,
-    provide_table,
-)
 from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES
 from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
@@ -140,21 +132,21 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
     if not hasattr(frame, "reset_index") or not hasattr(index, "names"):
         return frame, None
     if not hasattr(frame, "columns"):
-        frame = frame.to_frame(frame.name if frame.name is not None else SCORE_NAMES[0])
+        frame = frame.to_frame(frame.name if frame.name is not None else tables.SCORE_NAMES[0])
     names = [str(name) for name in index.names if name is not None]
     if not names and index.dtype.kind == "O" and index.is_unique:
-        names = [ID_NAMES[0]]
+        names = [tables.ID_NAMES[0]]
     if len(names) != index.nlevels or not {*names}.isdisjoint(map(str, frame.columns)):
         return frame, None
-    items = [name for name in names if name.lower() not in SYSTEM_NAMES]
-    usual = [name for name in items if name.lower() in ID_NAMES]
+    items = [name for name in names if name.lower() not in tables.SYSTEM_NAMES]
+    usual = [name for name in items if name.lower() in tables.ID_NAMES]
     return frame.reset_index(names=names), next(iter([*usual, *items]), None)
 
 
-def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
+def _list_metric_columns(table: tables.FileTable, options: Options) -> list[str]:
     """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
     system, item = table.find_system_column(options), table.find_id_column(options)
-    if not system or not item or options.score_column is not None or table.find_column(SCORE_NAMES):
+    if not system or not item or options.score_column is not None or table.find_column(tables.SCORE_NAMES):
         return []
     if item in table.nested or Texts.from_values(table.columns[item]).are_unique:
         return []
@@ -162,16 +154,16 @@ def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
     numbers = [name for name in others if table.is_numeric(name)]
     requested = [name for name in numbers if name in options.metrics]
     scores = [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
-    return requested or [name for name in scores if name.lower() not in SAMPLE_NAMES] or scores
+    return requested or [name for name in scores if name.lower() not in tables.SAMPLE_NAMES] or scores
 
 
-def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
+def _read_metric_columns(table: tables.FileTable, names: Sequence[str], options: Options) -> Counts:
     """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
     matrices: dict[str, Array] = {}
     for name in names:
         kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
         own = replace(options, score_column=name, min_items=0, missing="pairwise")
-        with provide_table(replace(table, columns=kept)):
+        with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         matrices[name] = np.mean([*map(_get_scores, counts.replicates or [counts])], axis=0)
     groups = {name: counts.groups[name] for name in options.groups}
@@ -191,7 +183,7 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
     if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _as_narwhals_frame(scores) is None):
         return False
     lowered = {name.lower() for name in columns}
-    is_long = not any(map(lowered.isdisjoint, (SYSTEM_NAMES, ID_NAMES, SCORE_NAMES)))
+    is_long = not any(map(lowered.isdisjoint, (tables.SYSTEM_NAMES, tables.ID_NAMES, tables.SCORE_NAMES)))
     return is_long or not isinstance(scores, Mapping)
 
 
@@ -217,7 +209,7 @@ class NumberColumn(TypedColumn):
         return values, np.isinf(values)
 
 
-def _build_table(columns: Mapping[str, Array]) -> FileTable:
+def _build_table(columns: Mapping[str, Array]) -> tables.FileTable:
     """Return the columns as a table, as if they had been read from a file."""
     nested = {
         name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
@@ -234,7 +226,9 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
     kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{FRAME_PATH}: has no rows or no columns; expected {EXPECTED}")
-    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
+    return tables.FileTable(
+        FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested
+    )
 
 
 def _convert_to_numbers(column: Array) -> Array:
@@ -246,7 +240,7 @@ def _convert_to_numbers(column: Array) -> Array:
     return np.array([np.nan if value is None else value for value in column], np.float64)
 
 
-def _read_frame_table(table: FileTable, format_: str, options: Options, **settings: Any) -> Counts:
+def _read_frame_table(table: tables.FileTable, format_: str, options: Options, **settings: Any) -> Counts:
     """Read a table in the given layout, or in the detected one for "auto"."""
     layout, format_options = parse_format(format_)
     if layout not in {"auto", *FRAME_FORMATS}:
@@ -254,7 +248,7 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
     warnings = tuple(settings.pop("warnings", ()))
     options = replace(options, own=format_options, is_detected=layout == "auto", **settings)
     try:
-        with provide_table(table):
+        with tables.provide_table(table):
             metric_columns = _list_metric_columns(table, options) if layout in {"auto", "long"} else []
             if layout == "auto" and not metric_columns:
                 layout = formats.detect_layout(table, options)
@@ -273,7 +267,7 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
     return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
-def _check_scores(table: FileTable, options: Options) -> None:
+def _check_scores(table: tables.FileTable, options: Options) -> None:
     """Raise an error for columns that hold neither scores nor groups."""
     converted = read_score_table(Source(table.path), options)
     aside = (converted.find_id_column(options), *options.groups, *find_group_columns(converted, options))
@@ -365,9 +359,11 @@ def _find_id_column(columns: Mapping[str, Array]) -> str | None:
     InputError
         Ids are repeated: rows of one item are no items of their own.
     """
-    input_columns = [name for name in columns if name.lower() in INPUT_IDS and _has_texts(columns[name])]
+    input_columns = [name for name in columns if name.lower() in tables.INPUT_IDS and _has_texts(columns[name])]
     id_columns = [
-        name for name in columns if name.lower() in {*ID_NAMES} - INPUT_IDS and columns[name].dtype.kind in "iuO"
+        name
+        for name in columns
+        if name.lower() in {*tables.ID_NAMES} - tables.INPUT_IDS and columns[name].dtype.kind in "iuO"
     ]
     id_columns = id_columns or input_columns
     unique = [name for name in id_columns if len(set(columns[name].tolist())) == len(columns[name])]

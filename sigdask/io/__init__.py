@@ -42,20 +42,12 @@ EXTRAS = {
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 """Kinds of URLs that name no user."""
 
-DENIED_CODES = frozenset(
-    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
-)
+DENIED_CODES = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
+                          "InvalidToken"})  # fmt: skip
 """What S3 calls its refusals."""
 
-CONNECTION_ERRORS = (
-    ConnectionError,
-    EOFError,
-    "ClientConnector",
-    "ConnectionError",
-    "Disconnected",
-    "Payload",
-    "gaierror",
-)
+CONNECTION_ERRORS = (ConnectionError, EOFError, "ClientConnector", "ConnectionError", "Disconnected", "Payload",
+                     "gaierror")  # fmt: skip
 """Errors of a server that is not there, or breaks off, and parts of their names."""
 
 RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})

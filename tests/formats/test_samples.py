@@ -232,7 +232,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
     b = write_samples(
         tmp_path / "b.jsonl", [{"key": "y", "correct": True, "score": 0.5}, {"key": "x", "correct": True, "score": 1}]
     )
-    with pytest.raises(InputError, match=r"a.jsonl, line 1: no id \(doc_id, .*name it with --id"):
+    with pytest.raises(InputError, match=r"a.jsonl, line 1: no id; .*name it with --id"):
         read(a, b, format="samples")
     counts = read(a, b, format="samples", options=Options(id_column="key"))
     assert compute_scores(counts, "correct") == {"a": 0.5, "b": 1}
@@ -383,7 +383,7 @@ def test_inspect_logs_that_cannot_be_read_are_errors(tmp_path):
     with pytest.raises(InputError, match=r"other.json: no 'eval' in this log"):
         read(good, other)
     odd = write_json(tmp_path / "odd.json", build_inspect_log("t", "b", [{"epoch": 1}]))
-    with pytest.raises(InputError, match=r"odd.json, sample 1: no 'id' in this sample"):
+    with pytest.raises(InputError, match=r"odd.json, sample 1: no id; fields: epoch; "):
         read(good, odd)
     pooled = write_json(
         tmp_path / "max.json", build_inspect_log("t", "b", [build_inspect_sample(1, "C")], epochs_reducer=["max"])

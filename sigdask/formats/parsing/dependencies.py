@@ -20,21 +20,8 @@ from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, ComputedFields
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.parsing import scoring
+from sigdask.formats.parsing import scoring, treebank
 from sigdask.formats.parsing.scoring import CONLLX_METRICS, LABELS, METRICS, ScoredSystem
-from sigdask.formats.parsing.treebank import (
-    DEPREL,
-    EMPTY_ID,
-    HEAD,
-    ID,
-    RANGE_ID,
-    UPOS,
-    WIDTH,
-    Integers,
-    Treebank,
-    find_cycles,
-    read_treebank,
-)
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -72,7 +59,7 @@ class ParseFields(ComputedFields):
         The fields that there are.
     """
 
-    gold: Treebank
+    gold: treebank.Treebank
     is_scored: NDArray[np.bool_]
     is_content: NDArray[np.bool_]
     systems: Sequence[ScoredSystem]
@@ -111,10 +98,12 @@ class ParseFields(ComputedFields):
             self.is_scored if len(system.sentences) == len(self.is_scored) else np.ones(len(system.sentences), np.bool_)
         )
 
-    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> NDArray[np.bool_] | bool:
+    def _has_label(
+        self, columns: Mapping[str, treebank.Integers], column: str | None, label: str
+    ) -> NDArray[np.bool_] | bool:
         return True if column is None else columns[column] == self.codes.get(label, -1)
 
-    def _sum(self, columns: Sequence[Integers]) -> Array:
+    def _sum(self, columns: Sequence[treebank.Integers]) -> Array:
         n = len(self.gold.starts)
         return np.stack([np.bincount(sentences, minlength=n) for sentences in columns], axis=1).astype(np.int32)
 
@@ -172,13 +161,15 @@ def is_punctuation(form: str) -> bool:
     return all(unicodedata.category(c).startswith("P") for c in form)
 
 
-def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: Codes) -> list[Treebank]:
+def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: Codes) -> list[treebank.Treebank]:
     assert gold is not None
     is_universal = name == "conllu"
-    return [read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))]
+    return [
+        treebank.read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))
+    ]
 
 
-def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
+def _describe_other_words(gold: treebank.Treebank, system: treebank.Treebank) -> list[str]:
     """Return a note on a system whose words or sentences are not those of gold."""
     sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
     if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
@@ -189,7 +180,7 @@ def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
 
 
 def _build_counts(
-    gold: Treebank,
+    gold: treebank.Treebank,
     is_scored: NDArray[np.bool_],
     systems: Sequence[ScoredSystem],
     codes: Codes,
@@ -218,7 +209,7 @@ def _build_counts(
 
 
 def _iter_field_names(
-    gold: Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
+    gold: treebank.Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
 ) -> Iterator[str]:
     """Yield the names of the fields, those of labels last; each metric has a unit and perhaps a column of labels."""
     units = {unit: None for metric in metrics for unit, _ in (WORD_METRICS[metric],)}
@@ -290,25 +281,25 @@ def _read_head(path: Path) -> _Head | None:
             sentences.append([])
         elif line.startswith("#") and not sentences[-1]:
             has_marks = True
-        elif len(cells) != WIDTH:
+        elif len(cells) != treebank.WIDTH:
             return None
-        elif RANGE_ID.fullmatch(cells[ID]) or EMPTY_ID.fullmatch(cells[ID]):
+        elif treebank.RANGE_ID.fullmatch(cells[treebank.ID]) or treebank.EMPTY_ID.fullmatch(cells[treebank.ID]):
             has_marks = True
-        elif not (cells[ID].isdecimal() and re.fullmatch(r"\d+", cells[HEAD])):
+        elif not (cells[treebank.ID].isdecimal() and re.fullmatch(r"\d+", cells[treebank.HEAD])):
             return None
         else:
             sentences[-1].append(cells)
     rows = [cells for sentence in sentences for cells in sentence]
-    if not rows or all(cells[DEPREL] == "_" for cells in rows):
+    if not rows or all(cells[treebank.DEPREL] == "_" for cells in rows):
         return None
-    is_universal = has_marks or all(cells[UPOS] in UNIVERSAL_TAGS for cells in rows)
+    is_universal = has_marks or all(cells[treebank.UPOS] in UNIVERSAL_TAGS for cells in rows)
     complete = [sentence for sentence in sentences[:-1] if sentence] or [rows]  # the last may be cut off
     is_tree = all(_is_tree(sentence, is_universal=is_universal) for sentence in complete)
-    return _Head([(cells[HEAD], cells[DEPREL]) for cells in rows], is_universal, is_tree)
+    return _Head([(cells[treebank.HEAD], cells[treebank.DEPREL]) for cells in rows], is_universal, is_tree)
 
 
 def _is_tree(sentence: Sequence[Sequence[str]], *, is_universal: bool) -> bool:
     """Return whether heads are words of the sentence, and of CoNLL-U one root and no cycle."""
-    heads = np.array([int(cells[HEAD]) for cells in sentence]) - 1
+    heads = np.array([int(cells[treebank.HEAD]) for cells in sentence]) - 1
     in_range = bool((heads < len(heads)).all())
-    return in_range and not (is_universal and ((heads < 0).sum() != 1 or find_cycles(heads).any()))
+    return in_range and not (is_universal and ((heads < 0).sum() != 1 or treebank.find_cycles(heads).any()))

@@ -24,9 +24,7 @@ CONTENT = frozenset({
 })  # fmt: skip
 """Relations of content words, which CLAS, MLAS and BLEX are of."""
 
-FUNCTIONAL = frozenset({
-    "aux", "cop", "mark", "det", "clf", "case", "cc",
-})  # fmt: skip
+FUNCTIONAL = frozenset({"aux", "cop", "mark", "det", "clf", "case", "cc"})
 """Relations of function words; MLAS compares those below a content word."""
 
 UNIVERSAL_FEATURES = frozenset({

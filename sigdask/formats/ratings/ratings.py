@@ -39,18 +39,9 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError, RefusedFileError
+from sigdask.formats.reading import files
 from sigdask.formats.reading.averages_only import build_leaderboard_error, is_metric_name
 from sigdask.formats.reading.columns import MISSING, is_number
-from sigdask.formats.reading.files import (
-    Row,
-    build_empty_error,
-    check_widths,
-    find_delimiter,
-    format_cell,
-    is_parquet,
-    open_text,
-    read_delimited_rows,
-)
 from sigdask.formats.reading.json_records import is_json, read_record_cells
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
@@ -82,7 +73,7 @@ def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
     """Return the first rows of a file as stripped cells, the header first."""
     rows = list(islice(_iter_rows(path), n_rows + 1))
     if not rows:
-        raise build_empty_error(path)
+        raise files.build_empty_error(path)
     return [[cell.strip() for cell in cells] for _, cells in rows]
 
 
@@ -115,20 +106,20 @@ def missing_column_error(
     return InputError(f"{path}: {problem} columns: {', '.join(header)}; name it with {option}")
 
 
-def _iter_rows(path: Path) -> Iterator[Row]:
+def _iter_rows(path: Path) -> Iterator[files.Row]:
     kind = detect_kind(path)
     if kind == "parquet":
         table = read_table(path)
         yield 1, list(table.columns)
         yield from zip(table.lines, zip(*table.columns.values(), strict=True), strict=True)
     elif kind == "json":
-        yield from ((number, list(map(format_cell, cells))) for number, cells in read_record_cells(path))
+        yield from ((number, list(map(files.format_cell, cells))) for number, cells in read_record_cells(path))
     elif is_bare(path):
         yield from _iter_bare_rows(path)
     else:
         if (names := _find_campaign_columns(path)) is not None:
             yield 0, names
-        yield from iter_loose_rows(path) if kind == "loose" else read_delimited_rows(path)
+        yield from iter_loose_rows(path) if kind == "loose" else files.read_delimited_rows(path)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> FileTable:
@@ -143,7 +134,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> FileTable:
 
 def is_bare(path: Path) -> bool:
     """Return whether rows are only a system and a score, in segment order (mt-metrics-eval)."""
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         rows = [line.split() for line in islice(text, 2)]
     return len(rows) == 2 and all(len(row) == 2 and is_number(row[1]) for row in rows) and rows[0][0] == rows[1][0]
 
@@ -152,7 +143,7 @@ def _find_campaign_columns(path: Path) -> list[str] | None:
     """Return column names if a file is an Appraise campaign export, which has no header, else None."""
     first = _read_first_line(path).strip()
     try:
-        cells = next(csv.reader([first], delimiter=find_delimiter(first) or ","), [])
+        cells = next(csv.reader([first], delimiter=files.find_delimiter(first) or ","), [])
     except csv.Error:
         return None
     n = len(cells)
@@ -168,7 +159,7 @@ def _find_campaign_columns(path: Path) -> list[str] | None:
     ]
 
 
-def _iter_bare_rows(path: Path) -> Iterator[Row]:
+def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
     yield 0, ("system", "seg_id", "score")
     counts: Counter[str] = Counter()
     for line, cells in iter_loose_rows(path):
@@ -184,19 +175,19 @@ def _iter_bare_rows(path: Path) -> Iterator[Row]:
 
 def detect_kind(path: Path) -> Literal["parquet", "json", "loose", "delimited"]:
     """Return a file's kind; "loose" means split by tabs or blanks, with quotes as part of the text."""
-    if is_parquet(path):
+    if files.is_parquet(path):
         return "parquet"
     if is_json(path):
         return "json"
-    return "loose" if find_delimiter(_read_first_line(path)) in {"\t", None} else "delimited"
+    return "loose" if files.find_delimiter(_read_first_line(path)) in {"\t", None} else "delimited"
 
 
 def _read_first_line(path: Path) -> str:
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         return "".join(islice(text, 1))
 
 
-def iter_loose_rows(path: Path) -> Iterator[Row]:
+def iter_loose_rows(path: Path) -> Iterator[files.Row]:
     """Yield the rows of a file split by tabs, blanks or both; the header comes first.
 
     Raises
@@ -204,7 +195,7 @@ def iter_loose_rows(path: Path) -> Iterator[Row]:
     InputError
         For a row that is as wide as the header under no reading.
     """
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         first_line = "".join(islice(text, 1))
         if not first_line:
             return
@@ -215,7 +206,7 @@ def iter_loose_rows(path: Path) -> Iterator[Row]:
         yield 1, header
         lines = ((number, raw.rstrip("\r\n")) for number, raw in enumerate(text, start=2))
         rows = ((number, _split_loose(line, len(header)) if line.strip() else []) for number, line in lines)
-        yield from check_widths(path, rows, len(header))
+        yield from files.check_widths(path, rows, len(header))
 
 
 def _split_loose(line: str, width: int) -> list[str]:

@@ -518,28 +518,8 @@ class ParquetColumns:
         return InputError(f"{self.path}: damaged Parquet file ({error})")
 
 
-NO_VALUE = frozenset(
-    {
-        "-",
-        "--",
-        "---",
-        "–",
-        "—",
-        "?",
-        ".",
-        "*",
-        "n.a.",
-        "n.a",
-        "n/a",
-        "na",
-        "#n/a",
-        "none",
-        "null",
-        "nil",
-        "missing",
-        "x",
-    }
-)
+NO_VALUE = frozenset({"-", "--", "---", "–", "—", "?", ".", "*", "n.a.", "n.a", "n/a", "na", "#n/a", "none", "null",
+                      "nil", "missing", "x"})  # fmt: skip
 """Cells, in small letters, that people write for a missing score and that are not read as one."""
 
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})

@@ -94,12 +94,7 @@ MOST_CACHED_BYTES = 1 << 24
 
 _cached_files: ContextVar[CachedFiles | None] = ContextVar("kept", default=None)
 
-NON_FILE_KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
+NON_FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 LONGEST_SHOWN = 1000
 BLOCK = 512
 """Bytes of a block, as a file's status counts them."""

@@ -20,20 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.formats.reading import files
 from sigdask.formats.reading.averages_only import STEP, build_training_curve_error, check_document, check_not_averages
 from sigdask.formats.reading.columns import ParquetColumns
-from sigdask.formats.reading.files import (
-    HEAD,
-    build_empty_error,
-    build_repeated_id_error,
-    check_header,
-    find_delimiter,
-    format_cell,
-    is_parquet,
-    open_bytes,
-    open_text,
-    read_delimited_rows,
-)
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.text import describe_items, format_list
 
@@ -87,7 +76,7 @@ def get_field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | Non
         if column in nested:
             values = [_follow_path(cell, name[len(column) + 1 :]) for cell in nested[column]]
             if any(cell is not ABSENT for cell in values) and not any(isinstance(cell, dict | list) for cell in values):
-                return ["" if cell is ABSENT else format_cell(cell).strip() for cell in values]
+                return ["" if cell is ABSENT else files.format_cell(cell).strip() for cell in values]
     return None
 
 
@@ -172,7 +161,7 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
         For what is no JSON, and for a document that holds no list of records.
     """
     if is_json_lines(path):
-        with open_text(path) as text:
+        with files.open_text(path) as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
                     yield JsonRecord(f"line {number}", None, _parse_json(path, line.rstrip("\r\n"), number), number)
@@ -185,16 +174,16 @@ def _build_unique_object(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, 
     result = dict(pairs)
     if len(result) < len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
+        raise files.build_repeated_id_error(f"{path}", repr(key), "in the same JSON object")
     return result
 
 
 def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = _build_unique_object) -> Any:
     """Return the JSON value of a file that holds only one."""
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         content = text.read()
     if not content.strip():
-        raise build_empty_error(path)
+        raise files.build_empty_error(path)
     return _parse_json(path, content, 1, partial(build, path))
 
 
@@ -244,7 +233,7 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
 
 def is_json_lines(path: Path) -> bool:
     """Return whether the first line is a complete JSON value and more lines follow."""
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         filled = list(islice((line for line in text if line.strip()), 2))
     if len(filled) < 2 or not filled[0].lstrip().startswith(("{", "[")):
         return False
@@ -263,8 +252,8 @@ def is_json(path: Path) -> bool:
 def read_head(path: Path) -> str:
     """Return the beginning of a file, for format detection; empty if it cannot be read."""
     try:
-        with open_bytes(path) as stream:
-            return stream.read(HEAD).decode("utf-8-sig", errors="replace")
+        with files.open_bytes(path) as stream:
+            return stream.read(files.HEAD).decode("utf-8-sig", errors="replace")
     except InputError:
         return ""
 
@@ -284,7 +273,7 @@ def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Se
     parts = []
     for name in names:
         value = record.get(name)
-        text = format_cell(value).strip()
+        text = files.format_cell(value).strip()
         if not text or isinstance(value, dict | list):
             raise InputError(f"{path}, {location}: no id in {name!r}, which other records have; every record needs one")
         parts.append(text)
@@ -316,7 +305,7 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
         document = lists[0] if len(lists) == 1 else document
     if isinstance(document, list):
         if not document:
-            raise build_empty_error(path)
+            raise files.build_empty_error(path)
         for number, value in enumerate(document, start=1):
             yield JsonRecord(f"record {number}", None, value, number)
         return
@@ -367,7 +356,7 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
             raise InputError(
                 f"{path}: {name!r} holds {len(cells):,} values, but {first_name!r} {n:,}; expected one an item"
             )
-    return {name: [format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
+    return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
 
 
 def _are_numbers(cells: list[Any]) -> bool:
@@ -410,16 +399,16 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
             yield f"{path}, {record.place}", get_object(path, record)
         return
     number = 0
-    if is_parquet(path):
+    if files.is_parquet(path):
         for number, row in enumerate(ParquetColumns(path).iter_rows(BATCH), start=1):
             yield f"{path}, row {number}", row
         if not number:
             raise InputError(f"{path}: has no rows, expected one row per item")
         return
-    rows = read_delimited_rows(path)
+    rows = files.read_delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
-    check_header(path, names)
+    files.check_header(path, names)
     for number, cells in rows:
         yield f"{path}, line {number}", dict(zip(names, cells, strict=True))
     if not number:
@@ -432,9 +421,9 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
     try:
-        if is_parquet(path):
+        if files.is_parquet(path):
             return next(ParquetColumns(path).iter_rows(1), None)
-        with open_text(path) as text:
+        with files.open_text(path) as text:
             head = text.read(ROWS_HEAD).lstrip()
     except InputError:
         return None
@@ -458,12 +447,12 @@ def find_field(record: Record, name: str, *containers: str) -> str | None:
 
 
 def _format_value(value: Any) -> str:
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else format_cell(value)
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else files.format_cell(value)
 
 
 def _read_header_record(head: str) -> Record | None:
     header_line = "".join(islice(io.StringIO(head), 1)).strip()
-    mark = find_delimiter(header_line)
+    mark = files.find_delimiter(header_line)
     if mark is None or head.startswith("PK"):
         return None
     try:

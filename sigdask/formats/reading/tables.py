@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading import json_records
+from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.averages_only import check_text
 from sigdask.formats.reading.columns import (
     NotANumberError,
@@ -29,20 +29,6 @@ from sigdask.formats.reading.columns import (
     to_numbers,
 )
 from sigdask.formats.reading.converted import get_sheet
-from sigdask.formats.reading.files import (
-    Row,
-    build_repeated_id_error,
-    cache_small_files,
-    check_header,
-    check_n_columns,
-    find_delimiter,
-    format_cell,
-    is_parquet,
-    open_bytes,
-    quotes_are_text,
-    read_delimited_rows,
-    read_lines,
-)
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.io.compression import set_variable
 from sigdask.text import suggest_name
@@ -342,7 +328,7 @@ class FileTable:
             if item in line_by_id:
                 break
             line_by_id[item] = line
-        return build_repeated_id_error(
+        return files.build_repeated_id_error(
             f"{self.path}, line {line}",
             repr(item),
             f"on line {line_by_id[item]}",
@@ -403,7 +389,7 @@ _table_cache: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None
 def cache_tables() -> Iterator[None]:
     """Read each table only once inside the `with` block, for detection and for reading."""
     outer_cache = _table_cache.get()
-    with set_variable(_table_cache, {} if outer_cache is None else outer_cache), cache_small_files():
+    with set_variable(_table_cache, {} if outer_cache is None else outer_cache), files.cache_small_files():
         yield
 
 
@@ -444,24 +430,24 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     InputError
         For whatever makes the file no table; it names file and line.
     """
-    if is_parquet(path):
+    if files.is_parquet(path):
         return _read_parquet(path, ignore)
-    with open_bytes(path) as stream:
+    with files.open_bytes(path) as stream:
         start = stream.read(4096)
     head = start.decode("utf-8-sig", errors="replace").lstrip()
     if json_records.is_json(path):
         return _read_json(path)
     check_text(path, first_line := head.split("\n", 1)[0].strip())
-    delimiter = find_delimiter(first_line, decimal)
+    delimiter = files.find_delimiter(first_line, decimal)
     if head and (delimiter is None or (delimiter == "," and not decimal and _has_decimal_commas(path, first_line))):
         return _read_one_column(path, first_line)
     columns: Sequence[Sequence[str]] | None = read_plain_columns(path, delimiter)
     lines: Sequence[int]
     notes = []
     if columns is None or len(columns[0]) < 2:
-        quotes = quotes_are_text(path)
-        rows = list(read_delimited_rows(path, quotes=quotes, delimiter=delimiter))
-        check_n_columns(path, len(rows[0][1]))
+        quotes = files.quotes_are_text(path)
+        rows = list(files.read_delimited_rows(path, quotes=quotes, delimiter=delimiter))
+        files.check_n_columns(path, len(rows[0][1]))
         columns = [list(map(str.strip, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
         lines = [line for line, _ in rows]
         if quotes:
@@ -483,12 +469,12 @@ def _read_json(path: Path) -> FileTable:
                 raise InputError(
                     f"{path}, value {number}: found {str(value)[:40]}, expected a single value as before it"
                 )
-        cells = [format_cell(cell).strip() for cell in document]
+        cells = [files.format_cell(cell).strip() for cell in document]
         return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
     if (columns := json_records.get_list_columns(path, document)) is not None:
         return FileTable(path, columns, range(1, len(next(iter(columns.values()))) + 1))
     rows = list(json_records.read_record_cells(path, document))
-    table = build_table(path, [(line, list(map(format_cell, cells))) for line, cells in rows])
+    table = build_table(path, [(line, list(map(files.format_cell, cells))) for line, cells in rows])
     holders = json_records.find_nested_columns(rows)
     return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
 
@@ -522,7 +508,7 @@ def _read_one_column(path: Path, first_line: str) -> FileTable:
             f"{path}: found {first_line[:40]!r}, a page or document of HTML or XML, expected one row per item"
         )
     columns = read_plain_columns(path, None)
-    cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else read_lines(path)
+    cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else files.read_lines(path)
     lines = range(1, len(cells) + 1)
     if first_line.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS:
         return _build_headed_table(path, [cells], lines)
@@ -533,11 +519,11 @@ def _has_decimal_commas(path: Path, first_line: str) -> bool:
     """Return whether commas in a file of numbers are decimal commas, because only some lines have a comma."""
     if not COMMA_NUMBER.fullmatch(first_line):
         return False
-    lines = read_lines(path)
+    lines = files.read_lines(path)
     return all(map(COMMA_NUMBER.fullmatch, lines)) and not all("," in line for line in lines)
 
 
-def build_table(path: Path, rows: list[Row]) -> FileTable:
+def build_table(path: Path, rows: list[files.Row]) -> FileTable:
     """Build a table from rows of cells, of which the first holds the column names."""
     columns = [list(map(str.strip, column)) for column in zip(*(cells for _, cells in rows), strict=True)]
     return _build_headed_table(path, columns, [line for line, _ in rows])
@@ -554,7 +540,7 @@ def _build_headed_table(
         names[0] = INDEX_NAME
     if all(is_number(name) and name for name in names):
         raise build_header_error(path, lines[0])
-    check_header(path, names, ignore)
+    files.check_header(path, names, ignore)
     return FileTable(path, {name: column[1:] for name, column in zip(names, columns, strict=True)}, lines[1:])
 
 
@@ -567,7 +553,7 @@ def build_header_error(path: Path, line: int, hint: str = "") -> InputError:
 
 def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:
     parquet = ParquetColumns(path)
-    check_header(path, parquet.schema.names, ignore)
+    files.check_header(path, parquet.schema.names, ignore)
     if not parquet.n_rows:
         raise InputError(f"{path}: has no rows, expected one row per item")
     kinds = {f.name: SMALL_FLOATS[str(f.type)] for f in parquet.schema if str(f.type) in SMALL_FLOATS}

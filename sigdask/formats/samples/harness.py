@@ -11,18 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.files import get_stem
-from sigdask.formats.reading.json_records import (
-    Record,
-    find_field,
-    iter_records,
-    load_json,
-    parse_number,
-    read_first_record,
-)
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ROW_NAMES, SAMPLE_NAMES
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, parse_date, remove_date
+from sigdask.formats.samples import sample
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
 
 LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""
@@ -43,7 +37,7 @@ NESTED_KEYS = ("doc", "metadata")
 
 def is_log(path: Path) -> bool:
     """Return whether the first record is a sample of lm-evaluation-harness, or results that contain samples."""
-    record = read_first_record(path)
+    record = json_records.read_first_record(path)
     if record is None:
         return False
     if isinstance(record.get("samples"), dict) and "results" in record:
@@ -56,8 +50,8 @@ def open_log(path: Path, *, in_folder: bool) -> SampleFile:
     """Return a file of samples; its name gives the task, except for plain files outside folders."""
     match = LOG_NAME.match(path.name)
     dated_task = match["task"] if match else get_stem(path)
-    task = remove_date(dated_task) if match or in_folder else ""
-    return SampleFile(path, partial(_iter_samples, path, task), task=task, moment=parse_date(dated_task))
+    task = sample.remove_date(dated_task) if match or in_folder else ""
+    return SampleFile(path, partial(_iter_samples, path, task), task=task, moment=sample.parse_date(dated_task))
 
 
 def find_model(path: Path) -> str | None:
@@ -68,7 +62,7 @@ def find_model(path: Path) -> str | None:
     stamps = _STAMP.findall(path.name)
     for results in (file for stamp in stamps for file in sorted(path.parent.glob(f"*_{stamp}.json"))):
         with suppress(InputError):
-            content = load_json(results)
+            content = json_records.load_json(results)
             model = content.get("model_name") if isinstance(content, dict) else None
             if isinstance(model, str) and model:
                 return model
@@ -79,39 +73,34 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 
 
 def _iter_samples(path: Path, task: str, options: Options) -> Iterator[ScoredSample]:
-    for where, record in iter_records(path):
+    for where, record in json_records.iter_records(path):
         if not isinstance(record.get("samples"), dict) or "doc_id" in record:
             yield _build_sample(where, record, task, options)
             continue
         for task_name, samples in record["samples"].items():
-            for number, sample in enumerate(samples, start=1):
-                yield _build_sample(f"{path}, task {task_name}, record {number}", sample, task_name, options)
+            for number, entry in enumerate(samples, start=1):
+                yield _build_sample(f"{path}, task {task_name}, record {number}", entry, task_name, options)
 
 
-def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
-    name = options.id_column
-    item = _find_field(record, ID_NAMES) if name is None else find_field(record, name, *NESTED_KEYS)
-    if not item:
-        expected = f"no field {name!r}" if name else f"no id ({', '.join(ID_NAMES[:4])}, ...)"
-        raise InputError(f"{where}: {expected}; fields: {', '.join(record)}; name it with --id")
-    digest = str(record["doc_hash"]) if "doc_hash" in record else digest_input(record["doc"]) if "doc" in record else ""
+def _build_sample(where: str, record: json_records.Record, task: str, options: Options) -> ScoredSample:
+    digest = str(record["doc_hash"]) if "doc_hash" in record else sample.digest_input(record.get("doc"))
     return ScoredSample(
         where=where,
         task=task or _find_field(record, TASK_NAMES) or "",
-        item=item,
+        item=sample.find_item(where, record, NESTED_KEYS, options, _find_field(record, ID_NAMES)),
         scores=_read_scores(where, record),
         record=record,
         within=NESTED_KEYS,
         filter=str(record.get("filter", "")),
-        input=digest,
+        input=digest if "doc_hash" in record or "doc" in record else "",
     )
 
 
-def _find_field(record: Record, names: tuple[str, ...]) -> str | None:
-    return next((find_field(record, name) for name in names if name in record), None)
+def _find_field(record: json_records.Record, names: tuple[str, ...]) -> str | None:
+    return next((json_records.find_field(record, name) for name in names if name in record), None)
 
 
-def _read_scores(where: str, record: Record) -> dict[str, ScoreValue]:
+def _read_scores(where: str, record: json_records.Record) -> dict[str, ScoreValue]:
     metrics = record.get("metrics")
     fields: Mapping[str, Any] = metrics if isinstance(metrics, dict) else record
     if isinstance(metrics, list) and metrics and all(isinstance(name, str) for name in metrics):
@@ -139,6 +128,6 @@ def _flatten_scores(fields: Mapping[str, Any], prefix: str = "", *, strict: bool
             if value and all(isinstance(part, bool) or part in ("True", "False") for part in value):
                 yield f"{prefix}{name}", [part in (True, "True") for part in value]
         elif isinstance(value, bool | int | float) or truth or not strict:
-            score = parse_number(value)
+            score = json_records.parse_number(value)
             if score is not None:
                 yield f"{prefix}{name}", score

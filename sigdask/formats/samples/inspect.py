@@ -19,7 +19,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.json_records import Record, find_field, load_json, parse_number
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, parse_date
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, find_item, parse_date
 from sigdask.io.compression import check_unpacked_size
 
 GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
@@ -94,10 +94,7 @@ def _iter_samples(path: Path, samples: Any, task: str, options: Options) -> Iter
 
 
 def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
-    name = options.id_column or "id"
-    item = find_field(record, name, *NESTED_KEYS)
-    if not item:
-        raise InputError(f"{where}: no {name!r} in this sample; fields: {', '.join(record)}")
+
     scores = record.get("scores")
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score
@@ -108,7 +105,7 @@ def _build_sample(where: str, record: Record, task: str, options: Options) -> Sc
     return ScoredSample(
         where=where,
         task=task,
-        item=item,
+        item=find_item(where, record, NESTED_KEYS, options, find_field(record, "id", *NESTED_KEYS)),
         scores=dict(_iter_scores(scores)),
         record=record,
         within=NESTED_KEYS,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts.texts import NO_TEXTS, ItemTexts
-from sigdask.errors import SigdaskError
+from sigdask.errors import InputError, SigdaskError
 from sigdask.formats.reading.json_records import Record, find_field
 from sigdask.formats.reading.options import Options
 
@@ -57,7 +57,7 @@ class ScoredSample:
     item: str
     scores: Mapping[str, ScoreValue]
     record: Record
-    within: tuple[str, ...]
+    within: tuple[str, ...] = ()
     filter: str = ""
     input: str = ""
     system: str = ""
@@ -111,6 +111,16 @@ class SampleFile:
     moment: datetime | None = None
     is_whole: bool = True
     notes: list[str] = field(default_factory=list)
+
+
+def find_item(where: str, record: Record, within: Sequence[str], options: Options, own_id: str | None) -> str:
+    """Return a sample's id: the field that the user names, or else the id that its log gives it."""
+    name = options.id_column
+    item = own_id if name is None else find_field(record, name, *within)
+    if not item:
+        missing = "id" if name is None else f"field {name!r}"
+        raise InputError(f"{where}: no {missing}; fields: {', '.join(record)}; name it with --id")
+    return item
 
 
 def digest_input(value: Any) -> str:

@@ -8,41 +8,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.json_records import (
-    Record,
-    find_field,
-    iter_records,
-    load_json,
-    parse_number,
-    read_head,
-)
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, digest_input, parse_date
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSample:
-    """One record of a run: where it is, the item's id, its scores, and the fields that it can be grouped by."""
-
-    where: str
-    item: str
-    scores: Mapping[str, Any]
-    record: Record
-    asked: Any = None
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, digest_input, find_item, parse_date
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """The samples of one model in a file."""
 
-    samples: list[ToolSample] = field(default_factory=list)
+    samples: list[ScoredSample] = field(default_factory=list)
     task: str = ""
     model: str | None = None
     date: str = ""
@@ -73,7 +55,7 @@ class Layout:
 
 def find_layout(path: Path) -> Layout | None:
     """Return the layout of a tool's log, or None for other files."""
-    head = read_head(path)
+    head = json_records.read_head(path)
     return next((layout for layout in LAYOUTS if layout.start.match(head)), None)
 
 
@@ -97,25 +79,13 @@ def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
 
 def _iter_samples(run: Run, layout: Layout, options: Options) -> Iterator[ScoredSample]:
     for sample in run.samples:
-        item = sample.item
-        if options.id_column is not None:
-            found = find_field(sample.record, options.id_column, *layout.within)
-            if not found:
-                raise InputError(f"{sample.where}: no field {options.id_column!r}; fields: {', '.join(sample.record)}")
-            item = found
-        numbers = ((name, parse_number(value)) for name, value in sample.scores.items())
-        yield ScoredSample(
-            where=sample.where,
-            task=run.task,
-            item=item,
-            scores={name: value for name, value in numbers if value is not None and math.isfinite(value)},
-            record=sample.record,
-            within=layout.within,
-            input="" if sample.asked is None else digest_input(sample.asked),
-        )
+        numbers = ((name, json_records.parse_number(value)) for name, value in sample.scores.items())
+        scores = {name: value for name, value in numbers if value is not None and math.isfinite(value)}
+        item = find_item(sample.where, sample.record, layout.within, options, sample.item)
+        yield replace(sample, task=run.task, item=item, scores=scores, within=layout.within)
 
 
-def _get_records(path: Path, value: Any, place: str) -> list[Record]:
+def _get_records(path: Path, value: Any, place: str) -> list[json_records.Record]:
     """Return a list of objects; raise if it is none."""
     records = value if isinstance(value, list) else [value]
     for number, record in enumerate(records, start=1):
@@ -133,12 +103,12 @@ HELM_MODEL = re.compile(r"[:,]?model=([^,]+)")
 def _read_helm(path: Path) -> list[Run]:
     """Read per_instance_stats.json; the run's folder or its run_spec.json names model and scenario."""
     spec_path = path.with_name("run_spec.json")
-    spec = load_json(spec_path) if spec_path.is_file() else {}
+    spec = json_records.load_json(spec_path) if spec_path.is_file() else {}
     name = str(spec.get("name") or path.resolve().parent.name) if isinstance(spec, dict) else ""
     model = HELM_MODEL.search(name)
     run = Run(task=HELM_MODEL.sub("", name) if model else "", model=model[1] if model else None)
     n_perturbed = 0
-    for number, record in enumerate(_get_records(path, load_json(path), "instance"), start=1):
+    for number, record in enumerate(_get_records(path, json_records.load_json(path), "instance"), start=1):
         where = f"{path}, instance {number}"
         if record.get("perturbation") is not None:
             n_perturbed += 1
@@ -153,7 +123,8 @@ def _read_helm(path: Path) -> list[Run]:
             if key.get("perturbation") is None and not HELM_COSTS.fullmatch(str(key["name"])):
                 scores[str(key["name"])] = stat.get("mean")
         split = next((stat["name"].get("split") for stat in record.get("stats", [])), None)
-        run.samples.append(ToolSample(where, str(record.get("instance_id", "")), scores, {**record, "split": split}))
+        item = str(record.get("instance_id", ""))
+        run.samples.append(ScoredSample(where, "", item, scores, {**record, "split": split}))
     if n_perturbed:
         run.notes.append(f"{path}: {n_perturbed:,} perturbed instances are left out")
     return [run]
@@ -168,7 +139,7 @@ def _read_promptfoo(path: Path) -> list[Run]:
 
     Tests with the same variables and assertions are repetitions (`--repeat`) of one item, the first of them.
     """
-    results = load_json(path).get("results")
+    results = json_records.load_json(path).get("results")
     date = ""
     if isinstance(results, dict):
         date, results = str(results.get("timestamp", "")), results.get("results")
@@ -191,11 +162,9 @@ def _read_promptfoo(path: Path) -> list[Run]:
         scores = {"pass": record.get("success"), "score": record.get("score")}
         n_errors += record.get("failureReason") == PROMPTFOO_ERROR
         run = runs.setdefault(system, Run(model=system, date=date))
-        run.samples.append(
-            ToolSample(
-                f"{path}, result {number}", item, scores | (named if isinstance(named, dict) else {}), record, asked
-            )
-        )
+        scores |= named if isinstance(named, dict) else {}
+        digest = "" if asked is None else digest_input(asked)
+        run.samples.append(ScoredSample(f"{path}, result {number}", "", item, scores, record, input=digest))
     if n_errors and runs:
         next(iter(runs.values())).notes.append(
             f"{path}: {n_errors:,} of {len(records):,} tests ended in an error of the provider, and count as failed"
@@ -216,7 +185,7 @@ def _name_prompt(prompt: Any) -> str:
 def _read_openai_evals(path: Path) -> list[Run]:
     """Read a record of OpenAI evals: events of samples after a line `spec`; `match` is its accuracy."""
     run = Run()
-    for where, record in iter_records(path):
+    for where, record in json_records.iter_records(path):
         spec = record.get("spec")
         if isinstance(spec, dict):
             models = spec.get("completion_fns") or spec.get("model_name") or spec.get("model_names") or ()
@@ -229,20 +198,20 @@ def _read_openai_evals(path: Path) -> list[Run]:
             continue
         scores = {"accuracy": data.get("correct")} if kind == "match" else data
         scores = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
-        run.samples.append(ToolSample(where, str(record.get("sample_id", "")), scores, record))
+        run.samples.append(ScoredSample(where, "", str(record.get("sample_id", "")), scores, record))
     return [run]
 
 
 def _read_evalplus(path: Path) -> list[Run]:
     """Read EvalPlus's results: samples of each task; `plus` is a pass of the base tests and of the further ones."""
     run = Run()
-    for task, samples in load_json(path)["eval"].items():
+    for task, samples in json_records.load_json(path)["eval"].items():
         for number, sample in enumerate(_get_records(path, samples, f"task {task}, sample"), start=1):
             is_base = sample.get("base_status") in {"pass", "success"}
             scores: dict[str, Any] = {"base": is_base}
             if sample.get("plus_status") is not None:
                 scores["plus"] = is_base and sample["plus_status"] in {"pass", "success"}
-            run.samples.append(ToolSample(f"{path}, task {task}, sample {number}", task, scores, sample))
+            run.samples.append(ScoredSample(f"{path}, task {task}, sample {number}", "", task, scores, sample))
     return [run]
 
 

@@ -262,14 +262,8 @@ def _span_error(element: Any, where: str) -> InputError:
 
 SUFFIX = ".ann"
 
-UNSCORED = {
-    "R": "relations",
-    "*": "relations",
-    "E": "events",
-    "A": "attributes",
-    "M": "attributes",
-    "N": "normalizations",
-}
+UNSCORED = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes",
+            "N": "normalizations"}  # fmt: skip
 """First letter of a line that is no span, to what it holds; of notes (#) nothing is counted."""
 
 

@@ -12,23 +12,8 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import (
-    build_empty_error,
-    open_text,
-    parse_header,
-    read_delimited_rows,
-    read_head_lines,
-)
+from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
-from sigdask.formats.reading.listings import (
-    FileListing,
-    align_listings,
-    build_set_counts,
-    iter_folder,
-    list_first_files,
-    read_by_system,
-    read_listing,
-)
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_terms
 
@@ -55,8 +40,8 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     if _are_flat(sources[0].path, gold, options):
         return _read_flat_lists(sources, gold, options)
     gold_listing = _read_listing(options, options.gold_column, GOLD_NAMES, gold)
-    systems = read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
-    aligned = align_listings(gold_listing, systems, options, NO_TERMS)
+    systems = listings.read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
+    aligned = listings.align_listings(gold_listing, systems, options, NO_TERMS)
     fields = count_terms(aligned.gold, list(aligned.systems.values()))
     return build_list_counts(aligned, fields, options, suggested=("f1", "type-f1"), warnings=aligned.warnings)
 
@@ -66,7 +51,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     path = sources[0].path
     assert gold is not None
     if path.is_dir():
-        return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in list_first_files(path))
+        return any(file.name.removesuffix(".gz").endswith(SUFFIXES) for file in listings.list_first_files(path))
     start = read_head(path)
     if start.lstrip().startswith(("{", "[")):
         names = (options.own.get("terms"), options.prediction_column, *LIST_NAMES)
@@ -76,19 +61,21 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _read_header(start: str) -> list[str]:
-    return [cell.lower() for cell in parse_header(start)]
+    return [cell.lower() for cell in files.parse_header(start)]
 
 
-def _read_listing(options: Options, column: str | None, extra_names: tuple[str, ...], path: Path) -> FileListing:
-    listing = FileListing(path, {}, {})
+def _read_listing(
+    options: Options, column: str | None, extra_names: tuple[str, ...], path: Path
+) -> listings.FileListing:
+    listing = listings.FileListing(path, {}, {})
     if path.is_dir():
-        for item, file in iter_folder(path):
+        for item, file in listings.iter_folder(path):
             listing.add(item, _clean_terms(_read_lines(file), options), f"file {file.name}")
         return listing
     requested = column or options.own.get("terms")
     if is_json(path):
         find_key = partial(_find_list_key, requested=requested, names=(*extra_names, *LIST_NAMES))
-        return read_listing(path, find_key, "terms", options).convert_values(partial(_parse_terms, options))
+        return listings.read_listing(path, find_key, "terms", options).convert_values(partial(_parse_terms, options))
     return _read_rows(listing, requested, extra_names, options)
 
 
@@ -99,7 +86,7 @@ def _clean_terms(terms: Iterator[Any] | Sequence[Any], options: Options) -> froz
 
 
 def _read_lines(path: Path) -> list[str]:
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         return [line.strip() for line in text]
 
 
@@ -145,11 +132,11 @@ def split_terms(text: str) -> list[str]:
 
 
 def _read_rows(
-    listing: FileListing, requested: str | None, extra_names: tuple[str, ...], options: Options
-) -> FileListing:
+    listing: listings.FileListing, requested: str | None, extra_names: tuple[str, ...], options: Options
+) -> listings.FileListing:
     """Read rows of ids and one term or a list of terms; a row without terms still adds its item."""
     path = listing.path
-    rows = read_delimited_rows(path)
+    rows = files.read_delimited_rows(path)
     first_row = next(rows)
     header = [cell.strip() for cell in first_row[1]]
     names, column, has_header = _find_columns(path, header, requested, extra_names, options)
@@ -168,7 +155,7 @@ def _read_rows(
     for key, (line, item_terms) in terms_by_key.items():
         listing.add_parts(ids, key, frozenset(item_terms), f"line {line}")
     if not terms_by_key:
-        raise build_empty_error(path)
+        raise files.build_empty_error(path)
     return replace(listing, has_ids=len(ids) > 0, complete=is_complete or has_lists)
 
 
@@ -202,7 +189,7 @@ def find_kinds(path: Path) -> frozenset[str]:
 
     Labels are few words that come again and again beside terms that do not; ids (with digits) are no terms.
     """
-    lines = [line.split("\t") for line in read_head_lines(path) if line.strip()]
+    lines = [line.split("\t") for line in files.read_head_lines(path) if line.strip()]
     if not lines or any(len(cells) != 2 for cells in lines):
         return NO_TERMS
     terms, labels = ({cells[k].strip() for cells in lines} for k in (0, 1))
@@ -219,8 +206,8 @@ def _are_lists_of_kinds(path: Path, gold: Path) -> bool:
     kinds = find_kinds(gold)
     if not kinds or not (kinds <= ACTER_KINDS or "term" in gold.name.lower()):
         return False
-    gold_terms, terms = ({line.split("\t")[0].strip() for line in read_head_lines(file)} for file in (gold, path))
-    is_list = bool(find_kinds(path)) or not any("\t" in line for line in read_head_lines(path))
+    gold_terms, terms = ({line.split("\t")[0].strip() for line in files.read_head_lines(file)} for file in (gold, path))
+    is_list = bool(find_kinds(path)) or not any("\t" in line for line in files.read_head_lines(path))
     return is_list and gold_terms != terms and not gold_terms.isdisjoint(terms - {""})
 
 
@@ -240,7 +227,7 @@ def _is_flat(path: Path) -> bool:
     """Return whether a file is one list of terms without items, with one term per line."""
     if is_json(path):
         return False
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         lines = [line for line in islice(text, 50) if line.strip()]
     header = _read_header("".join(lines))
     has_names = len(header) > 1 and not set(header).isdisjoint(COLUMN_NAMES)
@@ -254,7 +241,7 @@ def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) ->
             f"flat lists of terms have no column {options.groups[0]!r}; give terms by sentence or document"
         )
     gold_terms = _read_flat_terms(options, gold)
-    system_terms = read_by_system(sources, partial(_read_flat_terms, options))
+    system_terms = listings.read_by_system(sources, partial(_read_flat_terms, options))
     notes = ["one flat list a system: each term is exchanged on its own"]
     paths = (gold, *(source.path for source in sources))
     path, kinds = next(((path, kinds) for path in paths if (kinds := find_kinds(path))), (gold, NO_TERMS))
@@ -263,7 +250,7 @@ def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) ->
         notes.append(
             f"{path}: column 1 is taken for terms, column 2 ({examples}) for their labels (else: terms:terms=2)"
         )
-    return build_set_counts(gold_terms, system_terms, options.name, notes)
+    return listings.build_set_counts(gold_terms, system_terms, options.name, notes)
 
 
 def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
@@ -273,5 +260,5 @@ def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
         cells = cells[1:]
     terms = _clean_terms(cells, options)
     if not terms:
-        raise build_empty_error(path)
+        raise files.build_empty_error(path)
     return terms

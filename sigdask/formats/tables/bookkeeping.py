@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages_only import (
-    STEP,
-    build_leaderboard_error,
-    build_report_error,
-    build_training_curve_error,
-    is_metric_name,
-)
+from sigdask.formats.reading import averages_only
 from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
@@ -117,7 +111,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     """
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
-        raise build_report_error(table.path)
+        raise averages_only.build_report_error(table.path)
     system = table.find_system_column(options)
     if system is not None and system not in (*options.groups, *options.ignore):
         _check_one_score(table, options, system)
@@ -130,20 +124,20 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     systems = None if system is None or system in table.nested else Factor.from_values(table.columns[system])
     first_column = next(iter(table.columns))
     is_amount = AMOUNT_NAMES.fullmatch(first_column) and _is_rising(table, first_column, None, rises_always=True)
-    steps = [name for name in table.columns if STEP.fullmatch(name) and _is_rising(table, name, systems)]
+    steps = [name for name in table.columns if averages_only.STEP.fullmatch(name) and _is_rising(table, name, systems)]
     step = next(iter([first_column] if is_amount else steps), "")
     if step and step not in (*options.groups, *options.ignore):
-        raise build_training_curve_error(table.path, step)
+        raise averages_only.build_training_curve_error(table.path, step)
     if systems is None or system in options.ignore or not table.header:
         return
     score_columns = [
         name for name in table.list_other_columns(system, *options.groups, *options.ignore) if _has_scores(table, name)
     ]
     if score_columns and len(systems.levels) == table.n_rows > 1:
-        raise build_leaderboard_error(table.path, system or "")
+        raise averages_only.build_leaderboard_error(table.path, system or "")
     if (
         score_columns
-        and (table.find_column(SCORE_NAMES) or all(map(is_metric_name, score_columns)))
+        and (table.find_column(SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns)))
         and len(systems.levels) > 1
     ):
         raise InputError(
@@ -169,12 +163,14 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         if not scores or not len(Factor.from_values(table.columns[name]).levels) == table.n_rows > 1:
             continue
         if is_system:
-            raise build_leaderboard_error(table.path, name)
+            raise averages_only.build_leaderboard_error(table.path, name)
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
-        are_metrics = bool(metrics) and all(is_metric_name(name) or is_summary_name(name) for name in metrics)
+        are_metrics = bool(metrics) and all(
+            averages_only.is_metric_name(name) or is_summary_name(name) for name in metrics
+        )
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
         if table.n_rows <= (FEWEST_ROWS - 1 if is_index else MOST_ENTRIES) and are_averages:
-            raise build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
+            raise averages_only.build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
 
 
 def _has_scores(table: FileTable, name: str) -> bool:
@@ -400,7 +396,7 @@ def _describe_by_name(table: FileTable, name: str) -> str:
         return "spreads, costs or confidences of other columns"
     if CLOCK_NAMES.fullmatch(name):
         return TIME if "seed" not in name.lower() else "seeds"
-    return COUNTS if STEP.fullmatch(name) or COUNTER_NAMES.fullmatch(name) else ""
+    return COUNTS if averages_only.STEP.fullmatch(name) or COUNTER_NAMES.fullmatch(name) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
+from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
 from sigdask.formats.reading.columns import has_numbers
@@ -35,14 +36,6 @@ from sigdask.formats.reading.options import (
     list_row_systems,
 )
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
-from sigdask.formats.reading.summaries import (
-    SUMMARY_HINT,
-    find_summary_items,
-    has_mean_row,
-    is_summary_name,
-    remove_summary_columns,
-    remove_summary_rows,
-)
 from sigdask.formats.reading.tables import (
     HEADER_NAMES,
     ID_NAMES,
@@ -94,7 +87,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         if not table.header and len(table.columns) > 1:
             commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
             raise build_header_error(table.path, table.lines[0], commas)
-        columns, notes = remove_summary_columns(table, columns)
+        columns, notes = summaries.remove_summary_columns(table, columns)
         warnings += notes
         if not columns:
             raise InputError(f"{table.path}: no column of scores besides ids; columns: {', '.join(table.columns)}")
@@ -175,7 +168,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
-    if SUMMARY_HINT.search(body) and any(map(is_summary_name, cells[:: len(names)])):
+    if summaries.SUMMARY_HINT.search(body) and any(map(summaries.is_summary_name, cells[:: len(names)])):
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
@@ -203,7 +196,9 @@ def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
         and options == plain
         and id_name in (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
         and ROLE_NAMES.isdisjoint(systems)
-        and not any(is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems)
+        and not any(
+            summaries.is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems
+        )
     )
 
 
@@ -256,7 +251,7 @@ def _describe_doubts(
     n_items = tables[0].n_rows
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
-    if ids is None and len(scores) > 1 and has_mean_row(list(scores.values())):
+    if ids is None and len(scores) > 1 and summaries.has_mean_row(list(scores.values())):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
@@ -292,7 +287,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
             "format responses: several files and no gold list; give --gold FILE (the right ids), or one table with a "
             "column a system"
         )
-    table = remove_summary_rows(read_table(sources[0].path, options.ignore), options)
+    table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     name = options.gold_column or table.find_column(("gold", "of_interest", "correct"))
     if name is None:
         raise table.build_column_error("no column 'gold'", "--gold-column")
@@ -347,7 +342,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     _check_long_rows(files, systems, system_codes, items, groups)
     scores = _build_long_scores(systems, system_codes, items, [file.scores for file in files])
     names = items.levels[item_order]
-    dropped, notes = find_summary_items(names, scores.values())
+    dropped, notes = summaries.find_summary_items(names, scores.values())
     is_kept = np.ones(len(names), np.bool_)
     is_kept[list(dropped)] = False
     ids = names[is_kept] if dropped else names

@@ -16,7 +16,7 @@ from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.tagging import detection
+from sigdask.formats.tagging import detection, sentences
 from sigdask.formats.tagging.chunks import (
     PREFIXES,
     SCHEMES,
@@ -30,21 +30,6 @@ from sigdask.formats.tagging.chunks import (
 )
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
 from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
-from sigdask.formats.tagging.sentences import (
-    FileColumns,
-    Integers,
-    SentenceCollector,
-    TaggedFile,
-    build_groups,
-    build_outputs,
-    check_gold,
-    check_structure,
-    describe_altered_tokens,
-    describe_missing_breaks,
-    describe_scope,
-    is_ner_column,
-    sum_sentences,
-)
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
@@ -81,16 +66,16 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     files = [file.reorder_like(first) for file in files]
     if (mark is not None or is_json_file(path)) and "scheme" not in options.own and detection.are_plain(labels):
         options = options.with_format_options({"scheme": "raw"})  # no chunks
-    check_structure(first, files if gold is not None else files[1:])
-    scope = describe_scope([f.columns for f in files if f.columns], None if gold is None else first.columns)
+    sentences.check_structure(first, files if gold is not None else files[1:])
+    scope = sentences.describe_scope([f.columns for f in files if f.columns], None if gold is None else first.columns)
     first, *files = (file.split_at(first.marked_ends) for file in (first, *files))
     other_files = files if gold is not None else files[1:]
-    gold_labels = check_gold(files, labels) if gold is None else first.labels
+    gold_labels = sentences.check_gold(files, labels) if gold is None else first.labels
     scheme = options.own.get("scheme", "conlleval")
     tags = _TagCodes.from_labels(labels, scheme, options)
     for file in (first, *other_files):
         tags.check(file, scheme)
-    notes = [*describe_missing_breaks(first), *describe_altered_tokens(first, other_files, tokens)]
+    notes = [*sentences.describe_missing_breaks(first), *sentences.describe_altered_tokens(first, other_files, tokens)]
     if settings:
         column = settings.get("column", "-1")
         holder = "the last column" if column == "-1" else f"column {column}"
@@ -107,7 +92,7 @@ def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Opti
     names = detection.find_column_names(path)
     gold_names = detection.find_column_names(gold) if gold is not None and not is_json_file(gold) else names
     options = _number_columns(options, names or gold_names, gold_names or names)
-    ner = next((k for k, name in enumerate(names or gold_names, start=1) if is_ner_column(name)), None)
+    ner = next((k for k, name in enumerate(names or gold_names, start=1) if sentences.is_ner_column(name)), None)
     requested = options.own.get("column") or options.prediction_column
     conllu = detection.is_conllu(path)
     if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and requested is None)):
@@ -118,7 +103,7 @@ def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Opti
         gold_setting = {} if "+" in column else {"gold-column": options.gold_column or column}
         known = names or gold_names
         has_name = column.isdecimal() and int(column) <= len(known)
-        scheme = {"scheme": "conlleval"} if has_name and is_ner_column(known[int(column) - 1]) else {}
+        scheme = {"scheme": "conlleval"} if has_name and sentences.is_ner_column(known[int(column) - 1]) else {}
         return options.with_format_options({**gold_setting, **scheme, "column": column, **options.own})
     return options.with_format_options({**CONLLU_OPTIONS, **options.own}) if conllu and requested is None else options
 
@@ -143,7 +128,7 @@ def _number_columns(options: Options, names: Sequence[str], gold_names: Sequence
 
 def _read_file(
     path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
-) -> TaggedFile:
+) -> sentences.TaggedFile:
     """Read a file of columns or of JSON: a system's file with or without gold labels, or a gold file."""
     if is_json_file(path):
         keys = choose_keys(options, has_gold=has_gold, only_gold=only_gold)
@@ -152,7 +137,7 @@ def _read_file(
     if not width:
         raise build_empty_error(path)
     columns = _choose_columns(path, width, token_line, options, has_gold=has_gold, only_gold=only_gold)
-    collector = SentenceCollector(path, labels, tokens)
+    collector = sentences.SentenceCollector(path, labels, tokens)
     _collect_rows(columns, width, token_line, options, collector)
     option = "gold-column" if only_gold else "column"
     return _replace_empty_labels(collector.build_file(columns), labels, columns, option)
@@ -160,9 +145,9 @@ def _read_file(
 
 def _build_counts(
     sources: Sequence[Source],
-    files: Sequence[TaggedFile],
-    first: TaggedFile,
-    gold_labels: Integers,
+    files: Sequence[sentences.TaggedFile],
+    first: sentences.TaggedFile,
+    gold_labels: sentences.Integers,
     tags: _TagCodes,
     options: Options,
     warnings: Sequence[str],
@@ -172,7 +157,9 @@ def _build_counts(
         find_chunks(tags.prefix[codes], tags.type[codes], first.lengths, scheme)
         for codes in (gold_labels, *(file.labels for file in files))
     )
-    correct = [sum_sentences(tags.same[file.labels] == tags.same[gold_labels], first.starts) for file in files]
+    correct = [
+        sentences.sum_sentences(tags.same[file.labels] == tags.same[gold_labels], first.starts) for file in files
+    ]
     # accuracy is that of tokens
     tokens = {"items": first.lengths[:, None], "correct": np.column_stack(correct)}
     shape = (len(first.starts), len(files))
@@ -184,10 +171,10 @@ def _build_counts(
         n_items=len(first.starts),
         name=options.name,
         ids=first.ids,
-        groups=build_groups((first, *files), options.groups),
+        groups=sentences.build_groups((first, *files), options.groups),
         labels=tuple(sorted(gold_types)),
         predicted_labels=tuple(sorted(other_types)),
-        outputs=build_outputs(gold_labels, [file.labels for file in files], first.starts, tags.names),
+        outputs=sentences.build_outputs(gold_labels, [file.labels for file in files], first.starts, tags.names),
         suggested=("accuracy",) if options.own.get("scheme") == "raw" else ("f1", "precision", "recall"),
         warnings=(*warnings, *tags.unused),
     )
@@ -213,8 +200,8 @@ class _TagCodes:
 
     names: list[str]
     prefix: np.ndarray[tuple[int], np.dtype[np.int8]]
-    type: Integers
-    same: Integers
+    type: sentences.Integers
+    same: sentences.Integers
     types: list[str]
     unused: list[str]
 
@@ -246,7 +233,7 @@ class _TagCodes:
             unused=options.describe_unused_labels(used),
         )
 
-    def check(self, file: TaggedFile, scheme: str) -> None:
+    def check(self, file: sentences.TaggedFile, scheme: str) -> None:
         """Raise if labels are not tags of the scheme."""
         for codes in (file.labels, *([] if file.gold is None else [file.gold])):
             wrong = np.flatnonzero(self.prefix[codes] < 0)
@@ -282,7 +269,7 @@ def _split_by_column(sources: Sequence[Source], gold: Path | None, options: Opti
 
 def _choose_columns(
     path: Path, width: int, line: int, options: Options, *, has_gold: bool, only_gold: bool
-) -> FileColumns:
+) -> sentences.FileColumns:
     """Return which columns to read from a system's file (with or without gold labels) or from a gold file.
 
     Raises
@@ -310,18 +297,22 @@ def _choose_columns(
             f"conll:column=N and conll:gold-column=N"
         )
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
-    return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
+    return sentences.FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
 
 
 def _collect_rows(
-    columns: FileColumns, width: int, token_line: int, options: Options, collector: SentenceCollector
+    columns: sentences.FileColumns,
+    width: int,
+    token_line: int,
+    options: Options,
+    collector: sentences.SentenceCollector,
 ) -> None:
     """Collect the tokens of a file of columns."""
     path, names = columns.path, columns.names
     skips_starts = options.own.get("docstart", "skip") == "skip"  # or takes them as tokens, as conlleval does
     can_be_any = options.own.get("scheme", "conlleval") in UNPREFIXED
     is_conllu = detection.is_conllu(path)  # ids of ranges (1-2) and empty nodes (1.1) are no tokens
-    ends = names.index("MISC") if "MISC" in names and any(map(is_ner_column, names)) else None
+    ends = names.index("MISC") if "MISC" in names and any(map(sentences.is_ner_column, names)) else None
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             cells = detection.trim_cells(split_cells(line), width)
@@ -353,7 +344,7 @@ def _collect_rows(
 
 
 def _is_header_or_comment(
-    line: str, cells: list[str], width: int, label: int, collector: SentenceCollector, *, can_be_any: bool
+    line: str, cells: list[str], width: int, label: int, collector: sentences.SentenceCollector, *, can_be_any: bool
 ) -> bool:
     """Return whether a line is a header or comment, and not a token "#", which has all columns and a label."""
     if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
@@ -365,7 +356,11 @@ def _is_header_or_comment(
 
 
 def _add_token(
-    number: int, cells: Sequence[str], columns: FileColumns, ends: int | None, collector: SentenceCollector
+    number: int,
+    cells: Sequence[str],
+    columns: sentences.FileColumns,
+    ends: int | None,
+    collector: sentences.SentenceCollector,
 ) -> None:
     gold, token = (None if column is None else cells[column] for column in (columns.gold, columns.token))
     collector.add_token(number, cells[columns.label], gold, token)
@@ -374,7 +369,9 @@ def _add_token(
         collector.mark_end()
 
 
-def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumns, option: str) -> TaggedFile:
+def _replace_empty_labels(
+    tagged: sentences.TaggedFile, labels: Codes, columns: sentences.FileColumns, option: str
+) -> sentences.TaggedFile:
     """Return the file with `NOT_APPLICABLE` replaced by O in an entity column; raise if no other label occurs."""
     empty_code = labels.get(NOT_APPLICABLE)
     assert tagged.columns is not None
@@ -383,7 +380,7 @@ def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumn
             f"{tagged.path}: {tagged.columns.format_name(columns.label)} holds {NOT_APPLICABLE!r} alone, so no labels "
             f"(is the file masked?); choose another column with conll:{option}=N"
         )
-    if empty_code is None or not any(map(is_ner_column, columns.names[columns.label : columns.label + 1])):
+    if empty_code is None or not any(map(sentences.is_ner_column, columns.names[columns.label : columns.label + 1])):
         return tagged
     outside = labels["O"]
     gold = None if tagged.gold is None else np.where(tagged.gold == empty_code, outside, tagged.gold).astype(np.int32)

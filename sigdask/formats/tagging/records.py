@@ -12,15 +12,7 @@ from typing import Any, NamedTuple
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading.json_records import (
-    DOCUMENT_NAMES,
-    find_id_keys,
-    get_id_parts,
-    is_json_lines,
-    load_json,
-    read_head,
-    read_records,
-)
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.tagging.chunks import is_chunk_tag
 from sigdask.formats.tagging.sentences import FileColumns, SentenceCollector, TaggedFile
@@ -91,7 +83,7 @@ def is_json_file(path: Path) -> bool:
     """Return whether a file is JSON, damaged or not; a line of columns may also begin with a bracket."""
     if path.is_dir():
         return False
-    start = read_head(path).lstrip()
+    start = json_records.read_head(path).lstrip()
     if not start.startswith(("{", "[")):
         return False
     if _START.match(start):
@@ -106,7 +98,9 @@ def is_json_file(path: Path) -> bool:
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     """Return whether files hold sequences of tags: chunk tags, or labels for as many tokens."""
     if _is_one_sentence(path):
-        return _are_chunk_tags([TaggedRecord("", 1, load_json(path))]) and '"B-' in read_head(path)
+        return _are_chunk_tags([TaggedRecord("", 1, json_records.load_json(path))]) and '"B-' in json_records.read_head(
+            path
+        )
     system_records = _read_first(path, choose_keys(options, has_gold=gold is None))
     if gold is None or not is_json_file(gold):
         return _are_chunk_tags(system_records) or (gold is None and _have_tokens(system_records))
@@ -194,7 +188,7 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
         return
     names: tuple[str, ...] | None = None
     chosen_keys: tuple[str | None, ...] = ()
-    for record in read_records(path, lambda value: _find_key(value, keys.label) is not None):
+    for record in json_records.read_records(path, lambda value: _find_key(value, keys.label) is not None):
         value = record.value
         if isinstance(value, list):
             is_nested = bool(value) and all(isinstance(part, list) for part in value)
@@ -204,7 +198,7 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
         if not isinstance(value, dict):
             raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
         if names is None:
-            names = find_id_keys(value, options)
+            names = json_records.find_id_keys(value, options)
             chosen_keys = tuple(_find_key(value, known) for known in (keys.label, keys.gold or (), TOKEN_KEYS))
         label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen_keys)
         for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
@@ -219,8 +213,8 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
             tags=label or [],
             gold=gold,
             tokens=tokens,
-            id="/".join(get_id_parts(path, record.place, value, names)) or record.key,
-            document=next((str(value[name]) for name in value if name.lower() in DOCUMENT_NAMES), None),
+            id="/".join(json_records.get_id_parts(path, record.place, value, names)) or record.key,
+            document=next((str(value[name]) for name in value if name.lower() in json_records.DOCUMENT_NAMES), None),
             columns={
                 name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label or [])
             },
@@ -229,15 +223,15 @@ def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Tagg
 
 def _is_one_sentence(path: Path) -> bool:
     """Return whether the file is one list of tags."""
-    start = read_head(path).lstrip()
+    start = json_records.read_head(path).lstrip()
     return re.match(r'\[\s*"', start) is not None and not re.search(r"\]\s*\n\s*\[", start)
 
 
 def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None:
     """Return the sentences of an object that maps each key to a list of sentences, or None."""
-    if not read_head(path).lstrip().startswith("{") or is_json_lines(path):
+    if not json_records.read_head(path).lstrip().startswith("{") or json_records.is_json_lines(path):
         return None
-    content = load_json(path)
+    content = json_records.load_json(path)
     lists = {
         name: value
         for name, value in (content.items() if isinstance(content, dict) else ())

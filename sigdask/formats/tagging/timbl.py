@@ -22,17 +22,7 @@ from sigdask.formats.reading.files import build_empty_error, open_text, read_hea
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
-from sigdask.formats.tagging.sentences import (
-    UTTERANCE_END,
-    SentenceCollector,
-    SentenceFields,
-    TaggedFile,
-    build_groups,
-    build_outputs,
-    check_gold,
-    check_structure,
-    describe_altered_tokens,
-)
+from sigdask.formats.tagging import sentences
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
 ANNOTATION = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
@@ -175,11 +165,11 @@ def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) 
 def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read tagged sentences, one file per tagger; items are sentences, labels belong to tokens."""
     labels, tokens = Codes(), Codes()
-    end = options.own.get("end", UTTERANCE_END)
+    end = options.own.get("end", sentences.UTTERANCE_END)
     files = [_read_sentences(source.path, end, labels, tokens) for source in sources]
     first, other_files = files[0], files[1:]
-    check_structure(first, other_files, end)
-    gold_codes = check_gold(files, labels)
+    sentences.check_structure(first, other_files, end)
+    gold_codes = sentences.check_gold(files, labels)
     label_map = options.label_mapping
     mapped = Codes()
     code = np.array([mapped[label_map.get(label, label)] for label in labels], np.int32)
@@ -188,20 +178,23 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     gold_names = {names[k] for k in np.unique(code[gold_codes])}
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=SentenceFields(LabelFields(code[gold_codes][:, None], predicted, names), first.starts),
+        fields=sentences.SentenceFields(LabelFields(code[gold_codes][:, None], predicted, names), first.starts),
         n_items=len(first.starts),
         name=options.name,
-        groups=build_groups(files, options.groups),
+        groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted(gold_names)),
         predicted_labels=tuple(sorted(set(names) - gold_names)),
-        outputs=build_outputs(code[gold_codes], list(predicted.T), first.starts, names),
+        outputs=sentences.build_outputs(code[gold_codes], list(predicted.T), first.starts, names),
         suggested=("accuracy",),
-        warnings=(*describe_altered_tokens(first, other_files, tokens), *options.describe_unused_labels(labels)),
+        warnings=(
+            *sentences.describe_altered_tokens(first, other_files, tokens),
+            *options.describe_unused_labels(labels),
+        ),
     )
 
 
-def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> TaggedFile:
-    collector = SentenceCollector(path, labels, tokens)
+def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sentences.TaggedFile:
+    collector = sentences.SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             words = _split_words(line.rstrip(" \r\n"), end)
@@ -249,5 +242,5 @@ def _split_words(line: str, end: str) -> list[tuple[str, ...]] | None:
 def sniff_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether a file holds words with Mbt's marks of known and unknown words, and both tags."""
     head = read_head_lines(sources[0].path)[:N_SNIFFED]
-    rows = [line.split() for line in head if line.strip() and line.strip() != UTTERANCE_END]
+    rows = [line.split() for line in head if line.strip() and line.strip() != sentences.UTTERANCE_END]
     return bool(rows) and all(len(row) > 3 and row[1] in WORD_MARKS for row in rows)

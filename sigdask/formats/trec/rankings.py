@@ -20,17 +20,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.layouts import (
-    RUN,
-    SHOWN,
-    RowLocation,
-    TrecFile,
-    apply_topic_policy,
-    choose_system_name,
-    detect_qrels_layout,
-    detect_run_layout,
-    format_location,
-)
+from sigdask.formats.trec import layouts
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
@@ -68,15 +58,15 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         if not run.rankings:
             raise InputError(
                 f"{source.path}: none of its {run.topics} topics is judged in {gold} (which has "
-                f"{', '.join(topics[:SHOWN])}, ...). Give the judgements of the same topics with --qrels"
+                f"{', '.join(topics[: layouts.SHOWN])}, ...). Give the judgements of the same topics with --qrels"
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
-        names.append(choose_system_name(source, run.tag))
+        names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
     check_names(sources, names)
     has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
-    settled = apply_topic_policy(has, topics, names, options, "zero")
+    settled = layouts.apply_topic_policy(has, topics, names, options, "zero")
     ones = np.ones((len(settled.kept), 1), np.int64)
     return Counts(
         systems=tuple(names),
@@ -97,14 +87,14 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
 def read_qrels(path: Path) -> Judgements:
     """Read the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    file = detect_qrels_layout(path)
+    file = layouts.detect_qrels_layout(path)
     document_column, value_column = file.document, file.value
     for location, words in file.iter_rows():
         topic, document = words[0], words[document_column]
         judged = judgements.setdefault(topic, {})
         if document in judged:
             raise InputError(
-                f"{format_location(path, location)}: document {document!r} of topic {topic!r} is judged already"
+                f"{layouts.format_location(path, location)}: document {document!r} of topic {topic!r} is judged already"
             )
         judged[document] = _parse_relevance(file, location, words[value_column])
     return judgements
@@ -123,7 +113,7 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         One copy of each document id, shared by runs; added to.
     """
     entries: dict[str, tuple[list[str], array[float]]] = {}
-    file = detect_run_layout(path)
+    file = layouts.detect_run_layout(path)
     document_column, value_column = file.document, file.value
     words: Sequence[str] = ()
     for location, words in file.iter_rows():
@@ -143,26 +133,25 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         with np.errstate(over="ignore"):
             single = (sign * np.array(scores)).astype(np.float32).tolist()
         rankings[topic] = tuple(document for _, document in sorted(zip(single, ranked, strict=True), reverse=True))
-    return TrecRun(words[RUN.index("tag")] if file.columns == RUN else "", len(entries), rankings)
+    return TrecRun(words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else "", len(entries), rankings)
 
 
-def _duplicate_error(file: TrecFile, topic: str) -> InputError:
+def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
     """Read the file again to find a document that a topic has twice, and return the error."""
-    locations: dict[str, RowLocation] = {}
+    locations: dict[str, layouts.RowLocation] = {}
     for location, words in file.iter_rows():
         if words[0] == topic:
             if (document := words[file.document]) in locations:
                 has_line = isinstance(location, int)
                 earlier = f"stands on line {locations[document]} already" if has_line else "stands twice"
-                return InputError(
-                    f"{format_location(file.path, location)}: document {document!r} of topic {topic!r} {earlier}; a "
-                    "topic ranks each document once"
-                )
+                where = layouts.format_location(file.path, location)
+                problem = f"document {document!r} of topic {topic!r} {earlier}"
+                return InputError(f"{where}: {problem}; a topic ranks each document once")
             locations[document] = location
     return InputError(f"{file.path}: topic {topic!r} has a document twice")
 
 
-def _parse_score(file: TrecFile, location: RowLocation, text: str) -> float:
+def _parse_score(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> float:
     try:
         score = float(text)
     except ValueError:
@@ -170,13 +159,13 @@ def _parse_score(file: TrecFile, location: RowLocation, text: str) -> float:
     if not math.isfinite(score):
         kind = "rank" if file.is_by_rank else "score"
         raise InputError(
-            f"{format_location(file.path, location)}: {kind} {text!r} is not a finite number; columns are "
+            f"{layouts.format_location(file.path, location)}: {kind} {text!r} is not a finite number; columns are "
             f"{' '.join(file.columns)}"
         )
     return score
 
 
-def _parse_relevance(file: TrecFile, location: RowLocation, text: str) -> int:
+def _parse_relevance(file: layouts.TrecFile, location: layouts.RowLocation, text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -184,6 +173,6 @@ def _parse_relevance(file: TrecFile, location: RowLocation, text: str) -> int:
     if re.fullmatch(r"-?\d+\.0*", text):
         return int(float(text))
     raise InputError(
-        f"{format_location(file.path, location)}: relevance {text!r} is not an integer; columns are "
+        f"{layouts.format_location(file.path, location)}: relevance {text!r} is not an integer; columns are "
         f"{' '.join(file.columns)}"
     )

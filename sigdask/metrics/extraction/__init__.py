@@ -19,16 +19,8 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
+from sigdask.metrics.extraction import parts
 from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache, pack_statistics, unpack_statistics
-from sigdask.metrics.extraction.parts import (
-    Executor,
-    ExtractionLog,
-    ItemBlock,
-    LocalExtraction,
-    MissingStatistics,
-    ProgressCallback,
-    extract_missing,
-)
 from sigdask.metrics.extraction.request import Extraction, hash_items, join_digests
 from sigdask.text import format_list
 
@@ -51,8 +43,8 @@ class StatisticsSource:
     """
 
     keeper: ExtractionCache = NO_CACHE
-    run: Executor = field(default_factory=LocalExtraction)
-    tell: ProgressCallback = field(default_factory=ExtractionLog)
+    run: parts.Executor = field(default_factory=parts.LocalExtraction)
+    tell: parts.ProgressCallback = field(default_factory=parts.ExtractionLog)
 
 
 LOCAL_SOURCE = StatisticsSource()
@@ -166,7 +158,7 @@ def _hash_blocks(outputs: Outputs, blocks: Sequence[slice]) -> list[list[str]] |
 
 def _find_missing(
     all_wanted: Sequence[_WantedStatistics], statistics: Mapping[str, Array]
-) -> tuple[list[MissingStatistics], list[str]]:
+) -> tuple[list[parts.MissingStatistics], list[str]]:
     """Return the statistics that the cache lacks, each once, and the names of the metrics that need them."""
     known_keys = set(statistics)
     missing, names = [], []
@@ -175,23 +167,26 @@ def _find_missing(
         for items, keys in zip(wanted.blocks, wanted.keys, strict=True):
             lacking = {key: s for s, key in enumerate(keys) if key not in known_keys}
             known_keys |= lacking.keys()
-            blocks += [ItemBlock(items, lacking)] if lacking else []
+            blocks += [parts.ItemBlock(items, lacking)] if lacking else []
         if blocks:
             assert wanted.outputs.gold is not None
             systems = tuple(wanted.outputs.systems)
-            missing.append(MissingStatistics(wanted.extraction, systems, wanted.outputs.gold, tuple(blocks)))
+            missing.append(parts.MissingStatistics(wanted.extraction, systems, wanted.outputs.gold, tuple(blocks)))
             names.append(wanted.metric)
     return missing, list(dict.fromkeys(names))
 
 
 def _extract_missing(
-    missing: Sequence[MissingStatistics], metric_names: str, source: StatisticsSource, statistics: dict[str, Array]
+    missing: Sequence[parts.MissingStatistics],
+    metric_names: str,
+    source: StatisticsSource,
+    statistics: dict[str, Array],
 ) -> None:
     """Count missing statistics, and store finished ones from time to time, also if an error follows."""
     waiting: dict[str, bytes] = {}
     last_put = time.monotonic()
     try:
-        for key, array in extract_missing(missing, source.run, source.tell, metric_names):
+        for key, array in parts.extract_missing(missing, source.run, source.tell, metric_names):
             statistics[key], waiting[key] = array, pack_statistics(key, array)
             if time.monotonic() - last_put > PUT_SECONDS:
                 source.keeper.put(waiting)

@@ -27,14 +27,7 @@ DIGITS = 50
 ROUNDOFF = 2.0**-53
 NEGLIGIBLE_SHARE = 1e-19
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
-BERNOULLI = [
-    Fraction(1, 12),
-    Fraction(-1, 360),
-    Fraction(1, 1260),
-    Fraction(-1, 1680),
-    Fraction(1, 1188),
-    Fraction(-691, 360360),
-]
+BERNOULLI = [Fraction(text) for text in ("1/12", "-1/360", "1/1260", "-1/1680", "1/1188", "-691/360360")]
 
 
 def estimate_cost(n: int) -> tuple[int, int]:
