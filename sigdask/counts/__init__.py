@@ -262,14 +262,10 @@ class Counts:
         return Counts(
             systems=tuple(scores),
             fields=numbers,
-            n_items=n_items,
-            name=name,
-            ids=checks.convert_ids(ids, n_items),
-            groups=checks.convert_groups(groups, n_items),
             present=present,
             outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
-            warnings=(*warnings, *numbers.notes),
+            **_describe_items(n_items, ids, groups, name, (*warnings, *numbers.notes)),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
@@ -410,13 +406,9 @@ class Counts:
         return Counts(
             systems=tuple(predictions),
             fields={"items": np.ones((n_items, 1), np.int64)},
-            n_items=n_items,
-            name=name,
-            ids=checks.convert_ids(ids, n_items),
-            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(systems), gold_values),
             suggested=("MAE", "RMSE"),
-            warnings=tuple(warnings),
+            **_describe_items(n_items, ids, groups, name, warnings),
         )
 
     @staticmethod
@@ -470,13 +462,9 @@ class Counts:
         return Counts(
             systems=tuple(systems),
             fields={"segments": ones, "items": ones},
-            n_items=n_items,
-            name=name,
-            ids=checks.convert_ids(ids, n_items),
-            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
             suggested=("BLEU", "chrF"),
-            warnings=tuple(warnings),
+            **_describe_items(n_items, ids, groups, name, warnings),
         )
 
     @staticmethod
@@ -537,14 +525,18 @@ class Counts:
         return Counts(
             systems=tuple(found),
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
-            n_items=n_items,
-            name=name,
-            ids=checks.convert_ids(ids, n_items),
-            groups=checks.convert_groups(groups, n_items),
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
-            warnings=tuple(warnings),
+            **_describe_items(n_items, ids, groups, name, warnings),
         )
+
+
+def _describe_items(
+    n_items: int, ids: Sequence[str] | None, groups: Mapping[str, Sequence[str]] | None, name: str, notes: Sequence[str]
+) -> dict[str, Any]:
+    """Return the arguments of `Counts` that all constructors take, with ids and groups of as many items checked."""
+    item_ids, columns = checks.convert_ids(ids, n_items), checks.convert_groups(groups, n_items)
+    return {"n_items": n_items, "ids": item_ids, "groups": columns, "name": name, "warnings": tuple(notes)}
 
 
 def _get_scores(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
@@ -573,12 +565,10 @@ def _build_label_counts(
     return Counts(
         systems=systems,
         fields=kind.from_columns(gold, predictions, labels + extra_labels),
-        n_items=n_items,
-        ids=checks.convert_ids(ids, n_items),
-        groups=checks.convert_groups(groups, n_items),
         labels=labels,
         predicted_labels=extra_labels,
         outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
+        **_describe_items(n_items, ids, groups, "", ()),
     )
 
 

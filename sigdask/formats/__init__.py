@@ -20,18 +20,9 @@ from sigdask.counts.checks import check_common_items, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
-from sigdask.formats.reading import replicates
+from sigdask.formats.reading import files, replicates
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, find_dataset
-from sigdask.formats.reading.files import (
-    cache_small_files,
-    find_delimiter,
-    is_parquet,
-    open_bytes,
-    parse_header,
-    read_head_lines,
-    shorten_path,
-)
 from sigdask.formats.reading.json_records import check_folder
 from sigdask.formats.reading.options import (
     DEFAULTS,
@@ -388,7 +379,9 @@ def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[No
                 raise
             raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
-            raise InputError(f"{shorten_path(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
+            raise InputError(
+                f"{files.shorten_path(Path(str(error.filename)))}: cannot be read ({error.strerror})"
+            ) from None
 
 
 def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
@@ -415,9 +408,9 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     replicate_counts: list[Counts] = []
     with replicates.collect_samples(name, may_differ=may_differ) as samples:
         while samples.current < samples.n_samples:  # one until the first reading finds repeated ids
-            for files in replicated:
+            for replicate_sources in replicated:
                 with _suggest_group_file(reader_options):
-                    counts = reader(files, gold, reader_options)
+                    counts = reader(replicate_sources, gold, reader_options)
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
     counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
@@ -498,7 +491,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     """
     _fetch_remote(sources, gold, options)
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
-    with cache_small_files(), _limit_resources(sources, options):
+    with files.cache_small_files(), _limit_resources(sources, options):
         return _detect_format(replicates.group_replicates(sources)[0], gold, options)
 
 
@@ -584,11 +577,11 @@ def _describe_score_table(sources: Sequence[Source], gold: Path | None, options:
     path = sources[0].path
     if len(sources) != 1 or gold is not None or sources[0].parts:
         return None
-    lines = read_head_lines(path, whole=True) or [""]
+    lines = files.read_head_lines(path, whole=True) or [""]
     if len(lines) > 1 and not lines[-1]:  # after the last line break
         lines.pop()
     header, *rows = lines
-    delimiter = find_delimiter(rows[0]) if rows else None
+    delimiter = files.find_delimiter(rows[0]) if rows else None
     if delimiter is None or len({row.partition(delimiter)[0] for row in rows}) < len(rows):
         return None
     if delimiter == "\t" and header.count("\t") == 2:
@@ -636,7 +629,7 @@ def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Return whether files are plain lines of text: a document file is given, and gold lines hardly repeat."""
     if options.documents is None or gold is None or not all(map(is_line_text, (gold, *(s.path for s in sources)))):
         return False
-    lines = [line for line in read_head_lines(gold) if line]
+    lines = [line for line in files.read_head_lines(gold) if line]
     return 2 * len(set(lines)) > len(lines)
 
 
@@ -650,7 +643,7 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     """Read a file as a table without summary rows, to detect its format; errors say that it was read as a table."""
     if path.is_dir():
         check_folder(path)
-    with open_bytes(path):
+    with files.open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
         return remove_summary_rows(read_table(path, options.ignore, options.decimal), options)
@@ -675,7 +668,7 @@ def _is_prose(path: Path) -> bool:
     """Return whether a file's first lines are phrases or sentences."""
     if path.suffix.lower() in {".csv", ".tsv"} or not is_line_text(path):
         return False
-    lines = [line for line in read_head_lines(path)[:20] if line.strip()]
+    lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
     return sum(len(line.split()) for line in lines) >= FEWEST_WORDS * max(len(lines), 1)
 
 
@@ -812,11 +805,11 @@ def reads_folders(format_: str) -> bool:
 
 def is_line_text(path: Path) -> bool:
     """Return whether a file holds plain lines of text, XML or SGML, rather than columns or JSON."""
-    if path.is_dir() or is_parquet(path):
+    if path.is_dir() or files.is_parquet(path):
         return False
-    lines = [line for line in read_head_lines(path)[:20] if line.strip()]
+    lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
     tab_counts = {line.count("\t") for line in lines}
     if not lines or fairseq.is_log(path) or JSON_START.match(lines[0]) or (len(tab_counts) == 1 and tab_counts != {0}):
         return False
-    names = {name.lower() for name in parse_header(lines[0])}
+    names = {name.lower() for name in files.parse_header(lines[0])}
     return len(names) < 2 or HEADER_NAMES.isdisjoint(names)

@@ -25,6 +25,7 @@ from sigdask.formats.reading import tables
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES
 from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
@@ -143,7 +144,7 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
     return frame.reset_index(names=names), next(iter([*usual, *items]), None)
 
 
-def _list_metric_columns(table: tables.FileTable, options: Options) -> list[str]:
+def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
     """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
     system, item = table.find_system_column(options), table.find_id_column(options)
     if not system or not item or options.score_column is not None or table.find_column(tables.SCORE_NAMES):
@@ -157,7 +158,7 @@ def _list_metric_columns(table: tables.FileTable, options: Options) -> list[str]
     return requested or [name for name in scores if name.lower() not in tables.SAMPLE_NAMES] or scores
 
 
-def _read_metric_columns(table: tables.FileTable, names: Sequence[str], options: Options) -> Counts:
+def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
     """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
     matrices: dict[str, Array] = {}
     for name in names:
@@ -209,7 +210,7 @@ class NumberColumn(TypedColumn):
         return values, np.isinf(values)
 
 
-def _build_table(columns: Mapping[str, Array]) -> tables.FileTable:
+def _build_table(columns: Mapping[str, Array]) -> FileTable:
     """Return the columns as a table, as if they had been read from a file."""
     nested = {
         name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
@@ -226,9 +227,7 @@ def _build_table(columns: Mapping[str, Array]) -> tables.FileTable:
     kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{FRAME_PATH}: has no rows or no columns; expected {EXPECTED}")
-    return tables.FileTable(
-        FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested
-    )
+    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
 
 
 def _convert_to_numbers(column: Array) -> Array:
@@ -240,7 +239,7 @@ def _convert_to_numbers(column: Array) -> Array:
     return np.array([np.nan if value is None else value for value in column], np.float64)
 
 
-def _read_frame_table(table: tables.FileTable, format_: str, options: Options, **settings: Any) -> Counts:
+def _read_frame_table(table: FileTable, format_: str, options: Options, **settings: Any) -> Counts:
     """Read a table in the given layout, or in the detected one for "auto"."""
     layout, format_options = parse_format(format_)
     if layout not in {"auto", *FRAME_FORMATS}:
@@ -267,7 +266,7 @@ def _read_frame_table(table: tables.FileTable, format_: str, options: Options, *
     return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
-def _check_scores(table: tables.FileTable, options: Options) -> None:
+def _check_scores(table: FileTable, options: Options) -> None:
     """Raise an error for columns that hold neither scores nor groups."""
     converted = read_score_table(Source(table.path), options)
     aside = (converted.find_id_column(options), *options.groups, *find_group_columns(converted, options))

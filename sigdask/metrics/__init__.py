@@ -11,7 +11,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, speech, translation
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
 
 __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find_metric", "metric"]
@@ -206,7 +206,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     if (
         counts is not None
         and (name not in METRICS or takes_numbers(name))
-        and (column := _match_case(name, _list_score_columns(counts)))
+        and (column := _match_case(name, list_score_columns(counts)))
     ):
         return build_column_metric(column)
     if counts is not None and retrieval.has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
@@ -214,7 +214,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     spec = Spec.parse(name)
     known_name = _match_case(spec.base, METRICS) or _match_pass(spec.base)
     if known_name is None:
-        raise _build_unknown_error(name, [*_list_score_columns(counts), *METRICS] if counts is not None else METRICS)
+        raise _build_unknown_error(name, [*list_score_columns(counts), *METRICS] if counts is not None else METRICS)
     build_metric, _ = METRICS[known_name if known_name in METRICS else "pass@1"]
     return build_metric(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
 
@@ -268,11 +268,6 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
         find_metric(name)
     elif known_name is None and not of_data and not (of_rankings and retrieval.can_be_measure(name)):
         raise _build_unknown_error(name, METRICS)
-
-
-def _list_score_columns(counts: Counts) -> list[str]:
-    """Return the names of the score columns in the data."""
-    return [field[6:-1] for field in counts.fields if field.startswith("score[")]
 
 
 def _match_case(name: str, known_names: Collection[str]) -> str | None:

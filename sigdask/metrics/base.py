@@ -282,6 +282,17 @@ def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
     return counts.outputs.systems, counts.outputs.gold
 
 
+def list_score_columns(counts: Counts) -> list[str]:
+    """Return the names of the score columns in the data."""
+    return [field[6:-1] for field in counts.fields if field.startswith("score[")]
+
+
+def get_items_field(score_field: str, counts: Counts) -> str:
+    """Return the field of what items count in a column of scores: its own one, or the one of all columns."""
+    name = score_field.replace("score[", "items[")
+    return name if name != score_field and name in counts.fields else "items"
+
+
 def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
     fields = ", ".join(list(counts.fields)[:6])

@@ -20,6 +20,7 @@ Averages over labels take the labels of the gold data, as everywhere; means over
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -31,7 +32,8 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec, build_lacking_error
+from sigdask.metrics import base
+from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios
 
 Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
@@ -117,7 +119,7 @@ def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> Bou
     fields = {name.removeprefix(prefix): counts.field(name) for name in counts.fields if name.startswith(prefix)}
     if not fields:
         needed = "relations (format spans: brat's lines R, * and E, JSON with a list of relations)"
-        raise build_lacking_error(spec.name, needed, counts)
+        raise base.build_lacking_error(spec.name, needed, counts)
     labels = [name[5:-1] for name in fields if name.startswith("gold[")]
     is_gold = [bool(fields[f"gold[{label}]"].any()) for label in labels]
     view = replace(
@@ -127,8 +129,7 @@ def _bind_relations(spec: Spec, average: str, match: str, counts: Counts) -> Bou
         predicted_labels=tuple(label for label, known in zip(labels, is_gold, strict=True) if not known),
     )
     options = {name: text for name, text in spec.options.items() if name == "zero_division"}
-    base = f"macro-{kind}" if average == "macro" else kind
-    inner = Spec(spec.name, base, spec.label, options)
+    inner = Spec(spec.name, f"macro-{kind}" if average == "macro" else kind, spec.label, options)
     bound = (label_average if average == "macro" else ratio)(inner).bind(view)
     assert isinstance(bound, BoundMetric)
     return replace(bound, fields=tuple(prefix + name for name in bound.fields))
@@ -170,15 +171,12 @@ def _get_weights(spec: Spec, kind: str) -> Weights:
 @known_as("sigdask.metrics.ratios:_share")
 def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
     if field_name not in counts.fields:
-        if columns := [field[6:-1] for field in counts.fields if field.startswith("score[")]:
+        if columns := base.list_score_columns(counts):
             raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
         has_labels = field_name == "correct"
         needed = "labels (formats labels, conll, ...)" if has_labels else "item scores (formats wide, long, ...)"
-        raise build_lacking_error(name, needed, counts)
-    # what items count in this column of scores, where that differs
-    items_field = field_name.replace("score[", "items[")
-    items = items_field if items_field != field_name and items_field in counts.fields else "items"
-    return BoundMetric(name, (field_name, items), MEAN, higher_is_better)
+        raise base.build_lacking_error(name, needed, counts)
+    return BoundMetric(name, (field_name, base.get_items_field(field_name, counts)), MEAN, higher_is_better)
 
 
 def build_counts_metric(spec: Spec, kind: str) -> Metric:
@@ -200,11 +198,15 @@ def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
                 f"metric {spec.name!r}: name a label, as in '{spec.base}[{counts.labels[0]}]', or average: "
                 f"macro-f1, micro-f1; labels: {', '.join(counts.labels)}"
             )
-        raise build_lacking_error(spec.name, "responses or labels", counts)
+        raise base.build_lacking_error(spec.name, "responses or labels", counts)
+    return build_ratio(spec.name, fields, weights, spec.get_zero_division())
+
+
+def build_ratio(name: str, fields: Sequence[str], weights: Weights, zero_division: float = 0.0) -> BoundMetric:
+    """Return the metric that is a ratio of weighted sums of right, given and gold counts."""
     used = [k for k in range(3) if weights[0][k] or weights[1][k]]
     above, below = (tuple(part[k] for k in used) for part in weights)
-    form = Ratios((above,), (below,), spec.get_zero_division())
-    return BoundMetric(spec.name, tuple(fields[k] for k in used), form)
+    return BoundMetric(name, tuple(fields[k] for k in used), Ratios((above,), (below,), zero_division))
 
 
 @known_as("sigdask.metrics.ratios:_macro")
@@ -281,7 +283,7 @@ def _dot_product(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
 @known_as("sigdask.metrics.agreement:_bind")
 def _bind(name: str, function: Any, counts: Counts) -> BoundMetric:
     if "correct" not in counts.fields or not counts.labels:
-        raise build_lacking_error(name, "labels", counts)
+        raise base.build_lacking_error(name, "labels", counts)
     if "tp" in counts.fields:
         raise InputError(f"metric {name!r} needs one label per item; these data have several or chunks: take f1")
     labels = counts.labels + counts.predicted_labels
@@ -299,7 +301,7 @@ def type_ratio(spec: Spec) -> Metric:
 @known_as("sigdask.metrics.types:_bind")
 def _bind_types(name: str, form: Ratios, counts: Counts) -> BoundSets:
     if not has_sets(counts):
-        raise build_lacking_error(name, "a list of terms for each item (format terms)", counts)
+        raise base.build_lacking_error(name, "a list of terms for each item (format terms)", counts)
     return BoundSets(name, form)
 
 
@@ -376,4 +378,4 @@ def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
 
 def _build_no_sets_error(name: str, counts: Counts) -> InputError:
     needed = "sets of labels: lists in JSON, or cells such as a|b read by --format 'labels:separator=|'"
-    return build_lacking_error(name, needed, counts)
+    return base.build_lacking_error(name, needed, counts)

@@ -12,7 +12,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
-from sigdask.metrics.forms import MEAN, Ratios
+from sigdask.metrics.forms import MEAN
+from sigdask.metrics.labels import KINDS, build_ratio
 
 WORD_METRICS: dict[str, tuple[str, str | None]] = {
     "LAS": ("words", "relation"),
@@ -33,13 +34,6 @@ WORD_METRICS: dict[str, tuple[str, str | None]] = {
 
 SCORES = ("f1", "precision", "recall", "aligned")
 """Ratios of a metric's counts; aligned is right words / aligned words, the script's AligndAcc."""
-
-WEIGHTS = {
-    "precision": ((1, 0, 0), (0, 1, 0)),
-    "recall": ((1, 0, 0), (0, 0, 1)),
-    "f1": ((2, 0, 0), (0, 1, 1)),
-}
-"""Weights of right, the system's and gold counts above and below the line."""
 
 
 def dependencies(spec: Spec) -> Metric:
@@ -71,14 +65,7 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
         raise _build_label_error(spec, f"gold[{unit}][{column}=", counts)
     if score == "aligned":
         return BoundMetric(spec.name, (fields[0], fields[3]), MEAN)
-    return _build_ratio(spec.name, fields, score)
-
-
-def _build_ratio(name: str, fields: tuple[str, ...], score: str) -> BoundMetric:
-    above, below = WEIGHTS[score]
-    used = [k for k in range(3) if above[k] or below[k]]
-    form = Ratios((tuple(above[k] for k in used),), (tuple(below[k] for k in used),))
-    return BoundMetric(name, tuple(fields[k] for k in used), form)
+    return build_ratio(spec.name, fields, KINDS[score])
 
 
 def _build_label_error(spec: Spec, prefix: str, counts: Counts) -> InputError:
@@ -103,7 +90,7 @@ def _bind_brackets(name: str, score: str, counts: Counts) -> BoundMetric:
     fields = ("correct[brackets]", "system[brackets]", "gold[brackets]")
     if fields[0] not in counts.fields:
         raise build_lacking_error(name, "bracketed trees and --gold FILE (format trees)", counts)
-    return _build_ratio(name, fields, score)
+    return build_ratio(name, fields, KINDS[score])
 
 
 def tag_accuracy(spec: Spec) -> Metric:

@@ -10,7 +10,7 @@ models trained on code", equation 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,7 +23,8 @@ from sigdask.counts.fields import Array
 from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec, build_lacking_error
+from sigdask.metrics import base
+from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
 from sigdask.text import format_count
 
@@ -33,9 +34,10 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | Bou
     if metric.takes_replicates:
         return metric.bind(counts)
     if not counts.replicates:
-        return _set_held_items(metric.bind(counts), counts)
+        single = metric.bind(counts)
+        return replace(single, held=counts.held_in(single.fields)) if isinstance(single, BoundMetric) else single
     bound = [_bind_replicate(metric, replicate) for replicate in counts.replicates]
-    held = _find_held_in_all(bound, counts)
+    held = _find_held_in_all([b.fields for b in bound], counts)
     fields = [
         [b.get_field(name, replicate) for name in b.fields]
         for b, replicate in zip(bound, counts.replicates, strict=True)
@@ -56,19 +58,11 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | Bou
     return BoundMetric(first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held)
 
 
-def _set_held_items(
-    bound: BoundMetric | BoundSets | BoundRanks | BoundAgreement, counts: Counts
-) -> BoundMetric | BoundSets | BoundRanks | BoundAgreement:
-    """Return the bound metric with a record of the items that each system has in the metric's fields."""
-    return replace(bound, held=counts.held_in(bound.fields)) if isinstance(bound, BoundMetric) else bound
-
-
-def _find_held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.bool_] | None:
-    """Return which items each system has in all replicates, or None if no items are missing."""
-    gaps = [held for b, r in zip(bound, counts.replicates, strict=True) if (held := r.held_in(b.fields)) is not None]
-    if not gaps:
-        return None
-    return np.tile(np.logical_and.reduce(gaps), (len(counts.replicates) if counts.apart else 1, 1))
+def _find_held_in_all(fields: Iterable[Sequence[str]], counts: Counts) -> NDArray[np.bool_] | None:
+    """Return which items each system has in some fields of each replicate, or None if no items are missing."""
+    parts = zip(fields, counts.replicates or (counts,), strict=True)
+    masks = [held for names, replicate in parts if (held := replicate.held_in(names)) is not None]
+    return np.tile(np.logical_and.reduce(masks), (len(counts.replicates) if counts.apart else 1, 1)) if masks else None
 
 
 def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
@@ -173,7 +167,7 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
     k = int(spec.base.partition("@")[2])
     field = _find_outcomes(spec, counts)
     n_samples, right = _count_samples(field, counts)
-    held = _find_held_in_replicates(field, counts)
+    held = _find_held_in_all([(field,)] * max(len(counts.replicates), 1), counts)
     short = (n_samples < k) & (n_samples > 0) & (True if held is None else held)
     if short.any():
         item, system = np.argwhere(short)[0].tolist()
@@ -188,7 +182,7 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
     denominator = math.lcm(*(value.denominator for value in values))
     is_exact = denominator <= MOST_COMMON_DENOMINATOR
     numbers = np.array([int(value * denominator) if is_exact else float(value) for value in values])
-    items = counts.field(_get_items_field(field, counts)) > 0
+    items = counts.field(base.get_items_field(field, counts)) > 0
     own = ExactNumbers(
         {
             f"{spec.name}@above": numbers[places.reshape(n_samples.shape)],
@@ -197,11 +191,6 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
         {} if is_exact else {f"{spec.name}@above": (2.0**-53,) * counts.n_systems},
     )
     return BoundMetric(spec.name, tuple(own), MEAN, own=own, held=held)
-
-
-def _get_items_field(field: str, counts: Counts) -> str:
-    name = field.replace("score[", "items[")
-    return name if name != field and name in counts.fields else "items"
 
 
 def _find_outcomes(spec: Spec, counts: Counts) -> str:
@@ -217,13 +206,13 @@ def _find_outcomes(spec: Spec, counts: Counts) -> str:
         columns = ", ".join(f"{spec.base}[{name[6:-1]}]" for name in outcomes)
         raise InputError(f"metric {spec.name!r}: several columns hold 0 or 1 for each sample; name one: {columns}")
     if spec.label is not None and not fields:
-        columns = ", ".join(name[6:-1] for name in counts.of_one.fields if name.startswith("score["))
+        columns = ", ".join(base.list_score_columns(counts.of_one))
         raise InputError(f"metric {spec.name!r}: no column of scores {spec.label!r}; columns: {columns or 'none'}")
     if fields:
         raise InputError(
             f"metric {spec.name!r}: the scores of samples are not all 0 or 1; it needs samples that are right or wrong"
         )
-    raise build_lacking_error(
+    raise base.build_lacking_error(
         spec.name, "samples that are right or wrong: scores of 0 and 1, or labels and gold", counts
     )
 
@@ -255,9 +244,3 @@ def _count_samples(field: str, counts: Counts) -> tuple[NDArray[np.int64], NDArr
     values = counts.field(field) / (1 if field == "correct" else counts.field("items"))
     n_samples = counts.fields.get(field.replace("score", "samples", 1), np.ones(values.shape, np.int64))
     return np.asarray(n_samples), np.rint(values * n_samples).astype(np.int64)
-
-
-def _find_held_in_replicates(field: str, counts: Counts) -> NDArray[np.bool_] | None:
-    """Return which items each system has in a field, in all replicates, or None if all have all."""
-    masks = [held for r in counts.replicates or (counts,) if (held := r.held_in((field,))) is not None]
-    return np.asarray(np.logical_and.reduce(masks)) if masks else None

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing import scoring, treebank
 from sigdask.formats.parsing.scoring import CONLLX_METRICS, LABELS, METRICS, ScoredSystem
+from sigdask.formats.parsing.treebank import Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -59,7 +61,7 @@ class ParseFields(ComputedFields):
         The fields that there are.
     """
 
-    gold: treebank.Treebank
+    gold: Treebank
     is_scored: NDArray[np.bool_]
     is_content: NDArray[np.bool_]
     systems: Sequence[ScoredSystem]
@@ -98,12 +100,10 @@ class ParseFields(ComputedFields):
             self.is_scored if len(system.sentences) == len(self.is_scored) else np.ones(len(system.sentences), np.bool_)
         )
 
-    def _has_label(
-        self, columns: Mapping[str, treebank.Integers], column: str | None, label: str
-    ) -> NDArray[np.bool_] | bool:
+    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> NDArray[np.bool_] | bool:
         return True if column is None else columns[column] == self.codes.get(label, -1)
 
-    def _sum(self, columns: Sequence[treebank.Integers]) -> Array:
+    def _sum(self, columns: Sequence[Integers]) -> Array:
         n = len(self.gold.starts)
         return np.stack([np.bincount(sentences, minlength=n) for sentences in columns], axis=1).astype(np.int32)
 
@@ -117,7 +117,7 @@ class ParseFields(ComputedFields):
 def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read parses in CoNLL-U and a gold file of the same text, whatever the tokens and sentences of each."""
     codes = Codes()
-    first, *banks = _read_files("conllu", sources, gold, codes)
+    first, *banks = _read_files(sources, gold, codes, is_universal=True)
     for bank in (first, *banks):
         scoring.make_universal(bank, codes)
     systems = [scoring.score_system(first, bank, codes) for bank in banks]
@@ -129,7 +129,7 @@ def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) 
 def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read parses in CoNLL-X and a gold file of the same words; punctuation is left out, as eval.pl does."""
     codes = Codes()
-    first, *banks = _read_files("conllx", sources, gold, codes)
+    first, *banks = _read_files(sources, gold, codes, is_universal=False)
     systems = [scoring.compare_by_position(first, bank, codes) for bank in banks]
     is_scored = np.ones(first.n_words, np.bool_)
     notes: list[str] = []
@@ -161,15 +161,14 @@ def is_punctuation(form: str) -> bool:
     return all(unicodedata.category(c).startswith("P") for c in form)
 
 
-def _read_files(name: str, sources: Sequence[Source], gold: Path | None, codes: Codes) -> list[treebank.Treebank]:
+def _read_files(sources: Sequence[Source], gold: Path | None, codes: Codes, *, is_universal: bool) -> list[Treebank]:
     assert gold is not None
-    is_universal = name == "conllu"
     return [
         treebank.read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))
     ]
 
 
-def _describe_other_words(gold: treebank.Treebank, system: treebank.Treebank) -> list[str]:
+def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
     """Return a note on a system whose words or sentences are not those of gold."""
     sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
     if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
@@ -180,7 +179,7 @@ def _describe_other_words(gold: treebank.Treebank, system: treebank.Treebank) ->
 
 
 def _build_counts(
-    gold: treebank.Treebank,
+    gold: Treebank,
     is_scored: NDArray[np.bool_],
     systems: Sequence[ScoredSystem],
     codes: Codes,
@@ -209,7 +208,7 @@ def _build_counts(
 
 
 def _iter_field_names(
-    gold: treebank.Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
+    gold: Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
 ) -> Iterator[str]:
     """Yield the names of the fields, those of labels last; each metric has a unit and perhaps a column of labels."""
     units = {unit: None for metric in metrics for unit, _ in (WORD_METRICS[metric],)}
@@ -232,16 +231,6 @@ def _iter_field_names(
             )
 
 
-def sniff_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether files are parses in CoNLL-U."""
-    return _sniff(sources, gold, options, is_universal=True)
-
-
-def sniff_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether files are parses in CoNLL-X."""
-    return _sniff(sources, gold, options, is_universal=False)
-
-
 def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:
     """Return whether gold and systems are parses, of which heads or relations differ.
 
@@ -258,6 +247,10 @@ def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is
     if None in heads or len(heads) < len(sources):
         return False
     return bool(requested) or any(head is not None and head.parse != first.parse for head in heads)
+
+
+sniff_conllu, sniff_conllx = partial(_sniff, is_universal=True), partial(_sniff, is_universal=False)
+"""Functions that recognize parses in CoNLL-U, and in CoNLL-X."""
 
 
 @dataclass(frozen=True, slots=True)

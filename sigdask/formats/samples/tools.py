@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, digest_input, find_item, parse_date
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue, digest_input, find_item, parse_date
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,14 @@ def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
 
 def _iter_samples(run: Run, layout: Layout, options: Options) -> Iterator[ScoredSample]:
     for sample in run.samples:
-        numbers = ((name, json_records.parse_number(value)) for name, value in sample.scores.items())
-        scores = {name: value for name, value in numbers if value is not None and math.isfinite(value)}
         item = find_item(sample.where, sample.record, layout.within, options, sample.item)
-        yield replace(sample, task=run.task, item=item, scores=scores, within=layout.within)
+        yield replace(sample, task=run.task, item=item, within=layout.within)
+
+
+def _parse_scores(values: Mapping[str, Any]) -> dict[str, ScoreValue]:
+    """Return the values that are finite numbers, or truth values."""
+    numbers = ((name, json_records.parse_number(value)) for name, value in values.items())
+    return {name: value for name, value in numbers if value is not None and math.isfinite(value)}
 
 
 def _get_records(path: Path, value: Any, place: str) -> list[json_records.Record]:
@@ -124,7 +128,7 @@ def _read_helm(path: Path) -> list[Run]:
                 scores[str(key["name"])] = stat.get("mean")
         split = next((stat["name"].get("split") for stat in record.get("stats", [])), None)
         item = str(record.get("instance_id", ""))
-        run.samples.append(ScoredSample(where, "", item, scores, {**record, "split": split}))
+        run.samples.append(ScoredSample(where, "", item, _parse_scores(scores), {**record, "split": split}))
     if n_perturbed:
         run.notes.append(f"{path}: {n_perturbed:,} perturbed instances are left out")
     return [run]
@@ -164,7 +168,9 @@ def _read_promptfoo(path: Path) -> list[Run]:
         run = runs.setdefault(system, Run(model=system, date=date))
         scores |= named if isinstance(named, dict) else {}
         digest = "" if asked is None else digest_input(asked)
-        run.samples.append(ScoredSample(f"{path}, result {number}", "", item, scores, record, input=digest))
+        run.samples.append(
+            ScoredSample(f"{path}, result {number}", "", item, _parse_scores(scores), record, input=digest)
+        )
     if n_errors and runs:
         next(iter(runs.values())).notes.append(
             f"{path}: {n_errors:,} of {len(records):,} tests ended in an error of the provider, and count as failed"
@@ -198,7 +204,7 @@ def _read_openai_evals(path: Path) -> list[Run]:
             continue
         scores = {"accuracy": data.get("correct")} if kind == "match" else data
         scores = {name: value for name, value in scores.items() if isinstance(value, bool | int | float)}
-        run.samples.append(ScoredSample(where, "", str(record.get("sample_id", "")), scores, record))
+        run.samples.append(ScoredSample(where, "", str(record.get("sample_id", "")), _parse_scores(scores), record))
     return [run]
 
 
@@ -211,7 +217,9 @@ def _read_evalplus(path: Path) -> list[Run]:
             scores: dict[str, Any] = {"base": is_base}
             if sample.get("plus_status") is not None:
                 scores["plus"] = is_base and sample["plus_status"] in {"pass", "success"}
-            run.samples.append(ScoredSample(f"{path}, task {task}, sample {number}", "", task, scores, sample))
+            run.samples.append(
+                ScoredSample(f"{path}, task {task}, sample {number}", "", task, _parse_scores(scores), sample)
+            )
     return [run]
 
 

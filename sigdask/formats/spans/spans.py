@@ -19,17 +19,9 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.formats.reading import listings
 from sigdask.formats.reading.files import build_empty_error, open_text, parse_header, read_delimited_rows
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
-from sigdask.formats.reading.listings import (
-    FileListing,
-    align_listings,
-    iter_folder,
-    list_first_files,
-    normalize_words,
-    read_by_system,
-    read_listing,
-)
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
 from sigdask.formats.spans.relations import (
@@ -150,7 +142,7 @@ def parse_entities(value: Any, where: str, label_map: Mapping[str, str]) -> Enti
                     raise InputError(
                         f"{where}, {slot!r}: found {str(part)[:40]}, expected a mention: a text, or text and offset"
                     )
-                mentions.add(" ".join(normalize_words(mention)))
+                mentions.add(" ".join(listings.normalize_words(mention)))
             slots[name] = (*slots.get(name, ()), frozenset(mentions))
         slots.setdefault(name, ())
     return slots
@@ -211,22 +203,18 @@ def _parse_bioc(fields: Mapping[str, Any], where: str, label: str) -> Span:
 
 def _parse_list(element: list[Any], where: str, label: str) -> Span:
     """Parse [start, end(, label)], [label, start, end], [[start, end], label] or [text, label]."""
-    if isinstance(element[0], list):
-        return str(element[1]) if len(element) > 1 else label, _parse_fragments(element[0], where)
-    if not isinstance(element[0], str):
-        if len(element) < 2:
-            raise _span_error(element, where)
-        span_label = element[2] if len(element) > 2 and element[2] is not None else label
-        return str(span_label), _parse_offsets(element[0], element[1], where)
-    if len(element) == 2 and isinstance(element[1], list):
-        return element[0], _parse_fragments(element[1], where)
-    if len(element) == 2 and isinstance(element[1], str):
-        return element[1], element[0]
-    if len(element) < 3:
-        raise _span_error(element, where)
-    if all(isinstance(part, str) for part in element[:3]):
-        return element[2], _parse_offsets(element[0], element[1], where)
-    return element[0], _parse_offsets(element[1], element[2], where)
+    match element:
+        case [list(fragments), *rest]:
+            return str(rest[0]) if rest else label, _parse_fragments(fragments, where)
+        case [str(name), list(fragments)]:
+            return name, _parse_fragments(fragments, where)
+        case [str(text), str(name)]:
+            return name, text
+        case [str(start), str(end), str(name), *_] | [str(name), start, end, *_]:
+            return name, _parse_offsets(start, end, where)
+        case [start, end, *rest] if not isinstance(start, str):
+            return str(rest[0]) if rest and rest[0] is not None else label, _parse_offsets(start, end, where)
+    raise _span_error(element, where)
 
 
 def _parse_fragments(value: list[Any], where: str) -> SpanPosition:
@@ -301,7 +289,7 @@ def is_pubtator(start: str) -> bool:
     return _TEXT_LINE.match(start.lstrip()) is not None
 
 
-def read_pubtator(listing: FileListing) -> FileListing:
+def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
     """Add the documents of a PubTator file to the listing, with [start, end, type] for each annotation.
 
     Raises
@@ -380,15 +368,15 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
     label_map = {source: target for target, labels in options.label_map for source in labels}
     symmetric = options.own.get("symmetric", "").split("+")
 
-    def read(path: Path, names: Sequence[str], span_names: Sequence[str]) -> FileListing:
+    def read(path: Path, names: Sequence[str], span_names: Sequence[str]) -> listings.FileListing:
         listing = _read_relation_listing(path, names, span_names, options)
         return listing.convert_values(lambda value, where: collect_relations(value(where), label_map, symmetric))
 
     gold_names = (*GOLD_RELATION_NAMES, *RELATION_NAMES) if gold is not None else GOLD_RELATION_NAMES
     gold_listing = read(gold or sources[0].path, gold_names, (*GOLD_NAMES, *SPAN_NAMES))
     names, span_names = (*PREDICTED_RELATION_NAMES, *RELATION_NAMES), (*PREDICTED_NAMES, *SPAN_NAMES)
-    systems = read_by_system(sources, lambda path: read(path, names, span_names))
-    aligned = align_listings(gold_listing, systems, options, collect_relations((), {}, ()))
+    systems = listings.read_by_system(sources, lambda path: read(path, names, span_names))
+    aligned = listings.align_listings(gold_listing, systems, options, collect_relations((), {}, ()))
     fields: dict[str, Any] = {}
     for match in RELATION_MATCHES:
         columns = [[sets[match] for sets in column] for column in aligned.systems.values()]
@@ -404,7 +392,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
 
 def _read_relation_listing(
     path: Path, names: Sequence[str], span_names: Sequence[str], options: Options
-) -> FileListing:
+) -> listings.FileListing:
     """Return the listing of relations: for each document a function that reads them and names a location in errors."""
 
     def parse(value: Any, where: str) -> Span:
@@ -415,9 +403,9 @@ def _read_relation_listing(
         entities = list(_iter_elements(record[span_key])) if span_key is not None else []
         return lambda where: iter_json_relations(record[key], entities, parse, where)
 
-    listing = FileListing(path, {}, {})
+    listing = listings.FileListing(path, {}, {})
     if path.is_dir() or _is_ann(path):
-        folder = iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
         for item, file in folder:
             relations = read_ann_relations(file, parse)
             location = f"file {file.name}" if path.is_dir() else "line 1"
@@ -426,7 +414,7 @@ def _read_relation_listing(
     if not is_json(path):
         raise InputError(f"{path}: relations are read from .ann files of brat and from JSON")
     find_key = partial(_find_key, requested=options.own.get("relations"), names=names)
-    return read_listing(path, find_key, "relations", options, get_value=get_relations)
+    return listings.read_listing(path, find_key, "relations", options, get_value=get_relations)
 
 
 def _iter_elements(value: Any) -> Iterator[Any]:
@@ -454,11 +442,11 @@ def _read_entities(
 
     gold_listing = gold_listing.convert_values(parse)
     names = (*PREDICTED_NAMES, *SPAN_NAMES)
-    systems = read_by_system(
+    systems = listings.read_by_system(
         sources, lambda path: _read_listing(options, options.prediction_column, names, path).convert_values(parse)
     )
     scope, notes = _describe_unscored([gold_listing, *systems.values()], options, scores_links=scores_links)
-    aligned = align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
+    aligned = listings.align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     count_matches = count_entity_matches if has_slots else count_exact_matches
     fields, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), count_matches)
     return build_list_counts(
@@ -474,7 +462,7 @@ def _read_entities(
 
 
 def _describe_unscored(
-    listings: Sequence[FileListing], options: Options, *, scores_links: bool
+    all_listings: Sequence[listings.FileListing], options: Options, *, scores_links: bool
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return a sentence on relations and events that are not scored, and warnings on other unscored annotations.
 
@@ -484,7 +472,7 @@ def _describe_unscored(
         Where files hold relations or events and no metric is named: whoever compares such files may mean these.
     """
     kinds_to_count = OTHER_ANNOTATIONS if scores_links else (*LINKS, *OTHER_ANNOTATIONS)
-    texts = {kind: text for kind in kinds_to_count if (text := _describe_count(kind, listings))}
+    texts = {kind: text for kind in kinds_to_count if (text := _describe_count(kind, all_listings))}
     links = " and ".join(texts[kind] for kind in LINKS if kind in texts)
     if links and not options.metrics:
         raise InputError(
@@ -496,14 +484,14 @@ def _describe_unscored(
     return scope, [f"not scored: {texts[kind]}" for kind in OTHER_ANNOTATIONS if kind in texts]
 
 
-def _describe_count(kind: str, listings: Sequence[FileListing]) -> str:
+def _describe_count(kind: str, all_listings: Sequence[listings.FileListing]) -> str:
     """Return how many relations (or another kind) the files hold and in how many places, or ""."""
-    listings = [listing for listing in listings if kind in listing.unscored]
-    if not listings:
+    holders = [listing for listing in all_listings if kind in listing.unscored]
+    if not holders:
         return ""
-    numbers = [number for listing in listings for number in listing.unscored[kind]]
-    container = "file" if any(listing.path.is_dir() or _is_ann(listing.path) for listing in listings) else "document"
-    per_file = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in listings)
+    numbers = [number for listing in holders for number in listing.unscored[kind]]
+    container = "file" if any(listing.path.is_dir() or _is_ann(listing.path) for listing in holders) else "document"
+    per_file = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in holders)
     noun = kind if sum(numbers) != 1 else kind.removesuffix("s")
     return f"{sum(numbers):,} {noun} in {len(numbers):,} {container}{'s' * (len(numbers) > 1)} ({per_file})"
 
@@ -534,7 +522,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
     if path.is_dir():
-        return any(_is_ann(file) for file in list_first_files(path))
+        return any(_is_ann(file) for file in listings.list_first_files(path))
     if _is_ann(path):
         return True
     start = read_head(path)
@@ -552,11 +540,11 @@ def _is_ann(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(SUFFIX)
 
 
-def _read_listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> FileListing:
+def _read_listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> listings.FileListing:
     """Read the values that hold spans, without parsing the spans."""
-    listing = FileListing(path, {}, {})
+    listing = listings.FileListing(path, {}, {})
     if path.is_dir() or _is_ann(path):
-        folder = iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
         for item, file in folder:
             spans, unscored = read_ann(file)
             listing.add(item, spans, f"file {file.name}" if path.is_dir() else "line 1")
@@ -576,7 +564,7 @@ def _read_listing(options: Options, column: str | None, names: Sequence[str], pa
                 )
             return key
 
-        return read_listing(path, find_key, "spans", options, by_label=True, count_unscored=count_unscored)
+        return listings.read_listing(path, find_key, "spans", options, by_label=True, count_unscored=count_unscored)
     return _read_rows(listing, options)
 
 
@@ -615,7 +603,7 @@ def _has_offsets(columns: Sequence[str]) -> bool:
     return not lowered.isdisjoint(START_NAMES) and not lowered.isdisjoint(END_NAMES)
 
 
-def _read_rows(listing: FileListing, options: Options) -> FileListing:
+def _read_rows(listing: listings.FileListing, options: Options) -> listings.FileListing:
     """Read one span per row; the header names the document, start, end and label."""
     path = listing.path
     rows = read_delimited_rows(path)

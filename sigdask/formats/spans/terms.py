@@ -14,6 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
+from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_terms
 
@@ -64,10 +65,8 @@ def _read_header(start: str) -> list[str]:
     return [cell.lower() for cell in files.parse_header(start)]
 
 
-def _read_listing(
-    options: Options, column: str | None, extra_names: tuple[str, ...], path: Path
-) -> listings.FileListing:
-    listing = listings.FileListing(path, {}, {})
+def _read_listing(options: Options, column: str | None, extra_names: tuple[str, ...], path: Path) -> FileListing:
+    listing = FileListing(path, {}, {})
     if path.is_dir():
         for item, file in listings.iter_folder(path):
             listing.add(item, _clean_terms(_read_lines(file), options), f"file {file.name}")
@@ -132,8 +131,8 @@ def split_terms(text: str) -> list[str]:
 
 
 def _read_rows(
-    listing: listings.FileListing, requested: str | None, extra_names: tuple[str, ...], options: Options
-) -> listings.FileListing:
+    listing: FileListing, requested: str | None, extra_names: tuple[str, ...], options: Options
+) -> FileListing:
     """Read rows of ids and one term or a list of terms; a row without terms still adds its item."""
     path = listing.path
     rows = files.read_delimited_rows(path)

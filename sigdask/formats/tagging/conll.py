@@ -16,20 +16,10 @@ from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.tagging import detection, sentences
-from sigdask.formats.tagging.chunks import (
-    PREFIXES,
-    SCHEMES,
-    UNPREFIXED,
-    are_suffixed,
-    count_chunks,
-    find_chunks,
-    is_chunk_tag,
-    parse_tag,
-    to_prefixed,
-)
+from sigdask.formats.tagging import chunks, detection, sentences
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
 from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
+from sigdask.formats.tagging.sentences import FileColumns, Integers, SentenceCollector, TaggedFile
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
@@ -128,7 +118,7 @@ def _number_columns(options: Options, names: Sequence[str], gold_names: Sequence
 
 def _read_file(
     path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
-) -> sentences.TaggedFile:
+) -> TaggedFile:
     """Read a file of columns or of JSON: a system's file with or without gold labels, or a gold file."""
     if is_json_file(path):
         keys = choose_keys(options, has_gold=has_gold, only_gold=only_gold)
@@ -137,7 +127,7 @@ def _read_file(
     if not width:
         raise build_empty_error(path)
     columns = _choose_columns(path, width, token_line, options, has_gold=has_gold, only_gold=only_gold)
-    collector = sentences.SentenceCollector(path, labels, tokens)
+    collector = SentenceCollector(path, labels, tokens)
     _collect_rows(columns, width, token_line, options, collector)
     option = "gold-column" if only_gold else "column"
     return _replace_empty_labels(collector.build_file(columns), labels, columns, option)
@@ -145,16 +135,16 @@ def _read_file(
 
 def _build_counts(
     sources: Sequence[Source],
-    files: Sequence[sentences.TaggedFile],
-    first: sentences.TaggedFile,
-    gold_labels: sentences.Integers,
+    files: Sequence[TaggedFile],
+    first: TaggedFile,
+    gold_labels: Integers,
     tags: _TagCodes,
     options: Options,
     warnings: Sequence[str],
 ) -> Counts:
-    scheme = SCHEMES[options.own.get("scheme", "conlleval")]
+    scheme = chunks.SCHEMES[options.own.get("scheme", "conlleval")]
     gold, *predicted = (
-        find_chunks(tags.prefix[codes], tags.type[codes], first.lengths, scheme)
+        chunks.find_chunks(tags.prefix[codes], tags.type[codes], first.lengths, scheme)
         for codes in (gold_labels, *(file.labels for file in files))
     )
     correct = [
@@ -164,10 +154,10 @@ def _build_counts(
     tokens = {"items": first.lengths[:, None], "correct": np.column_stack(correct)}
     shape = (len(first.starts), len(files))
     gold_types = {tags.types[k] for k in np.unique(gold.type)}
-    other_types = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - gold_types
+    other_types = {tags.types[k] for found in predicted for k in np.unique(found.type)} - gold_types
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=MatchFields(count_chunks(gold, predicted), tuple(tags.types[1:]), shape, tokens),
+        fields=MatchFields(chunks.count_chunks(gold, predicted), tuple(tags.types[1:]), shape, tokens),
         n_items=len(first.starts),
         name=options.name,
         ids=first.ids,
@@ -200,8 +190,8 @@ class _TagCodes:
 
     names: list[str]
     prefix: np.ndarray[tuple[int], np.dtype[np.int8]]
-    type: sentences.Integers
-    same: sentences.Integers
+    type: Integers
+    same: Integers
     types: list[str]
     unused: list[str]
 
@@ -210,9 +200,9 @@ class _TagCodes:
         """Return the parsed tags of all labels, with the label map applied to whole labels or to types."""
         label_map = options.label_mapping
         names, parsed, used = [], [], set()
-        is_suffixed = scheme not in UNPREFIXED and are_suffixed(labels)
-        for label in map(to_prefixed, labels) if is_suffixed else labels:
-            tag = parse_tag(label_map.get(label, label), scheme)
+        is_suffixed = scheme not in chunks.UNPREFIXED and chunks.are_suffixed(labels)
+        for label in map(chunks.to_prefixed, labels) if is_suffixed else labels:
+            tag = chunks.parse_tag(label_map.get(label, label), scheme)
             if tag is not None and tag[1] in label_map:
                 used.add(tag[1])
                 tag = tag[0], label_map[tag[1]]
@@ -226,19 +216,19 @@ class _TagCodes:
         pairs = Codes()
         return _TagCodes(
             names=names,
-            prefix=np.array([-1 if tag is None else PREFIXES.index(tag[0]) for tag in parsed], np.int8),
+            prefix=np.array([-1 if tag is None else chunks.PREFIXES.index(tag[0]) for tag in parsed], np.int8),
             type=np.array([0 if tag is None else types[tag[1]] for tag in parsed], np.int32),
             same=np.array([pairs["-".join(tag or ())] for tag in parsed], np.int32),
             types=list(types),
             unused=options.describe_unused_labels(used),
         )
 
-    def check(self, file: sentences.TaggedFile, scheme: str) -> None:
+    def check(self, file: TaggedFile, scheme: str) -> None:
         """Raise if labels are not tags of the scheme."""
         for codes in (file.labels, *([] if file.gold is None else [file.gold])):
             wrong = np.flatnonzero(self.prefix[codes] < 0)
             if len(wrong):
-                allowed = SCHEMES[scheme].prefixes.replace("O", "")
+                allowed = chunks.SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
                     f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O "
                     f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
@@ -269,7 +259,7 @@ def _split_by_column(sources: Sequence[Source], gold: Path | None, options: Opti
 
 def _choose_columns(
     path: Path, width: int, line: int, options: Options, *, has_gold: bool, only_gold: bool
-) -> sentences.FileColumns:
+) -> FileColumns:
     """Return which columns to read from a system's file (with or without gold labels) or from a gold file.
 
     Raises
@@ -297,20 +287,20 @@ def _choose_columns(
             f"conll:column=N and conll:gold-column=N"
         )
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
-    return sentences.FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
+    return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
 
 
 def _collect_rows(
-    columns: sentences.FileColumns,
+    columns: FileColumns,
     width: int,
     token_line: int,
     options: Options,
-    collector: sentences.SentenceCollector,
+    collector: SentenceCollector,
 ) -> None:
     """Collect the tokens of a file of columns."""
     path, names = columns.path, columns.names
     skips_starts = options.own.get("docstart", "skip") == "skip"  # or takes them as tokens, as conlleval does
-    can_be_any = options.own.get("scheme", "conlleval") in UNPREFIXED
+    can_be_any = options.own.get("scheme", "conlleval") in chunks.UNPREFIXED
     is_conllu = detection.is_conllu(path)  # ids of ranges (1-2) and empty nodes (1.1) are no tokens
     ends = names.index("MISC") if "MISC" in names and any(map(sentences.is_ner_column, names)) else None
     with open_text(path) as text:
@@ -344,23 +334,23 @@ def _collect_rows(
 
 
 def _is_header_or_comment(
-    line: str, cells: list[str], width: int, label: int, collector: sentences.SentenceCollector, *, can_be_any: bool
+    line: str, cells: list[str], width: int, label: int, collector: SentenceCollector, *, can_be_any: bool
 ) -> bool:
     """Return whether a line is a header or comment, and not a token "#", which has all columns and a label."""
     if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
         return len(cells) != width > 1 and "\t" not in line and COMMENT.match(line) is not None
     if not collector.has_tokens and detection.is_header(cells):
         return True
-    is_labelled = len(cells) == width and (can_be_any or is_chunk_tag(cells[label]))
+    is_labelled = len(cells) == width and (can_be_any or chunks.is_chunk_tag(cells[label]))
     return line.startswith("#") and (not is_labelled or COMMENT.match(line) is not None)
 
 
 def _add_token(
     number: int,
     cells: Sequence[str],
-    columns: sentences.FileColumns,
+    columns: FileColumns,
     ends: int | None,
-    collector: sentences.SentenceCollector,
+    collector: SentenceCollector,
 ) -> None:
     gold, token = (None if column is None else cells[column] for column in (columns.gold, columns.token))
     collector.add_token(number, cells[columns.label], gold, token)
@@ -369,9 +359,7 @@ def _add_token(
         collector.mark_end()
 
 
-def _replace_empty_labels(
-    tagged: sentences.TaggedFile, labels: Codes, columns: sentences.FileColumns, option: str
-) -> sentences.TaggedFile:
+def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: FileColumns, option: str) -> TaggedFile:
     """Return the file with `NOT_APPLICABLE` replaced by O in an entity column; raise if no other label occurs."""
     empty_code = labels.get(NOT_APPLICABLE)
     assert tagged.columns is not None

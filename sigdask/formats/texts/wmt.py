@@ -58,13 +58,10 @@ class Document:
     def add(self, kind: str, name: str, texts: Texts) -> bool:
         """Add the segments of a source, reference or output; return False if it has one of them already."""
         self.order.update(dict.fromkeys(texts))
-        if kind == "src":
-            self.source.update(texts)
-            return True
-        present = (self.references if kind == "ref" else self.outputs).setdefault(name, {})
-        is_new = texts.keys().isdisjoint(present)
-        if is_new:
-            present.update(texts)
+        holders = {"src": {"": self.source}, "ref": self.references}
+        present = holders.get(kind, self.outputs).setdefault("" if kind == "src" else name, {})
+        is_new = kind == "src" or texts.keys().isdisjoint(present)
+        present.update(texts if is_new else {})
         return is_new
 
 
@@ -93,16 +90,6 @@ class SgmlDocument:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SgmlTag:
-    """The tag of a set, a document or a segment: its lower-case name, attributes, text and position."""
-
-    name: str
-    attributes: dict[str, str]
-    text: str
-    start: int
-
-
 def is_sgml(path: Path) -> bool:
     """Return whether a file begins with a set of segments."""
     return START.match(read_head(path)) is not None
@@ -119,51 +106,45 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
     with open_text(path) as stream:
         content = stream.read()
     kind, set_attributes, document, n_documents = "", {"": ""}, None, 0
-    for tag in _iter_tags(path, content):
-        if tag.name == "doc":
+    for where, tag, attributes, text in _iter_tags(path, content):
+        if tag == "doc":
             if document is not None:
                 yield document
             n_documents += 1
-            own, name_key = tag.attributes, {"ref": "refid", "tst": "sysid", "src": ""}[kind]
-            name = own.pop("sysid", None) or set_attributes.get(name_key) or set_attributes.get("sysid")
-            key = own.pop("docid", None) or own.pop("id", None)
-            document = SgmlDocument(kind, key or str(n_documents), name, own)
-        elif tag.name == "seg":
+            name_key = {"ref": "refid", "tst": "sysid", "src": ""}[kind]
+            name = attributes.pop("sysid", None) or set_attributes.get(name_key) or set_attributes.get("sysid")
+            key = attributes.pop("docid", None) or attributes.pop("id", None)
+            document = SgmlDocument(kind, key or str(n_documents), name, attributes)
+        elif tag == "seg":
             if document is None:
-                raise InputError(
-                    f"{_format_location(path, content, tag.start)}: a segment is outside of a document; "
-                    f"put it between <doc docid=...> and </doc>"
-                )
-            segment = tag.attributes.get("id") or str(len(document.texts) + 1)
+                raise InputError(f"{where}: a segment is outside of a document; put it into <doc docid=...>")
+            segment = attributes.get("id") or str(len(document.texts) + 1)
             if segment in document.texts:
-                raise InputError(
-                    f"{_format_location(path, content, tag.start)}: segment {segment!r} of document "
-                    f"{document.document!r} occurs twice"
-                )
-            document.texts[segment] = ENTITY.sub(_decode_entity, " ".join(tag.text.split()))
+                raise InputError(f"{where}: segment {segment!r} of document {document.document!r} occurs twice")
+            document.texts[segment] = ENTITY.sub(_decode_entity, " ".join(text.split()))
         else:
-            kind, set_attributes = tag.name.removesuffix("set"), tag.attributes
+            kind, set_attributes = tag.removesuffix("set"), attributes
     if document is None:
         raise InputError(f"{path}: no document (<doc docid=...>)")
     yield document
 
 
-def _iter_tags(path: Path, content: str) -> Iterator[SgmlTag]:
-    """Yield the tags of sets, documents and segments; segment tags include the enclosed text."""
-    position = 0
+def _iter_tags(path: Path, content: str) -> Iterator[tuple[str, str, dict[str, str], str]]:
+    """Yield location, name in small letters, attributes and, of segments, text of the tags of sets and documents."""
+    position, line, counted = 0, 1, 0
     while (match := TAG.search(content, position)) is not None:
-        name, start = match["name"].lower(), match.start()
+        line, counted = line + content.count("\n", counted, match.start()), match.start()
+        where, name, text = f"{path}, line {line}", match["name"].lower(), ""
         if (position := content.find(">", match.end()) + 1) == 0:
-            raise InputError(f"{_format_location(path, content, start)}: tag <{name}> without its end (>)")
+            raise InputError(f"{where}: tag <{name}> without its end (>)")
         found = ATTRIBUTE.findall(content[match.end() : position - 1])
         attributes = {key.lower(): quoted or single or bare for key, quoted, single, bare in found}
-        text = ""
         if name == "seg":
             edge = SEGMENT_EDGE.search(content, position)
             if edge is None or edge["end"] is None:
-                raise InputError(f"{_format_location(path, content, start)}: segment without its end (</seg>)")
+                raise InputError(f"{where}: segment without its end (</seg>)")
             text, position = content[position : edge.start()], edge.end()
-        yield SgmlTag(name, attributes, text, start)
+        yield where, name, attributes, text
 
 
 def _decode_entity(match: re.Match[str]) -> str:
@@ -172,10 +153,6 @@ def _decode_entity(match: re.Match[str]) -> str:
         return ENTITIES[name]
     number = int(name[1:], 10) if name[1].isdecimal() else int(f"0{name[1:]}", 0)
     return chr(number) if number < 0x110000 else match[0]
-
-
-def _format_location(path: Path, content: str, start: int) -> str:
-    return f"{path}, line {content.count(chr(10), 0, start) + 1}"
 
 
 def is_marked_up(path: Path) -> bool:

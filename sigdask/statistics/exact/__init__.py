@@ -17,22 +17,6 @@ from sigdask.statistics.exact.solving import (
     solve,
 )
 
-__all__ = [
-    "TAILS",
-    "ChosenMethod",
-    "EnumeratedScore",
-    "ExactTails",
-    "MethodLimits",
-    "NoMethod",
-    "PValueLimits",
-    "Problem",
-    "QuotientProblem",
-    "SumProblem",
-    "TooLargeError",
-    "approximate",
-    "choose_method",
-    "combine_parts",
-    "count_parts",
-    "iter_methods",
-    "solve",
-]
+__all__ = ["TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod", "PValueLimits",
+           "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "approximate", "choose_method",
+           "combine_parts", "count_parts", "iter_methods", "solve"]  # fmt: skip

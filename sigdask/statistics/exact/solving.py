@@ -13,20 +13,17 @@ from fractions import Fraction
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.statistics.exact import binomials, bisection, convolution, counting, quotient_grids, tilted, value_grids
-from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
-from sigdask.statistics.exact.result import (
-    CERTAIN,
-    ChosenMethod,
-    ExactTails,
-    Guarantee,
-    NoMethod,
-    TailProbability,
-    TooLargeError,
-    compute_p_from_counts,
-    compute_p_from_tails,
-    format_about,
+from sigdask.statistics.exact import (
+    binomials,
+    bisection,
+    convolution,
+    counting,
+    quotient_grids,
+    result,
+    tilted,
+    value_grids,
 )
+from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class MethodLimits:
     n_bytes: int = 2 * 10**9
     seconds: float = math.inf
 
-    def admit(self, way: ChosenMethod) -> bool:
+    def admit(self, way: result.ChosenMethod) -> bool:
         """Return whether a method stays within the limits."""
         return way.operations <= self.operations and way.n_bytes <= self.n_bytes and way.seconds <= self.seconds
 
@@ -61,7 +58,7 @@ GUARANTEE_ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 """Guarantees, the best first; exact and certified ones are alike as good."""
 
 
-def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> ChosenMethod | NoMethod:
+def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> result.ChosenMethod | result.NoMethod:
     """Return the cheapest method with the best guarantee within the limits, without computing any p-value.
 
     Parameters
@@ -89,7 +86,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> Ch
             break
     if not methods:
         assert not isinstance(problem, SumProblem)  # of which there is always a method
-        return NoMethod(value_grids.describe_no_method(problem))
+        return result.NoMethod(value_grids.describe_no_method(problem))
     fitting = [w for w in methods if limits.admit(w)]
     for guarantees in GUARANTEE_ORDER:
         best = [w for w in fitting if w.guarantee in guarantees]
@@ -97,14 +94,14 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> Ch
             return min(best, key=lambda w: w.operations)
     cheapest = min(methods, key=lambda w: (w.operations, w.n_bytes))
     reason = (
-        f"{cheapest.method} would take {format_about(cheapest.operations)} operations and "
-        f"{format_about(cheapest.n_bytes // 10**6)} MB, "
-        f"of {format_about(limits.operations)} and {format_about(limits.n_bytes // 10**6)} MB allowed"
+        f"{cheapest.method} would take {result.format_about(cheapest.operations)} operations and "
+        f"{result.format_about(cheapest.n_bytes // 10**6)} MB, "
+        f"of {result.format_about(limits.operations)} and {result.format_about(limits.n_bytes // 10**6)} MB allowed"
     )
-    return NoMethod(reason, cheapest)
+    return result.NoMethod(reason, cheapest)
 
 
-def iter_methods(problem: Problem) -> Iterator[ChosenMethod]:
+def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
     """Yield every applicable method, whatever its cost."""
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
@@ -117,36 +114,36 @@ def iter_methods(problem: Problem) -> Iterator[ChosenMethod]:
         if (table := bisection.ArrangementTable.from_problem(problem, decision)) is not None:
             is_exact = bisection.is_exact(table.cells.n)
             expected = 0.0 if is_exact else quotient_grids.estimate_log_p(problem, decision)
-            guarantee: Guarantee = "exact" if is_exact else "certified"
-            yield ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
+            guarantee: result.Guarantee = "exact" if is_exact else "certified"
+            yield result.ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
     yield from value_grids.iter_cell_methods(problem)
     if (cost := value_grids.estimate_cost(problem)) is not None:
-        yield ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
+        yield result.ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
     if isinstance(problem, QuotientProblem) and is_one_ratio:
-        yield ChosenMethod("grid-dp", "certified", *quotient_grids.estimate_cost(problem))
+        yield result.ChosenMethod("grid-dp", "certified", *quotient_grids.estimate_cost(problem))
         if quotient_grids.is_smooth(problem):
-            yield ChosenMethod("grid-fft", "numeric", *quotient_grids.estimate_transform_cost(problem))
+            yield result.ChosenMethod("grid-fft", "numeric", *quotient_grids.estimate_transform_cost(problem))
 
 
-def _iter_sum_methods(steps: StepSizes) -> Iterator[ChosenMethod]:
+def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
     n = steps.n
     if n == 0:
-        yield ChosenMethod("no difference", "exact", 1, 0)
+        yield result.ChosenMethod("no difference", "exact", 1, 0)
     elif len(steps.groups[0]) == 1:
-        guarantee: Guarantee = "exact" if n <= binomials.LARGEST_FRACTION else "certified"
-        yield ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
+        guarantee: result.Guarantee = "exact" if n <= binomials.LARGEST_FRACTION else "certified"
+        yield result.ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
     else:
-        yield ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
-        yield ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
+        yield result.ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
+        yield result.ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
         if n <= counting.MOST_UNITS:
-            yield ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
-        yield ChosenMethod("tilted-fft", "numeric", *tilted.estimate_cost(steps))
+            yield result.ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
+        yield result.ChosenMethod("tilted-fft", "numeric", *tilted.estimate_cost(steps))
         coarse = convolution.CoarseSizes.from_steps(steps)
         if coarse.step > 1 and coarse.steps.n:
-            yield ChosenMethod("lattice-bounds", "bounds", *convolution.estimate_cost(coarse.steps))
+            yield result.ChosenMethod("lattice-bounds", "bounds", *convolution.estimate_cost(coarse.steps))
 
 
-def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
+def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result.ExactTails:
     """Compute the three p-values of a problem.
 
     Parameters
@@ -169,11 +166,11 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
     (0.00390625, 'polynomial', 'exact')
     """
     method = choose_method(problem) if chosen is None else chosen
-    if isinstance(method, NoMethod):
-        raise TooLargeError(method.reason)
+    if isinstance(method, result.NoMethod):
+        raise result.TooLargeError(method.reason)
     if method.method == "no difference":
-        return compute_p_from_tails(
-            method, 0, CERTAIN, TailProbability(Fraction(0), Fraction(0)), negative=False, zero=True
+        return result.compute_p_from_tails(
+            method, 0, result.CERTAIN, result.TailProbability(Fraction(0), Fraction(0)), negative=False, zero=True
         )
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
@@ -202,25 +199,25 @@ def count_parts(problem: Problem, first: int, n: int) -> Integers:
     return counting.count_pairings(convert_to_sums(problem).steps, first, n)
 
 
-def combine_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> ExactTails:
+def combine_parts(problem: Problem, chosen: result.ChosenMethod, counts: Integers) -> result.ExactTails:
     """Return the p-values from the summed counts of all parts."""
     return _judge_sum_counts(convert_to_sums(problem).steps, chosen, *np.asarray(counts, np.int64).tolist())
 
 
-def approximate(problem: Problem) -> ExactTails:
+def approximate(problem: Problem) -> result.ExactTails:
     """Return the three p-values of a problem of sums by saddlepoint approximation, without any guarantee.
 
     Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.
     """
     steps = convert_to_sums(problem).steps
-    method = ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
+    method = result.ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
     if not steps.n or 2 * steps.thresholds[0] <= steps.total:
-        return compute_p_from_tails(
-            method, steps.n, CERTAIN, TailProbability(0.0, 0.0), negative=steps.negative, zero=True
+        return result.compute_p_from_tails(
+            method, steps.n, result.CERTAIN, result.TailProbability(0.0, 0.0), negative=steps.negative, zero=True
         )
     p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
-    return compute_p_from_tails(
-        method, steps.n, TailProbability(p, p), TailProbability(p, p), negative=steps.negative, zero=False
+    return result.compute_p_from_tails(
+        method, steps.n, result.TailProbability(p, p), result.TailProbability(p, p), negative=steps.negative, zero=False
     )
 
 
@@ -231,7 +228,7 @@ def convert_to_sums(problem: Problem) -> SumProblem:
     return sum_problem
 
 
-SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[TailProbability]]] = {
+SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.TailProbability]]] = {
     "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
     "lattice-bounds": convolution.compute_lattice_tails,
@@ -240,18 +237,18 @@ SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[TailProbability]]] = {
 """What computes limits of P(X >= threshold) for both thresholds; the other methods of sums count arrangements."""
 
 
-def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
+def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTails:
     if chosen.method == "polynomial":
         return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps))
     if chosen.method == "meet-in-the-middle":
         counts = counting.count_pairings(steps, 0, chosen.n_parts).sum(axis=0)
         return _judge_sum_counts(steps, chosen, *counts.tolist())
     tails = _add_ties(steps, *SUM_METHODS[chosen.method](steps))
-    return compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
+    return result.compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
-def _judge_sum_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
-    return compute_p_from_counts(
+def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: int, passed: int) -> result.ExactTails:
+    return result.compute_p_from_counts(
         chosen,
         steps.n,
         reached=reached,
@@ -264,19 +261,19 @@ def _judge_sum_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, pass
 
 
 def _add_ties(
-    steps: StepSizes, reached: TailProbability, passed: TailProbability
-) -> tuple[TailProbability, TailProbability]:
+    steps: StepSizes, reached: result.TailProbability, passed: result.TailProbability
+) -> tuple[result.TailProbability, result.TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|) that hold although inexact sums may hide which arrangements tie."""
     if not steps.inexact:
         return reached, passed
     tie_share = Fraction(steps.known, 1 << steps.n)
     if isinstance(passed.low, Fraction):
-        return TailProbability(min(passed.low + tie_share, reached.high), reached.high), TailProbability(
+        return result.TailProbability(min(passed.low + tie_share, reached.high), reached.high), result.TailProbability(
             passed.low, max(reached.high - tie_share, passed.high)
         )
     return (
-        TailProbability(min(passed.low + float(tie_share), reached.high), reached.high),
-        TailProbability(passed.low, max(float(reached.high) - float(tie_share), float(passed.high))),
+        result.TailProbability(min(passed.low + float(tie_share), reached.high), reached.high),
+        result.TailProbability(passed.low, max(float(reached.high) - float(tie_share), float(passed.high))),
     )
 
 
@@ -292,18 +289,18 @@ CELL_TAILS = {
 """What computes limits of P(T >= |t|) and P(T > |t|), where cells are not enumerated."""
 
 
-def _solve_cells(problem: CellProblem, chosen: ChosenMethod) -> ExactTails:
+def _solve_cells(problem: CellProblem, chosen: result.ChosenMethod) -> result.ExactTails:
     decision, n = TieRule.from_problem(problem), len(problem.vectors)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
         tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision)
-        return compute_p_from_tails(chosen, n, *tails, negative=negative, zero=zero)
+        return result.compute_p_from_tails(chosen, n, *tails, negative=negative, zero=zero)
     if chosen.method == "bisection":
         reached, passed, tied = *bisection.count_arrangements(problem, decision), 0
     else:
         iter_points = CELL_POINTS.get(chosen.method, value_grids.iter_cells)
         reached, passed, tied = value_grids.count_points(iter_points(problem, decision))
-    return compute_p_from_counts(
+    return result.compute_p_from_counts(
         chosen,
         n,
         reached=reached,
