@@ -1,11 +1,14 @@
 """Tables that look alike are asked about once; the formats of all others are found as without it."""
 
 import gzip
+import random
+import re
 
 import pytest
 
 from sigdask import formats
 from sigdask.formats import Source, detect, remember_shapes
+from sigdask.io.compression import set_variable
 
 TABLES = {
     "scores": "item,x,y\ni1,0.5,0.25\ni2,1.5,0.75\ni3,0.5,0.5\n",
@@ -206,3 +209,119 @@ def test_tables_that_look_alike_are_read_in_full_once(tmp_path, monkeypatch):
             path.write_text(ALIKE[name], newline="")
             assert formats.read(path).n_items == 10
     assert 1 <= len(calls) <= 2  # rows of whole numbers and of decimals
+
+
+HEADS = (
+    "seed",
+    "subset",
+    "gold",
+    "human",
+    "item",
+    "segment",
+    "lang",
+    "label",
+    "pred",
+    "mean",
+    "step",
+    "n",
+    "x_std",
+    "1",
+)
+ID_HEADS = (*("item", "id", "qid") * 5, "idx", "task", "subset", "")
+ID_SHAPES = (
+    *("i0", "word0") * 8,
+    "0",
+    "0.0",
+    "0e0",
+    "0x0",
+    "0_0",
+    "word-0",
+    "D-0",
+    "0-0-0",
+    "word",
+    "+0",
+    '"0"',
+    "#0",
+    "0%",
+)
+ID_WORDS = (*("item", "task", "mean", "all", "total", "nan", "inf", "none", "acc", "true", "std"), "macro")
+WHOLE = (
+    lambda k, dice: dice.randrange(2), lambda k, dice: dice.randrange(5), lambda k, dice: dice.randrange(10**5),
+    lambda k, dice: k, lambda k, dice: 99 - 3 * k, lambda k, dice: k * k, lambda k, dice: 7, lambda k, dice: k // 2,
+    lambda k, dice: 1_700_000_000 + dice.randrange(999), lambda k, dice: f"0{dice.randrange(2)}",
+)  # fmt: skip
+DECIMAL = (
+    lambda k, dice: f"{dice.random():.3f}", lambda k, dice: f"{k}.0", lambda k, dice: "0.5",
+    lambda k, dice: f"{dice.randrange(2)}.0", lambda k, dice: f"170000{dice.randrange(9999):04}.5",
+    lambda k, dice: f"0.{dice.randrange(10**25):025}",
+)  # fmt: skip
+CELLS = (
+    "1e5",
+    "1_000",
+    "0x1",
+    "+1",
+    ".5",
+    "1.",
+    "inf",
+    "nan",
+    "",
+    "NA",
+    '"1"',
+    "1,5",
+    "1;5",
+    "1\t5",
+    "-0",
+    "5%",
+    "True",
+    "B-X",
+    "٣",
+)
+LINES = ("", " ", "# seed=1", "#,1,2", "mean,1,2", "i1", "i1,1,2,3,4", "i1,1,2,")
+
+
+def draw_tables(dice):
+    """Yield tables of one header; all but a few have rows of the same shapes."""
+    mark = dice.choice(",,\t;")
+    header = [dice.choice(ID_HEADS), "x", "y", *["z"][: dice.randrange(2)]]
+    if dice.random() < 0.25:
+        header[dice.randrange(1, len(header))] = dice.choice(HEADS)
+    shape, kinds = dice.choice(ID_SHAPES), [dice.choice((WHOLE, DECIMAL)) for _ in header[1:]]
+    for is_first in (True, False, False, False):
+        columns = [
+            kind[2 * (kind is WHOLE)] if is_first or dice.random() < 0.7 else dice.choice(kind) for kind in kinds
+        ]
+        word = "item" if is_first else dice.choice(ID_WORDS)
+        step = dice.choice((1, 1, 7))
+        rows = [
+            [
+                re.sub("0", str(k * step % 12 + 1), shape.replace("word", word)),
+                *(str(cell(k, dice)) for cell in columns),
+            ]
+            for k in range(dice.choice((3, 5, 11)))
+        ]
+        if not is_first and dice.random() < 0.2:
+            row, k = dice.choice(rows), dice.randrange(len(header))
+            row[k] = dice.choice((*CELLS, rows[0][k]))
+        lines = [mark.join(row) for row in (header, *rows)]
+        if dice.random() < 0.04:
+            lines.insert(dice.randrange(len(lines) + 1), dice.choice(LINES).replace(",", mark))
+        if dice.random() < 0.02:
+            lines = [line + mark for line in lines]
+        end = dice.choice(("\n", "\n", "\n", "\r\n"))
+        yield "\ufeff" * (dice.random() < 0.02) + end.join(lines) + end * (dice.random() < 0.9)
+
+
+def test_tables_of_tricky_cells_are_read_after_others_as_they_are_read_alone(tmp_path, monkeypatch):
+    calls, read_sources = [], formats._read_sources
+    monkeypatch.setattr(formats, "_read_sources", lambda *args: [calls.append(1), read_sources(*args)][1])
+    path, n_short = tmp_path / "t.csv", 0
+    for seed in range(100):
+        with remember_shapes():
+            for text in draw_tables(random.Random(seed)):
+                path.write_text(text, newline="")
+                calls.clear()
+                found = read_whole(path, formats.DEFAULTS)
+                n_short += not calls
+                with set_variable(formats._known_tables, None):
+                    assert read_whole(path, formats.DEFAULTS) == found, (seed, text)
+    assert n_short > 40
