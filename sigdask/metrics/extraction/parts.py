@@ -334,10 +334,12 @@ class ProcessExtraction:
     ----------
     n : int
         How many.
+    waiting : list of int, optional
+        Numbers of the parts to count, taken from the end. Whoever holds the list may take others. By default all parts.
     """
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, waiting: list[int] | None = None) -> None:
+        self.n, self._waiting = n, waiting
 
     def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, Any]]:  # noqa: ARG002
         """Yield each part's number and result as parts finish.
@@ -349,16 +351,17 @@ class ProcessExtraction:
         UnfinishedError
             A part ended every process that tried it.
         """
-        waiting = list(range(len(parts)))[::-1]
+        waiting = list(range(len(parts)))[::-1] if self._waiting is None else self._waiting
         attempts = [0] * len(parts)
         busy: dict[Any, tuple[_Process, int]] = {}
         with ExitStack() as ended:
             idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
             while busy or waiting:
-                while idle and waiting:
-                    process, number = idle.pop(), waiting.pop()
-                    process.send_part(parts[number])
-                    busy[process.pipe] = process, number
+                with suppress(IndexError):  # none is left
+                    while idle:
+                        number, process = waiting.pop(), idle.pop()
+                        process.send_part(parts[number])
+                        busy[process.pipe] = process, number
                 for pipe in wait(list(busy)):
                     process, number = busy.pop(pipe)
                     result = process.receive_result()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, groupby
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -154,14 +155,20 @@ class _PlanPart:
     plan: Plan
     test_sets: Sequence[TestSet]
 
+    def read(self) -> list[_PreparedSet]:
+        """Return the test sets up to the first that cannot be read."""
+        shared = _describe_shared(self.plan)
+        prepared: list[_PreparedSet] = []
+        with suppress(Exception):
+            for test_set in self.test_sets:
+                prepared.append(_prepare_set(self.plan, shared, test_set))  # noqa: PERF401  # those before an error
+        return prepared
+
     def count(self) -> bytes:
         """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
         addresses.add_folder(self.plan.path.parent)
-        shared = _describe_shared(self.plan)
-        prepared: list[_PreparedSet] = []
-        with remember_shapes(), suppress(Exception):
-            for test_set in self.test_sets:
-                prepared.append(_prepare_set(self.plan, shared, test_set))  # noqa: PERF401  # those before an error
+        with remember_shapes():
+            prepared = self.read()
         try:
             return pickle.dumps(prepared)
         except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent
@@ -182,11 +189,11 @@ def _prepare_set(plan: Plan, shared: str, test_set: TestSet) -> _PreparedSet:
 PROBED_SETS = 50
 """Test sets that are read before others are read in worker processes, to see how long that takes."""
 
-WORTH_SECONDS = 10.0
-"""Seconds of reading from which worker processes are started. Each takes some 2.5 seconds to start."""
+WORTH_SECONDS = 5.0
+"""Seconds of reading from which worker processes are started. Each takes some 1.5 seconds to start."""
 
-PARTS = 8
-"""Parts of the test sets that each worker process reads."""
+PARTS = 16
+"""Parts of the test sets that each process reads, this one too."""
 
 MOST_BYTES = 1 << 20
 """Bytes of a test set that a worker process reads; it sends back as many."""
@@ -201,20 +208,48 @@ def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None)
         yield _prepare_set(plan, shared, test_set)
         seconds.append(time.perf_counter() - start)
     rest = test_sets[PROBED_SETS:]
-    results: dict[str, _PreparedSet] = {}
-    if IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS:
-        portable = [test_set for test_set in rest if _can_leave(test_set)]
-        size = max(1, -(-len(portable) // (n * PARTS)))
-        slim_plan = replace(plan, test_sets=())
-        parts = [_PlanPart(slim_plan, portable[k : k + size]) for k in range(0, len(portable), size)]
-        with suppress(UnfinishedError, OSError):  # what is missing is read here
-            for number, content in ProcessExtraction(n)(parts, 0.0):
-                prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
-                results |= zip((test_set.name for test_set in parts[number].test_sets), prepared, strict=False)
-                for path in (path for test_set in parts[number].test_sets for path in test_set.list_files()):
-                    report_whole(path)
+    is_worth_it = IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS
+    results = _prepare_in_processes(plan, rest, n) if is_worth_it else {}
     for test_set in rest:
         yield results.pop(test_set.name) if test_set.name in results else _prepare_set(plan, shared, test_set)
+
+
+def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, _PreparedSet]:
+    """Return the test sets that this process and n - 1 others read, by name, without those that have an error."""
+    portable = [test_set for test_set in test_sets if _can_leave(test_set)]
+    size = max(1, -(-len(portable) // (n * PARTS)))
+    slim_plan = replace(plan, test_sets=())
+    parts = [_PlanPart(slim_plan, portable[k : k + size]) for k in range(0, len(portable), size)]
+    waiting, contents = list(range(len(parts))), dict[int, bytes]()
+
+    def collect() -> None:
+        with suppress(UnfinishedError, OSError):  # what is missing is read by the caller
+            contents.update(ProcessExtraction(n - 1, waiting)(parts, 0.0))
+
+    thread = Thread(target=collect, daemon=True)
+    thread.start()
+    try:
+        results = _prepare_waiting(parts, waiting)
+        thread.join()
+    finally:
+        waiting.clear()  # for the thread, whose processes then end
+    for number, content in contents.items():
+        test_sets = parts[number].test_sets
+        prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
+        results |= zip((test_set.name for test_set in test_sets), prepared, strict=False)
+        for path in (path for test_set in test_sets for path in test_set.list_files()):
+            report_whole(path)
+    return results
+
+
+def _prepare_waiting(parts: Sequence[_PlanPart], waiting: list[int]) -> dict[str, _PreparedSet]:
+    """Return the test sets of parts that wait for a process, taken from the start, while others take from the end."""
+    results: dict[str, _PreparedSet] = {}
+    with suppress(IndexError):  # none is left
+        while True:
+            part = parts[waiting.pop(0)]
+            results |= zip((test_set.name for test_set in part.test_sets), part.read(), strict=False)
+    return results
 
 
 def _can_leave(test_set: TestSet) -> bool:

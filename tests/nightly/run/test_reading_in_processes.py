@@ -3,6 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from nights import read_tallies
 
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.extraction import StatisticsSource
-from sigdask.metrics.extraction.parts import ProcessExtraction
+from sigdask.metrics.extraction.parts import ProcessExtraction, _Process
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan, work
 
@@ -55,7 +56,7 @@ def night(tmp_path):
 
 @pytest.fixture
 def in_processes(monkeypatch):
-    """Read all test sets but the first two in worker processes, and return how many of them a process prepared."""
+    """Read all test sets but the first two in a worker process, and return those that it prepared."""
     prepared, load = [], work.pickle.loads
     monkeypatch.setattr(work, "PROBED_SETS", 2)
     monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
@@ -66,6 +67,7 @@ def in_processes(monkeypatch):
         prepared.extend(p for p in loaded if isinstance(p, work._PreparedSet))
         return loaded
 
+    monkeypatch.setattr(work, "_prepare_waiting", lambda *_: {})  # this process would read all while another starts
     monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
     return prepared
 
@@ -126,5 +128,38 @@ def test_what_processes_do_not_return_is_read_here(night, in_processes, monkeypa
         raise UnfinishedError("a worker process was ended twice")
 
     alone = describe_sets(night, 1)
-    monkeypatch.setattr(work, "ProcessExtraction", lambda _: fail)
+    monkeypatch.setattr(work, "ProcessExtraction", lambda *_: fail)
     assert describe_sets(night, 2) == alone
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch, n):
+    alone, read = describe_sets(night, 1), []
+    monkeypatch.setattr(work, "PROBED_SETS", 2)
+    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "count_cores", lambda: n)
+    prepare, load = work._PlanPart.read, work.pickle.loads
+
+    def prepare_part(part):
+        if not read:
+            waiting_for_process.wait(60)
+        read.extend(test_set.name for test_set in part.test_sets)
+        return prepare(part)
+
+    def load_sets(content):
+        loaded = load(content)
+        read.extend(p.counts.name for p in loaded if isinstance(p, work._PreparedSet))
+        return loaded
+
+    waiting_for_process, receive = Event(), _Process.receive_result
+
+    def receive_result(process):
+        result = receive(process)
+        waiting_for_process.set()
+        return result
+
+    monkeypatch.setattr(work._PlanPart, "read", prepare_part)
+    monkeypatch.setattr(_Process, "receive_result", receive_result)
+    monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
+    assert describe_sets(night, n) == alone
+    assert len(read) == len(set(read)) == len(FILES) + 2 - 2 - 1
