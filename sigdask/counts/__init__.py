@@ -196,10 +196,7 @@ class Counts:
         return Factor.from_values(self.groups[column])
 
     def in_common(
-        self,
-        systems: Sequence[int],
-        subset: NDArray[np.bool_] | None = None,
-        held: NDArray[np.bool_] | None = None,
+        self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None, held: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Return which items, of a subset of them, some systems all have; shape (n_items,).
 

@@ -30,7 +30,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.converted import choose_sheet
-from sigdask.formats.reading.files import Row, build_width_error, open_bytes, open_text
+from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, open_bytes
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.tables.notation import convert_decimal_commas
@@ -131,7 +131,10 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     for measure in choices.smaller:
         if measure not in names:
             raise _missing_column_error(table.path, measure, "measure", names)
-    scores = [_read_scores(table, measure) for measure in names]
+    problem = (
+        "no score; every measure scores every candidate, remove the candidate or leave the column out with --ignore"
+    )
+    scores = [table.get_complete_numbers(measure, problem) for measure in names]
     notes = [*table.notes]
     if left_out:
         notes.append(f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with --measure)")
@@ -260,18 +263,6 @@ def _select_measures(
     return measures, [column for column in other_columns if column not in measures]
 
 
-def _read_scores(table: FileTable, name: str) -> NDArray[np.float64]:
-    scores = np.asarray(table.get_numbers(name), np.float64)
-    missing = np.flatnonzero(np.isnan(scores))
-    if len(missing):
-        line = table.lines[int(missing[0])]
-        raise InputError(
-            f"{table.path}, line {line}, column {name!r}: no score; every measure scores every candidate, remove the "
-            "candidate or leave the column out with --ignore"
-        )
-    return scores
-
-
 XML_START = re.compile(
     r"(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b", re.DOTALL
 )
@@ -397,15 +388,14 @@ def read_ucs(path: Path) -> FileTable:
         A row is of another width than the names.
     """
     rows: list[Row] = []
-    with open_text(path) as text:
-        for number, raw in enumerate(text, start=1):
-            line = raw.rstrip("\r\n")
-            if not rows and (line.startswith("#") or not line.strip()):
-                continue
-            cells = line.split("\t")
-            if rows and len(cells) != len(rows[0][1]):
-                raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
-            rows.append((number, cells))
+    for number, raw in enumerate_lines(path):
+        line = raw.rstrip("\r\n")
+        if not rows and (line.startswith("#") or not line.strip()):
+            continue
+        cells = line.split("\t")
+        if rows and len(cells) != len(rows[0][1]):
+            raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
+        rows.append((number, cells))
     if not rows:
         raise InputError(f"{path}: has comments alone, expected the names of variables and one row per candidate")
     return build_table(path, rows)

@@ -26,7 +26,7 @@ from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES
+from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES, list_unnamed_scores
 from sigdask.formats.tables.notation import read_score_table
 from sigdask.formats.tables.scores import find_group_columns
 from sigdask.options import rename_options
@@ -146,13 +146,7 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
 
 def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
     """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
-    system, item = table.find_system_column(options), table.find_id_column(options)
-    if not system or not item or options.score_column is not None or table.find_column(tables.SCORE_NAMES):
-        return []
-    if item in table.nested or Texts.from_values(table.columns[item]).are_unique:
-        return []
-    others = table.list_other_columns(item, system, *options.groups, *options.ignore, *table.nested)
-    numbers = [name for name in others if table.is_numeric(name)]
+    numbers = list_unnamed_scores(table, options)
     requested = [name for name in numbers if name in options.metrics]
     scores = [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
     return requested or [name for name in scores if name.lower() not in tables.SAMPLE_NAMES] or scores

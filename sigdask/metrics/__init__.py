@@ -47,22 +47,13 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         for average, how in _AVERAGES.items()
         for kind in _KINDS
     },
-    "jaccard": (
-        labels.jaccard,
-        "labels in both sets / in either, mean over the items; jaccard[LABEL]; option zero_division=0|1",
-    ),
+    "jaccard": (labels.jaccard, "labels in both / in either, mean of items; jaccard[LABEL]; option zero_division=0|1"),
     **{
-        f"samples-{kind}": (
-            labels.samples,
-            f"{kind} of each item's set of labels, mean over the items; option zero_division=0|1",
-        )
+        f"samples-{kind}": (labels.samples, f"{kind} of each item's labels, mean over items; option zero_division=0|1")
         for kind in _KINDS[:3]
     },
     "subset-accuracy": (labels.subset_accuracy, "share of items whose sets of labels are right"),
-    "hamming-loss": (
-        labels.hamming_loss,
-        "share of wrong decisions on a label of an item, lower is better; option labels=A+B",
-    ),
+    "hamming-loss": (labels.hamming_loss, "share of wrong decisions on labels, lower is better; option labels=A+B"),
     **{
         f"relation-{kind}": (
             labels.relation_ratio,
@@ -93,16 +84,10 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "spearman": (regression.regression, "Spearman's correlation, of mean ranks"),
     "kendall": (regression.regression, "Kendall's tau-b"),
     "AUC": (regression.regression, "area under the ROC curve; gold values are 1 and 0, predictions any scores"),
-    "average-precision": (
-        regression.regression,
-        "precision at each gold 1, mean over them; gold and predictions as AUC",
-    ),
+    "average-precision": (regression.regression, "mean of the precision at each gold 1; gold and predictions as AUC"),
     "brier": (regression.regression, "mean squared error of probabilities of the gold value 1, lower is better"),
     "log-loss": (regression.regression, "mean negative logarithm of the gold value's probability, lower is better"),
-    "ECE": (
-        regression.regression,
-        "expected calibration error of probabilities of the gold value 1, lower is better; option bins=15",
-    ),
+    "ECE": (regression.regression, "expected calibration error of probabilities, lower is better; option bins=15"),
     **{name: (parsing.dependencies, text) for name, text in _PARSES.items()},
     "bracket-precision": (parsing.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
     "bracket-recall": (parsing.brackets, "right brackets / gold brackets"),
@@ -119,10 +104,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
         agreement.agreement,
         "share of pairs that metric and people order alike; options as meta-pearson, permute=pairs, epsilon=NUMBER",
     ),
-    "meta-acc-eq": (
-        agreement.agreement,
-        "the same with a calibrated threshold of ties; options as meta-accuracy, except epsilon",
-    ),
+    "meta-acc-eq": (agreement.agreement, "the same with calibrated ties; options as meta-accuracy, except epsilon"),
     "meta-spa": (agreement.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
 }
 """Name to the function that makes the metric of a parsed name, and what the metric is."""

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +39,7 @@ UNIVERSAL_TAGS = frozenset({
 FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ParseFields(ComputedFields):
     """Fields of parses, summed by gold sentence on access.
 
@@ -51,22 +51,21 @@ class ParseFields(ComputedFields):
     ----------
     gold : Treebank
         The gold standard.
-    is_scored, is_content : bool array, shape (n_words,)
-        Which gold words are scored, and which of them are content words.
+    is_scored : bool array, shape (n_words,)
+        Which gold words are scored.
     systems : sequence of ScoredSystem
         What is right in each system.
     codes : Codes
         Numbers of labels.
-    names : tuple of str
-        The fields that there are.
+    metrics : sequence of str
+        The metrics that the files can be scored by.
     """
 
     gold: Treebank
     is_scored: NDArray[np.bool_]
-    is_content: NDArray[np.bool_]
     systems: Sequence[ScoredSystem]
     codes: Codes
-    names: Mapping[str, None]
+    metrics: Sequence[str]
 
     def __getitem__(self, name: str) -> Array:
         match = FIELD.fullmatch(name)
@@ -93,6 +92,38 @@ class ParseFields(ComputedFields):
         return self._sum(
             [sentences[mask & ((system.flags >> np.uint16(bit)) & 1).astype(bool)] for system in self.systems]
         )
+
+    @cached_property
+    def is_content(self) -> NDArray[np.bool_]:
+        """A mask of the gold words that are content words."""
+        return scoring.is_among(self.gold.columns["relation"], scoring.CONTENT, self.codes)
+
+    @cached_property
+    def names(self) -> Mapping[str, None]:
+        """The names of the fields."""
+        return dict.fromkeys(self._iter_names())
+
+    def _iter_names(self) -> Iterator[str]:
+        """Yield the names, those of labels last; each metric has a unit and perhaps a column of labels."""
+        texts = list(self.codes)
+        units = dict.fromkeys(WORD_METRICS[metric][0] for metric in self.metrics)
+        for metric in self.metrics:
+            unit, _ = WORD_METRICS[metric]
+            yield f"correct[{unit if unit in {'tokens', 'sentences'} else metric}]"
+        for unit in units:
+            yield from (f"{kind}[{unit}]" for kind in ("system", "gold"))
+            if unit in {"words", "content"}:
+                yield f"aligned[{unit}]"
+        for column in LABELS:
+            columns = [self.gold.columns[column], *(system.labels[column] for system in self.systems)]
+            labels = sorted({texts[code] for codes in columns for code in np.unique(codes).tolist()})
+            scored = [metric for metric in self.metrics if WORD_METRICS[metric][1] == column]
+            counted = {WORD_METRICS[metric][0]: None for metric in scored}
+            for label in labels:
+                yield from (f"correct[{metric}][{column}={label}]" for metric in scored)
+                yield from (
+                    f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in ("aligned", "system", "gold")
+                )
 
     def _get_scored(self, system: ScoredSystem) -> NDArray[np.bool_]:
         """Return which words of a system are scored: all, or where words are compared by position those of gold."""
@@ -123,7 +154,8 @@ def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) 
     systems = [scoring.score_system(first, bank, codes) for bank in banks]
     notes = [note for bank in banks for note in _describe_other_words(first, bank)]
     is_scored = np.ones(first.n_words, np.bool_)
-    return _build_counts(first, is_scored, systems, codes, sources, options, ("Tokens", "Sentences", *METRICS), notes)
+    fields = ParseFields(first, is_scored, systems, codes, ("Tokens", "Sentences", *METRICS))
+    return _build_counts(fields, sources, options, notes)
 
 
 def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -147,7 +179,7 @@ def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) 
         ]
         if not n_scored:
             raise InputError(f"{first.path}: holds punctuation alone; conllx:punctuation=yes scores it")
-    return _build_counts(first, is_scored, systems, codes, sources, options, CONLLX_METRICS, notes)
+    return _build_counts(ParseFields(first, is_scored, systems, codes, CONLLX_METRICS), sources, options, notes)
 
 
 def is_punctuation(form: str) -> bool:
@@ -178,26 +210,11 @@ def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
     return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
 
 
-def _build_counts(
-    gold: Treebank,
-    is_scored: NDArray[np.bool_],
-    systems: Sequence[ScoredSystem],
-    codes: Codes,
-    sources: Sequence[Source],
-    options: Options,
-    metrics: Sequence[str],
-    notes: Sequence[str],
-) -> Counts:
+def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Options, notes: Sequence[str]) -> Counts:
+    gold = fields.gold
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=ParseFields(
-            gold=gold,
-            is_scored=is_scored,
-            is_content=scoring.is_among(gold.columns["relation"], scoring.CONTENT, codes),
-            systems=systems,
-            codes=codes,
-            names=dict.fromkeys(_iter_field_names(gold, systems, list(codes), metrics)),
-        ),
+        fields=fields,
         n_items=len(gold.starts),
         name=options.name,
         ids=gold.ids,
@@ -205,30 +222,6 @@ def _build_counts(
         suggested=("LAS", "UAS", "UPOS"),
         warnings=tuple(notes),
     )
-
-
-def _iter_field_names(
-    gold: Treebank, systems: Sequence[ScoredSystem], texts: Sequence[str], metrics: Sequence[str]
-) -> Iterator[str]:
-    """Yield the names of the fields, those of labels last; each metric has a unit and perhaps a column of labels."""
-    units = {unit: None for metric in metrics for unit, _ in (WORD_METRICS[metric],)}
-    for metric in metrics:
-        unit, _ = WORD_METRICS[metric]
-        yield f"correct[{unit if unit in {'tokens', 'sentences'} else metric}]"
-    for unit in units:
-        yield from (f"{kind}[{unit}]" for kind in ("system", "gold"))
-        if unit in {"words", "content"}:
-            yield f"aligned[{unit}]"
-    for column in LABELS:
-        columns = [gold.columns[column], *(system.labels[column] for system in systems)]
-        labels = sorted({texts[code] for codes in columns for code in np.unique(codes).tolist()})
-        scored = [metric for metric in metrics if WORD_METRICS[metric][1] == column]
-        counted = {WORD_METRICS[metric][0]: None for metric in scored}
-        for label in labels:
-            yield from (f"correct[{metric}][{column}={label}]" for metric in scored)
-            yield from (
-                f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in ("aligned", "system", "gold")
-            )
 
 
 def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:

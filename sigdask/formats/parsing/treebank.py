@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines
 
 Integers = NDArray[np.int64]
 
@@ -317,21 +317,20 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
         Where a row, an id, a head or a tree is wrong; file and line are named.
     """
     collector = _Collector(path, codes, has_ranges=is_universal)
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            cells = line.rstrip("\r\n").split("\t")
-            if collector.is_between and line.startswith("#"):
-                collector.add_comment(line)
-            elif len(cells) == WIDTH:
-                collector.add_row(number, cells)
-            elif not line.strip():
-                collector.end_sentence()
-            else:
-                raise InputError(
-                    f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                    f"({' '.join(cells)[:40].strip()!r}), expected {WIDTH} parted by tabs; complete the line, or put "
-                    "an empty line before the comments of a sentence"
-                )
+    for number, line in enumerate_lines(path):
+        cells = line.rstrip("\r\n").split("\t")
+        if collector.is_between and line.startswith("#"):
+            collector.add_comment(line)
+        elif len(cells) == WIDTH:
+            collector.add_row(number, cells)
+        elif not line.strip():
+            collector.end_sentence()
+        else:
+            raise InputError(
+                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
+                f"({' '.join(cells)[:40].strip()!r}), expected {WIDTH} parted by tabs; complete the line, or put "
+                "an empty line before the comments of a sentence"
+            )
     bank = collector.build_treebank()
     if is_universal:
         check_trees(bank)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
-from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.io import as_path
 from sigdask.text import format_count
@@ -72,6 +73,10 @@ class Parameters:
         return label in self.deleted or any((label, other) in self.equal_labels for other in self.deleted)
 
 
+FIELDS_BY_KEY = {"DELETE_LABEL": "deleted", "DELETE_LABEL_FOR_LENGTH": "deleted_for_length", "QUOTE_LABEL": "quotes",
+                 "EQ_LABEL": "equal_labels", "EQ_WORD": "equal_words"}  # fmt: skip
+"""Keys of parameter files with labels, or with pairs (EQ), to the field of `Parameters` that holds them."""
+
 IGNORED_KEYS = frozenset({"DEBUG", "MAX_ERROR", "CUTOFF_LEN"})
 """Keys of parameter files that change no counts of all sentences."""
 
@@ -84,36 +89,24 @@ def read_parameters(path: Path) -> Parameters:
     InputError
         For an unknown key or a wrong value; file and line are named.
     """
-    sets: dict[str, set[str]] = {key: set() for key in ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")}
-    pairs: dict[str, set[tuple[str, str]]] = {"EQ_LABEL": set(), "EQ_WORD": set()}
+    sets: dict[str, set[Any]] = {key: set() for key in FIELDS_BY_KEY}
     is_labelled = True
-    with open_text(path) as text:
-        for number, raw in enumerate(text, start=1):
-            line = raw.strip()
-            if not line or line.startswith("#"):
-                continue
-            key, *words = line.split()
-            value = " ".join(words)
-            if key in sets and len(words) == 1:
-                sets[key].add(value)
-            elif key in pairs and len(words) == 2:
-                pairs[key] |= {(words[0], words[1]), (words[1], words[0])}
-            elif key == "LABELED" and value in {"0", "1"}:
-                is_labelled = value == "1"
-            elif key not in IGNORED_KEYS or not value:
-                raise InputError(
-                    f"{path}, line {number}: found {line[:SHOWN]!r}, expected a key of evalb's parameter files and its "
-                    f"value: {', '.join((*sets, *pairs, 'LABELED'))}"
-                )
-    return Parameters(
-        name=path.name,
-        is_labelled=is_labelled,
-        deleted=frozenset(sets["DELETE_LABEL"]),
-        deleted_for_length=frozenset(sets["DELETE_LABEL_FOR_LENGTH"]),
-        quotes=frozenset(sets["QUOTE_LABEL"]),
-        equal_labels=frozenset(pairs["EQ_LABEL"]),
-        equal_words=frozenset(pairs["EQ_WORD"]),
-    )
+    for number, raw in enumerate_lines(path):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        key, *words = line.split()
+        value = " ".join(words)
+        if key in sets and len(words) == (2 if key.startswith("EQ_") else 1):
+            sets[key] |= {(words[0], words[1]), (words[1], words[0])} if key.startswith("EQ_") else {value}
+        elif key == "LABELED" and value in {"0", "1"}:
+            is_labelled = value == "1"
+        elif key not in IGNORED_KEYS or not value:
+            raise InputError(
+                f"{path}, line {number}: found {line[:SHOWN]!r}, expected a key of evalb's parameter files and its "
+                f"value: {', '.join((*sets, 'LABELED'))}"
+            )
+    return Parameters(path.name, is_labelled, **{FIELDS_BY_KEY[key]: frozenset(values) for key, values in sets.items()})
 
 
 @dataclass(slots=True)
@@ -385,7 +378,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
         name=options.name,
         groups=build_sentence_groups(gold, len(rows), None, options.groups),
         suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
-        warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), limit, options)),
+        warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), options)),
     )
 
 
@@ -400,16 +393,11 @@ def _find_parameters(options: Options, gold: Path) -> Parameters:
 
 
 def _describe_scope(
-    gold: TreeFile,
-    files: Sequence[TreeFile],
-    parameters: Parameters,
-    masks: tuple[Mask, Mask, Mask],
-    limit: str | None,
-    options: Options,
+    gold: TreeFile, files: Sequence[TreeFile], parameters: Parameters, masks: tuple[Mask, Mask, Mask], options: Options
 ) -> Iterator[ScopeNote]:
     """Yield notes on the parameters, on long sentences, and on trees left out; raise if all of a system are."""
     no_parse, other_words, is_long = masks
-    n = len(is_long)
+    n, limit = len(is_long), options.own.get("length")
     remedy = "" if "parameters" in options.own else "; trees:parameters=FILE takes another file"
     yield ScopeNote(f"Brackets are scored by the rules of evalb with {parameters.name}{remedy}")
     if limit is not None:

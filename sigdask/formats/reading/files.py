@@ -132,6 +132,12 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise _build_encoding_error(path) from error
 
 
+def enumerate_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file, as `open_text` reads them, each with its number."""
+    with open_text(path) as text:
+        yield from enumerate(text, start=1)
+
+
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, through gzip if its first two bytes are those of gzip."""
@@ -498,11 +504,10 @@ def _parse_quoted(line: str) -> list[str] | None:
 
 def _read_plain_rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a tab-separated file with quotation marks as text, except in the header."""
-    with open_text(path) as text:
-        for number, raw in enumerate(text, start=1):
-            line = raw.rstrip("\r\n")
-            cells = line.split("\t") if line else []
-            yield number, (_parse_quoted(line) or cells) if number == 1 else cells
+    for number, raw in enumerate_lines(path):
+        line = raw.rstrip("\r\n")
+        cells = line.split("\t") if line else []
+        yield number, (_parse_quoted(line) or cells) if number == 1 else cells
 
 
 def format_cell(value: Any) -> str:

@@ -161,10 +161,9 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
         For what is no JSON, and for a document that holds no list of records.
     """
     if is_json_lines(path):
-        with files.open_text(path) as text:
-            for number, line in enumerate(text, start=1):
-                if line.strip():
-                    yield JsonRecord(f"line {number}", None, _parse_json(path, line.rstrip("\r\n"), number), number)
+        for number, line in files.enumerate_lines(path):
+            if line.strip():
+                yield JsonRecord(f"line {number}", None, _parse_json(path, line.rstrip("\r\n"), number), number)
         return
     yield from iter_document(path, load_json(path), is_record)
 

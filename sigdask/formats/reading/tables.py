@@ -158,6 +158,14 @@ class FileTable:
         end = "" if problem.endswith("?") else ";"
         return InputError(f"{self.path}: {problem}{end} columns: {', '.join(self.columns)}; name it with {option}")
 
+    def require_column(self, requested: str | None, names: Sequence[str], what: str, option: str) -> str:
+        """Return the requested column, or the first with one of the given names; raise if there is none."""
+        name = requested or self.find_column(names)
+        if name is None:
+            raise self.build_column_error(f"no {what}", option)
+        self.get_column(name)
+        return name
+
     def recall(self, question: str, options: Options, answer: Callable[[], Value]) -> Value:
         """Return the answer to a question about this table under some options; it is computed once."""
         known = self._answers.setdefault(question, [])
@@ -192,6 +200,14 @@ class FileTable:
         except NotANumberError as error:
             column_text = f", column {name!r}" if name else ""
             raise InputError(f"{self.path}, line {self.lines[error.index]}{column_text}: {error}") from None
+
+    def get_complete_numbers(self, name: str, problem: str) -> NDArray[np.float64]:
+        """Return a column as numbers; raise an error that names the problem if a number is missing."""
+        numbers = np.asarray(self.get_numbers(name), np.float64)
+        if (is_missing := np.isnan(numbers)).any():
+            column = f", column {name!r}" if name else ""
+            raise InputError(f"{self.path}, line {self.lines[int(np.argmax(is_missing))]}{column}: {problem}")
+        return numbers
 
     def is_numeric(self, name: str) -> bool:
         """Return whether every cell of a column is a number or missing."""

@@ -20,9 +20,9 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
+from sigdask.formats.reading import files
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns, reorder_column
 from sigdask.formats.reading.averages_only import is_metric_name
-from sigdask.formats.reading.files import format_cell, get_stem, name_by_difference, open_text, read_head_lines
 from sigdask.formats.reading.json_records import load_json, read_head
 from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
@@ -47,7 +47,7 @@ MEANS_HEAD_LINES = 20
 
 def is_bert_score_output(path: Path) -> bool:
     """Return whether a file is printed output of bert-score."""
-    return any(map(_is_means_line, read_head_lines(path)[:MEANS_HEAD_LINES]))
+    return any(map(_is_means_line, files.read_head_lines(path)[:MEANS_HEAD_LINES]))
 
 
 def _is_means_line(line: str) -> bool:
@@ -64,7 +64,7 @@ def read_bert_score_output(path: Path) -> FileTable:
     InputError
         For a line after the means that is no three cells, and where none follows.
     """
-    with open_text(path) as text:
+    with files.open_text(path) as text:
         lines = [line.rstrip("\r\n") for line in text]
     first_row = next((k for k, line in enumerate(lines) if _is_means_line(line)), -1) + 1
     rows: dict[int, list[str]] = {}
@@ -131,14 +131,14 @@ def read_comet_json(path: Path) -> dict[str, FileTable]:
                 min(map(len, (system_sources, sources))),
             )
             raise InputError(f"{path}, {key!r}, segment {k + 1}: another source than in {next(iter(document))!r}")
-        columns = {name: [format_cell(record.get(name)) for record in records] for name in metrics}
+        columns = {name: [files.format_cell(record.get(name)) for record in records] for name in metrics}
         tables[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
     return tables
 
 
 def is_comet_output(path: Path) -> bool:
     """Return whether a file is printed output of comet-score with segment scores."""
-    return any(_parse_line(line) is not None for line in read_head_lines(path)[:COMET_HEAD_LINES])
+    return any(_parse_line(line) is not None for line in files.read_head_lines(path)[:COMET_HEAD_LINES])
 
 
 def _parse_line(line: str) -> tuple[str, str] | None:
@@ -153,22 +153,21 @@ def read_comet_output(path: Path) -> dict[str, FileTable]:
     """Read the printed output of comet-score: file, segment number and score; skip other lines."""
     scores: dict[str, list[str]] = {}
     lines: dict[str, list[int]] = {}
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if (fields := _parse_line(line)) is not None:
-                scores.setdefault(fields[0], []).append(fields[1])
-                lines.setdefault(fields[0], []).append(number)
+    for number, line in files.enumerate_lines(path):
+        if (fields := _parse_line(line)) is not None:
+            scores.setdefault(fields[0], []).append(fields[1])
+            lines.setdefault(fields[0], []).append(number)
     names = _name_systems(list(scores))
     return {names[key]: FileTable(path, {"COMET": file_scores}, lines[key]) for key, file_scores in scores.items()}
 
 
-def _name_systems(files: list[str]) -> dict[str, str]:
+def _name_systems(paths: list[str]) -> dict[str, str]:
     """Return a system name for each file: the file name or, if names repeat, the part of the path that differs."""
-    names = {file: get_stem(Path(file)) for file in files}
-    if len(set(names.values())) == len(files):
+    names = {path: files.get_stem(Path(path)) for path in paths}
+    if len(set(names.values())) == len(paths):
         return names
-    names_by_path = name_by_difference([Path(file) for file in files])
-    return {file: names_by_path[Path(file)] for file in files}
+    names_by_path = files.name_by_difference([Path(path) for path in paths])
+    return {path: names_by_path[Path(path)] for path in paths}
 
 
 def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001

@@ -105,9 +105,9 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[str, ScoredCells]:
     """Return the sets of a table: the values of a column of language pairs, or one without a name."""
-    system = _find_column(table, options.system_column, SYSTEM_NAMES, "systems", "--system-column")
-    segment = _find_column(table, options.id_column, SEGMENT_NAMES, "segments", "--id-column")
-    human = _find_column(table, options.gold_column, HUMAN_NAMES, "human scores", "--human")
+    system = table.require_column(options.system_column, SYSTEM_NAMES, "column of systems", "--system-column")
+    segment = table.require_column(options.id_column, SEGMENT_NAMES, "column of segments", "--id-column")
+    human = table.require_column(options.gold_column, HUMAN_NAMES, "column of human scores", "--human")
     notes.append(
         ScopeNote(f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}")
     )
@@ -161,14 +161,6 @@ def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
     if unknown := sorted(names - numbers.keys()):
         raise InputError(f"lower={named}: no column {unknown[0]!r}; columns of scores: {', '.join(numbers)}")
     return names
-
-
-def _find_column(table: FileTable, named: str | None, names: Sequence[str], what: str, option: str) -> str:
-    name = named or table.find_column(names)
-    if name is None:
-        raise table.build_column_error(f"no column of {what}", option)
-    table.get_column(name)
-    return name
 
 
 def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:

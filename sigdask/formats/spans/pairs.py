@@ -23,7 +23,7 @@ from sigdask.counts.checks import canonicalize
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, align, describe_differences
-from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines, read_head_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
@@ -192,15 +192,14 @@ def _read_file(options: Options, path: Path) -> PairRows:
 def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield line numbers and cells; quotes are text, and empty lines are allowed only at the end."""
     blank = 0
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            cells = line.rstrip("\r\n").split("\t")
-            if cells == [""]:
-                blank = blank or number
-                continue
-            if blank:
-                raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
-            yield number, cells
+    for number, line in enumerate_lines(path):
+        cells = line.rstrip("\r\n").split("\t")
+        if cells == [""]:
+            blank = blank or number
+            continue
+        if blank:
+            raise InputError(f"{path}, line {blank}: is empty, expected word TAB morphs; complete or remove it")
+        yield number, cells
 
 
 def _find_morph_column(options: Options, path: Path) -> int:

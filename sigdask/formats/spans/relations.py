@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import open_text
+from sigdask.formats.reading.files import enumerate_lines
 from sigdask.metrics.labels import RELATION_MATCHES
 
 SpanPosition = tuple[Any, ...] | str
@@ -53,16 +53,15 @@ def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Re
     spans: dict[str, Span] = {}
     triggers: dict[str, str] = {}
     links: list[tuple[str, str, str, str]] = []  # type, ids of the arguments, where
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            where = f"{path}, line {number}"
-            if line.startswith("T"):
-                name, span = parse_ann_span(line, where)
-                if name in spans:
-                    raise InputError(f"{where}: {name} is there twice; relations need distinct ids")
-                spans[name] = parse(span, where)
-            elif line[:1] in {"R", "E", EQUIVALENCE}:
-                links += _parse_links(line, where, triggers)
+    for number, line in enumerate_lines(path):
+        where = f"{path}, line {number}"
+        if line.startswith("T"):
+            name, span = parse_ann_span(line, where)
+            if name in spans:
+                raise InputError(f"{where}: {name} is there twice; relations need distinct ids")
+            spans[name] = parse(span, where)
+        elif line[:1] in {"R", "E", EQUIVALENCE}:
+            links += _parse_links(line, where, triggers)
     return [(label, *(_find_span(name, spans, triggers, where) for name in names)) for label, *names, where in links]  # type: ignore[misc]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
-from sigdask.formats.reading.files import build_empty_error, open_text, parse_header, read_delimited_rows
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines, parse_header, read_delimited_rows
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
@@ -265,13 +265,12 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
     """
     spans: list[list[object]] = []
     unscored = Counter[str]()
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if not line.startswith("T"):
-                if kind := UNSCORED.get(line[:1]):
-                    unscored[kind] += 1
-                continue
-            spans.append(parse_ann_span(line, f"{path}, line {number}")[1])
+    for number, line in enumerate_lines(path):
+        if not line.startswith("T"):
+            if kind := UNSCORED.get(line[:1]):
+                unscored[kind] += 1
+            continue
+        spans.append(parse_ann_span(line, f"{path}, line {number}")[1])
     return spans, unscored
 
 
@@ -299,25 +298,24 @@ def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
     """
     path = listing.path
     relations = Counter[str]()
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            if not line.strip():
-                continue
-            cells = line.rstrip("\r\n").split("\t")
-            match = _TEXT_LINE.match(line)
-            item = match[1] if match else cells[0]
-            if item not in listing.items:
-                listing.add(item, [], f"line {number}")
-            if match:
-                continue
-            if len(cells) > 2 and not cells[1].isdecimal():
-                relations[item] += 1
-                continue
-            if len(cells) < 5 or not cells[2].isdecimal():
-                raise InputError(
-                    f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
-                )
-            listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
+    for number, line in enumerate_lines(path):
+        if not line.strip():
+            continue
+        cells = line.rstrip("\r\n").split("\t")
+        match = _TEXT_LINE.match(line)
+        item = match[1] if match else cells[0]
+        if item not in listing.items:
+            listing.add(item, [], f"line {number}")
+        if match:
+            continue
+        if len(cells) > 2 and not cells[1].isdecimal():
+            relations[item] += 1
+            continue
+        if len(cells) < 5 or not cells[2].isdecimal():
+            raise InputError(
+                f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
+            )
+        listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
     if not listing.items:
         raise build_empty_error(path)
     for n_relations in relations.values():

@@ -114,7 +114,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         raise averages_only.build_report_error(table.path)
     system = table.find_system_column(options)
     if system is not None and system not in (*options.groups, *options.ignore):
-        _check_one_score(table, options, system)
+        _check_one_score(table, options)
     if options.id_column is not None or "systems" in options.own:
         return
     if is_only_file:
@@ -178,19 +178,21 @@ def _has_scores(table: FileTable, name: str) -> bool:
     return table.is_numeric(name) or (name not in table.nested and is_percent(table.columns[name]))
 
 
-def _check_one_score(table: FileTable, options: Options, system: str) -> None:
-    """Raise an error for rows of system and item with several score columns, none of them chosen."""
-    item = table.find_id_column(options)
-    if item is None or options.score_column is not None or table.find_column(SCORE_NAMES):
-        return
+def list_unnamed_scores(table: FileTable, options: Options) -> list[str]:
+    """Return the columns of numbers in rows of system and item that have no column of one score; none elsewhere."""
+    system, item = table.find_system_column(options), table.find_id_column(options)
+    if not system or not item or options.score_column is not None or table.find_column(SCORE_NAMES):
+        return []
     if item in table.nested or Texts.from_values(table.columns[item]).are_unique:
-        return
-    scores = [
-        name
-        for name in table.list_other_columns(item, system, *options.groups, *options.ignore)
-        if table.is_numeric(name)
-    ]
-    if scores:
+        return []
+    others = table.list_other_columns(item, system, *options.groups, *options.ignore)
+    return [name for name in others if table.is_numeric(name)]
+
+
+def _check_one_score(table: FileTable, options: Options) -> None:
+    """Raise an error for rows of system and item with several score columns, none of them chosen."""
+    if scores := list_unnamed_scores(table, options):
+        system, item = table.find_system_column(options), table.find_id_column(options)
         raise InputError(
             f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; choose "
             "the score with --score-column, or call its column 'score'"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -187,15 +187,9 @@ def build_label_counts(
         column = get_prediction_column(table, options)
         predictions[name] = Factor.from_values(reorder_column(table.get_column(column), order))
         check_labels(table.path, column, predictions[name], options)
-    return _build_counts(
-        base_table,
-        Factor.from_values(base_table.get_column(gold_column)),
-        predictions,
-        ids,
-        options,
-        (list(tables), orders),
-        warnings,
-    )
+    gold_labels = Factor.from_values(base_table.get_column(gold_column))
+    columns = LabelColumns(base_table, gold_labels, predictions, ids, np.asarray(base_table.lines))
+    return _build_counts(columns, options, (list(tables), orders), warnings)
 
 
 def _has_several_labels(table: FileTable, options: Options) -> bool:
@@ -239,7 +233,8 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
             for name in remove_text_sets(sets, convert_to_sets(gold_labels, mark, options.label_mapping))
         }
     notes = [*table.notes, *_describe_roles(table, gold, predictions, systems)]
-    return _build_counts(table, gold_labels, predictions, table.get_ids(options), options, ([], []), notes)
+    columns = LabelColumns(table, gold_labels, predictions, table.get_ids(options), np.asarray(table.lines))
+    return _build_counts(columns, options, ([], []), notes)
 
 
 def infer_gold_column(table: FileTable, options: Options) -> str | None:
@@ -288,41 +283,57 @@ def _describe_roles(table: FileTable, gold: str, predictions: Collection[str], c
     return [f"{table.path}: column {gold!r} holds gold labels, {names} predictions{others}"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumns:
+    """The gold labels of a table and the systems' labels of the same items, as they are written."""
+
+    table: FileTable
+    gold: Factor
+    predictions: Mapping[str, Factor]
+    ids: Texts | None
+    lines: NDArray[np.int64]
+
+    def select(self, is_selected: NDArray[np.bool_]) -> LabelColumns:
+        """Return the labels of some items."""
+        predictions = {name: column[is_selected] for name, column in self.predictions.items()}
+        ids = None if self.ids is None else self.ids[is_selected]
+        return LabelColumns(self.table, self.gold[is_selected], predictions, ids, self.lines[is_selected])
+
+    def check_filled(self, remedy: str) -> None:
+        """Raise an error for an item without a label."""
+        for labeller, column in (("gold", self.gold), *self.predictions.items()):
+            if "" in column:
+                index = int(np.argmax(column.equals_text("")))
+                item = self.ids[index] if self.ids else f"line {self.lines[index]}"
+                raise InputError(f"{self.table.path}: {labeller} has no label for item {item!r}; {remedy}")
+
+
 def _build_counts(
-    base_table: FileTable,
-    gold: Factor,
-    predictions: dict[str, Factor],
-    ids: Texts | None,
-    options: Options,
-    files: tuple[list[FileTable], list[RowOrder]],
-    warnings: list[str],
+    columns: LabelColumns, options: Options, files: tuple[list[FileTable], list[RowOrder]], warnings: list[str]
 ) -> Counts:
-    groups = {name: Factor.from_values(_get_group_column(name, base_table, files)) for name in options.groups}
-    if base_table not in files[0]:
-        groups |= _find_groups(base_table, gold, set(predictions), options)
+    table, gold = columns.table, columns.gold
+    groups = {name: Factor.from_values(_get_group_column(name, table, files)) for name in options.groups}
+    if table not in files[0]:
+        groups |= _find_groups(table, gold, set(columns.predictions), options)
     check_not_sequences(gold)
-    if (mark := find_separator(options, gold)) is not None or has_label_sets([gold, *predictions.values()]):
-        return _build_set_counts(base_table, gold, predictions, ids, groups, mark, options, warnings)
-    lines = np.asarray(base_table.lines)
-    if (mark := _find_missing_mark(gold, predictions.values(), options)) is not None:
+    if (mark := find_separator(options, gold)) is not None or has_label_sets([gold, *columns.predictions.values()]):
+        return _build_set_counts(columns, groups, mark, options, warnings)
+    if (mark := _find_missing_mark(gold, columns.predictions.values(), options)) is not None:
         is_kept = ~gold.equals_text(mark)
         n_left_out = len(gold) - int(np.count_nonzero(is_kept))
-        warnings = [
-            *warnings,
-            f"{base_table.path}: gold {mark!r} on {format_count(n_left_out, 'item')} is no label: left out",
-        ]
-        lines, gold, ids = lines[is_kept], gold[is_kept], None if ids is None else ids[is_kept]
-        predictions, groups = ({name: values[is_kept] for name, values in d.items()} for d in (predictions, groups))
-    _check_filled(base_table, gold, predictions, ids, lines, "every item needs one")
+        note = f"{table.path}: gold {mark!r} on {format_count(n_left_out, 'item')} is no label: left out"
+        warnings, columns = [*warnings, note], columns.select(is_kept)
+        groups = {name: column[is_kept] for name, column in groups.items()}
+    columns.check_filled("every item needs one")
     mapped = options.label_mapping
-    all_labels = {*gold.levels}.union(*(column.levels for column in predictions.values()))
-    warnings = [*warnings, *options.describe_unused_labels(all_labels), *describe_possible_sets(gold)]
-    gold_labels = gold.rename_levels(mapped)
-    system_labels = {name: column.rename_levels(mapped) for name, column in predictions.items()}
+    all_labels = {*columns.gold.levels}.union(*(column.levels for column in columns.predictions.values()))
+    warnings = [*warnings, *options.describe_unused_labels(all_labels), *describe_possible_sets(columns.gold)]
+    gold_labels = columns.gold.rename_levels(mapped)
+    system_labels = {name: column.rename_levels(mapped) for name, column in columns.predictions.items()}
     return Counts.from_labels(
         gold_labels,
         system_labels,
-        ids=ids,
+        ids=columns.ids,
         groups=groups,
         name=options.name,
         warnings=[*warnings, *describe_foreign_labels(gold_labels, system_labels)],
@@ -330,51 +341,27 @@ def _build_counts(
 
 
 def _build_set_counts(
-    base_table: FileTable,
-    gold: Factor,
-    predictions: Mapping[str, Factor],
-    ids: Texts | None,
-    groups: Mapping[str, Factor],
-    mark: str | None,
-    options: Options,
-    warnings: list[str],
+    columns: LabelColumns, groups: Mapping[str, Factor], mark: str | None, options: Options, warnings: list[str]
 ) -> Counts:
     """Return counts of items that each have a set of labels."""
     if mark is None:
-        _check_filled(base_table, gold, predictions, ids, np.asarray(base_table.lines), "an item without any has []")
+        columns.check_filled("an item without any has []")
     elif "separator" not in options.own:
         reason = f"{mark!r} separates the labels of a cell, as the chosen metrics need"
-        warnings = [*warnings, f"{base_table.path}: {reason}"]
-    written_sets = [convert_to_sets(column, mark, {}) for column in (gold, *predictions.values())]
+        warnings = [*warnings, f"{columns.table.path}: {reason}"]
+    written = (columns.gold, *columns.predictions.values())
+    written_sets = [convert_to_sets(column, mark, {}) for column in written]
     unused = options.describe_unused_labels(set().union(*map(list_labels, written_sets)))
-    gold_sets, *sets = (
-        convert_to_sets(column, mark, options.label_mapping) for column in (gold, *predictions.values())
-    )
-    system_sets = dict(zip(predictions, sets, strict=True))
+    gold_sets, *sets = (convert_to_sets(column, mark, options.label_mapping) for column in written)
+    system_sets = dict(zip(columns.predictions, sets, strict=True))
     return Counts.from_label_sets(
         gold_sets,
         system_sets,
-        ids=ids,
+        ids=columns.ids,
         groups=groups,
         name=options.name,
         warnings=[*warnings, *unused, *describe_unknown_labels(gold_sets, system_sets)],
     )
-
-
-def _check_filled(
-    base_table: FileTable,
-    gold: Factor,
-    predictions: Mapping[str, Factor],
-    ids: Texts | None,
-    lines: NDArray[np.int64],
-    remedy: str,
-) -> None:
-    """Raise an error for an item without a label."""
-    for labeller, column in (("gold", gold), *predictions.items()):
-        if "" in column:
-            index = int(np.argmax(column.equals_text("")))
-            item = ids[index] if ids else f"line {lines[index]}"
-            raise InputError(f"{base_table.path}: {labeller} has no label for item {item!r}; {remedy}")
 
 
 def _find_missing_mark(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:

@@ -85,14 +85,8 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
 
 def _read_column(table: FileTable, name: str, order: RowOrder) -> NDArray[np.float64]:
     """Return the numbers of a column, none of them missing."""
-    numbers = np.asarray(table.get_numbers(name), np.float64)
-    if (is_missing := np.isnan(numbers)).any():
-        line = table.lines[int(np.argmax(is_missing))]
-        column = f", column {name!r}" if name else ""
-        raise InputError(
-            f"{table.path}, line {line}{column}: found no number; write one, or remove the item from every file"
-        )
-    return np.asarray(numbers[order])
+    problem = "found no number; write one, or remove the item from every file"
+    return np.asarray(table.get_complete_numbers(name, problem)[order])
 
 
 def _build_counts(

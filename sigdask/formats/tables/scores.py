@@ -28,13 +28,7 @@ from sigdask.formats.reading.averages_only import STEP, is_metric_name
 from sigdask.formats.reading.columns import has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
-from sigdask.formats.reading.options import (
-    DEFAULTS,
-    Options,
-    Source,
-    build_repeated_system_error,
-    list_row_systems,
-)
+from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import (
     HEADER_NAMES,
@@ -288,9 +282,8 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
             "column a system"
         )
     table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
-    name = options.gold_column or table.find_column(("gold", "of_interest", "correct"))
-    if name is None:
-        raise table.build_column_error("no column 'gold'", "--gold-column")
+    names = ("gold", "of_interest", "correct")
+    name = table.require_column(options.gold_column, names, "column 'gold'", "--gold-column")
     table = select_one_sample(table, table.find_id_column(options), options, gold=name)
     is_of_interest = parse_truths(table, name)
     systems = table.list_system_columns(options, name)
@@ -387,11 +380,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
         ("item", options.id_column, ID_NAMES, "--id"),
         ("score", options.score_column, SCORE_NAMES, "--score-column"),
     ):
-        name = requested or table.find_column(names)
-        if name is None:
-            raise table.build_column_error(f"no {role} column", option)
-        table.get_column(name)
-        columns[role] = name
+        columns[role] = table.require_column(requested, names, f"{role} column", option)
     table = convert_scores(table, options, [columns["score"]])
     table = select_one_sample(table, columns["item"], options, system=columns["system"])
     others = table.list_other_columns(*columns.values(), *options.groups, *options.ignore, *table.nested)

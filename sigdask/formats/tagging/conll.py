@@ -14,7 +14,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.tagging import chunks, detection, sentences
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
@@ -291,11 +291,7 @@ def _choose_columns(
 
 
 def _collect_rows(
-    columns: FileColumns,
-    width: int,
-    token_line: int,
-    options: Options,
-    collector: SentenceCollector,
+    columns: FileColumns, width: int, token_line: int, options: Options, collector: SentenceCollector
 ) -> None:
     """Collect the tokens of a file of columns."""
     path, names = columns.path, columns.names
@@ -303,34 +299,33 @@ def _collect_rows(
     can_be_any = options.own.get("scheme", "conlleval") in chunks.UNPREFIXED
     is_conllu = detection.is_conllu(path)  # ids of ranges (1-2) and empty nodes (1.1) are no tokens
     ends = names.index("MISC") if "MISC" in names and any(map(sentences.is_ner_column, names)) else None
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            cells = detection.trim_cells(split_cells(line), width)
-            if detection.is_end(cells, line):
-                collector.end_sentence()
+    for number, line in enumerate_lines(path):
+        cells = detection.trim_cells(split_cells(line), width)
+        if detection.is_end(cells, line):
+            collector.end_sentence()
+            continue
+        if line.startswith(DOCSTART):
+            collector.start_document(None)
+            if skips_starts:
                 continue
-            if line.startswith(DOCSTART):
-                collector.start_document(None)
-                if skips_starts:
-                    continue
-            if _is_header_or_comment(line, cells, width, columns.label, collector, can_be_any=can_be_any):
-                if match := NEWDOC.match(line):
-                    collector.start_document((match[1] or match[2] or "").strip() or None)
-                continue
-            if len(cells) != width:
-                remedy = (
-                    "complete the line (is the label missing?)"
-                    if len(cells) < width
-                    else "remove the rest (does a token hold a blank?)"
-                )
-                raise InputError(
-                    f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
-                    f"({' '.join(cells)[:40]!r}), expected {width} as on line {token_line}; {remedy}"
-                )
-            if not is_conllu or cells[0].isdecimal():
-                _add_token(number, cells, columns, ends, collector)
-            if line.startswith(DOCSTART):
-                collector.end_sentence()
+        if _is_header_or_comment(line, cells, width, columns.label, collector, can_be_any=can_be_any):
+            if match := NEWDOC.match(line):
+                collector.start_document((match[1] or match[2] or "").strip() or None)
+            continue
+        if len(cells) != width:
+            remedy = (
+                "complete the line (is the label missing?)"
+                if len(cells) < width
+                else "remove the rest (does a token hold a blank?)"
+            )
+            raise InputError(
+                f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} "
+                f"({' '.join(cells)[:40]!r}), expected {width} as on line {token_line}; {remedy}"
+            )
+        if not is_conllu or cells[0].isdecimal():
+            _add_token(number, cells, columns, ends, collector)
+        if line.startswith(DOCSTART):
+            collector.end_sentence()
 
 
 def _is_header_or_comment(
@@ -346,11 +341,7 @@ def _is_header_or_comment(
 
 
 def _add_token(
-    number: int,
-    cells: Sequence[str],
-    columns: FileColumns,
-    ends: int | None,
-    collector: SentenceCollector,
+    number: int, cells: Sequence[str], columns: FileColumns, ends: int | None, collector: SentenceCollector
 ) -> None:
     gold, token = (None if column is None else cells[column] for column in (columns.gold, columns.token))
     collector.add_token(number, cells[columns.label], gold, token)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import count_filled, open_text, read_head_lines
+from sigdask.formats.reading.files import count_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import are_suffixed, is_chunk_tag
 from sigdask.formats.tagging.records import is_json_file, sniff_records
@@ -102,19 +102,18 @@ def find_width(path: Path) -> tuple[int, int]:
     Where that line ends in a tab, a later one that fills the cell after it shows that it is one.
     """
     comment, first_line, full, bare = (0, 0), 0, 0, 0
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            cells = split_cells(line)
-            if is_end(cells, line) or line.startswith(DOCSTART) or (not first_line and is_header(cells)):
-                continue
-            if line.startswith("#"):
-                comment = comment if comment[0] else (len(cells), number)
-                continue
-            filled = count_filled(cells)
-            if not first_line:
-                first_line, full, bare = number, len(cells), filled
-            if filled >= full or full == bare:
-                return full, first_line
+    for number, line in enumerate_lines(path):
+        cells = split_cells(line)
+        if is_end(cells, line) or line.startswith(DOCSTART) or (not first_line and is_header(cells)):
+            continue
+        if line.startswith("#"):
+            comment = comment if comment[0] else (len(cells), number)
+            continue
+        filled = count_filled(cells)
+        if not first_line:
+            first_line, full, bare = number, len(cells), filled
+        if filled >= full or full == bare:
+            return full, first_line
     return (bare, first_line) if first_line else comment
 
 
@@ -300,12 +299,11 @@ def _read_head(path: Path) -> list[str]:
 def read_tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> TaggedFile:
     """Read a file with one sentence per line."""
     collector = SentenceCollector(path, labels, tokens)
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            for cell in line.split():
-                word, _, tag = cell.rpartition(mark) if mark else ("", "", cell)
-                if mark and not (word and tag):
-                    raise InputError(f"{path}, line {number}: found {cell!r}, expected word{mark}TAG")
-                collector.add_token(number, tag, None, word if mark else None)
-            collector.end_sentence()
+    for number, line in enumerate_lines(path):
+        for cell in line.split():
+            word, _, tag = cell.rpartition(mark) if mark else ("", "", cell)
+            if mark and not (word and tag):
+                raise InputError(f"{path}, line {number}: found {cell!r}, expected word{mark}TAG")
+            collector.add_token(number, tag, None, word if mark else None)
+        collector.end_sentence()
     return collector.build_file()

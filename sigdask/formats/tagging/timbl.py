@@ -18,7 +18,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.files import build_empty_error, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
@@ -195,21 +195,20 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
 
 def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> sentences.TaggedFile:
     collector = sentences.SentenceCollector(path, labels, tokens)
-    with open_text(path) as text:
-        for number, line in enumerate(text, start=1):
-            words = _split_words(line.rstrip(" \r\n"), end)
-            if words is None:
-                raise InputError(
-                    f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag "
-                    f"separated by tabs, blanks or //, or {end}; output without gold tags is written where Mbt reads "
-                    "untagged text (-t): use -T"
-                )
-            for word in words:
-                if word == ("",):
-                    collector.end_sentence()
-                else:
-                    token, gold, predicted = word
-                    collector.add_token(number, predicted, gold, token)
+    for number, line in enumerate_lines(path):
+        words = _split_words(line.rstrip(" \r\n"), end)
+        if words is None:
+            raise InputError(
+                f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag "
+                f"separated by tabs, blanks or //, or {end}; output without gold tags is written where Mbt reads "
+                "untagged text (-t): use -T"
+            )
+        for word in words:
+            if word == ("",):
+                collector.end_sentence()
+            else:
+                token, gold, predicted = word
+                collector.add_token(number, predicted, gold, token)
     return collector.build_file()
 
 
