@@ -776,7 +776,7 @@ class FieldComparison:
 
 
 FILE_LACKS = "not in the file"
-TAKEN_SETTING = "a setting, taken from the file"
+TAKEN_SETTING = "settings, which the new run took from the file"
 OTHER_WORDS = "text by another version of sigdask"
 VERSIONS = "versions of sigdask"
 SENTENCES = ("detail", "text")

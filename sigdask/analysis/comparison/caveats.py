@@ -34,11 +34,11 @@ EXACT_BY_HOLM = (
     "correlated"
 )
 SKEWED = (
-    "in {n:,} of {of:,} comparisons the units of the two systems are strongly skewed in opposite directions. Between "
-    "such systems {adjust} alone can report false differences several times as often as its level allows. "
+    "in {n:,} of {of:,} comparisons the scores of the two systems are strongly skewed in opposite directions. For such "
+    "systems the adjustment {adjust} alone can report false differences several times as often as its level allows. "
 )
 LARGER = (
-    "Here their adjusted p is the larger of two: that of {adjust}, and that of bootstrap-t, which resamples units. "
+    "So their adjusted p is the larger of two: by {adjust}, and by bootstrap-t, which resamples units. "
     "{turned} (error rates: docs/error-rates.md)"
 )
 RESAMPLE = "Use more units, or --adjust bootstrap-t, which resamples units (error rates: docs/error-rates.md)"

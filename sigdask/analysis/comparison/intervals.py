@@ -133,7 +133,7 @@ DEFAULT_TRIALS = 2**17
 MAX_SWAPS, MIN_TRIALS = 2 * 10**8, 10_000
 """Swaps of units by default, at most but for so many trials: a second or two of a core."""
 
-UNBOUNDED = "with so few units or trials, no difference can be rejected at this confidence"
+UNBOUNDED = "there are too few units or trials to exclude any difference at this confidence"
 
 
 TIE = 2.0**-44

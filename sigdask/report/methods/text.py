@@ -388,7 +388,7 @@ def _describe_p_values(facts: Facts) -> Iterator[str]:
         subject = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
         yield f"{subject} computed from {_describe_trials(facts)}."
     if facts.has_second_run:
-        yield ("Two independent runs of random swaps were compared by Fisher's exact test [[fisher1935]].")
+        yield "As a check, two independent runs of random swaps were compared by Fisher's exact test [[fisher1935]]."
 
 
 def _describe_trials(facts: Facts) -> str:
@@ -402,8 +402,8 @@ def _describe_trials(facts: Facts) -> str:
     if any(rule == "besag-clifford" for rule, _ in facts.stops):
         return f"up to {trials} random swaps"
     return (
-        f"n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], k of them with a difference at least as "
-        "large as the observed one"
+        f"n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], where k is the number of swaps with a "
+        "difference at least as large as the observed one"
     )
 
 

@@ -173,20 +173,35 @@ def _describe_ranking(groups: VerdictGroups, g: int) -> str:
             f"{best} scores best {groups.group_labels[g]}, but not significantly better than the runner-up, {rival}: "
             f"ahead {lead}{doubts}"
         )
-    lead = f"ahead of the runner-up, {rival}, {lead}" if is_ahead else f"{rival} scores the same"
+    if not is_ahead:
+        return _describe_tie(groups, g, best, rival, near_names) + doubts
+    lead = f"ahead of the runner-up, {rival}, {lead}"
     if not near_names:
         all_others = "both others" if n_others == 2 else f"all {n_others:,} others"
         return f"{best} is best {groups.group_labels[g]}, significantly better than {all_others}: {lead}{doubts}"
-    near = (
-        join_phrases(near_names)
-        if len(near_names) <= MAX_NAMED_SYSTEMS
-        else f"{len(near_names):,} of {n_others:,} others"
-    )
-    if len(near_names) == n_others:
-        near = f"any of the {n_others:,} others"
+    near = _name_others(near_names, n_others)
     return (
         f"{best} scores best {groups.group_labels[g]}, but is not significantly different from {near}: {lead}{doubts}"
     )
+
+
+def _describe_tie(groups: VerdictGroups, g: int, best: str, rival: str, near_names: list[str]) -> str:
+    """Return the verdict on the best of several systems if another has the same score."""
+    n_others = int(groups.standings.n_members[g]) - 2
+    near_names = [name for name in near_names if name != rival]
+    outcome = (
+        f"not significantly different from {_name_others(near_names, n_others)}"
+        if near_names
+        else "significantly better than the others"
+    )
+    return f"{best} and {rival} share the best score {groups.group_labels[g]}; {best} is {outcome}"
+
+
+def _name_others(names: list[str], n_others: int) -> str:
+    """Return systems as text, by name if they are few."""
+    if len(names) == n_others > 1:
+        return f"any of the {n_others:,} others"
+    return join_phrases(names) if len(names) <= MAX_NAMED_SYSTEMS else f"{len(names):,} of {n_others:,} others"
 
 
 def _describe_rankings(groups: VerdictGroups) -> str:

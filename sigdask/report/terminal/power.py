@@ -54,17 +54,17 @@ def _describe_pair(power: Power) -> Iterator[str]:
     if power.wanted_difference is not None and power.needed is not None:
         yield f"To detect a difference of {power.wanted_difference:g} in {power.metric} {condition} you need"
         yield f"{format_units(power.needed, power.unit, power.method)}."
-        yield f"Your {_count_units(power.n_asked, power.unit, short=True)} {_describe_detectable(power)}."
+        yield f"Your {_count_units(power.n_asked, power.unit)} {_describe_detectable(power)}."
         if power.at_wanted is not None:
-            yield f"Their power for {power.wanted_difference:g} is {format_power(power.at_wanted)}."
+            yield f"Their power is {format_power(power.at_wanted)} for a difference of {power.wanted_difference:g}."
     elif power.wanted_difference is not None:
         yield f"A difference of {power.wanted_difference:g} in {power.metric}: {power.note}."
     else:
         yield f"{_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} in {power.metric} {condition}."
     if power.at_observed is not None:
         yield (
-            f"The power of {power.n_asked:,} for the observed difference of {power.difference:+.4g} is "
-            f"{format_power(power.at_observed)}."
+            f"The power of {_count_units(power.n_asked, power.unit)} is {format_power(power.at_observed)} for the "
+            f"observed difference of {power.difference:+.4g}."
         )
 
 
