@@ -152,7 +152,7 @@ def compare(
     missing : {"error", "pairwise", "zero"}, optional
         How missing scores in a data frame are handled. "pairwise" compares each pair on the items that both have.
     min_items : int, optional
-        Number of common items that two systems of a data frame need; by default 5 % of the items of either.
+        Number of common items that two systems of a data frame need; by default 5 % of all items of the two.
     name : str
         Name of the test set in a data frame. It also determines the random stream.
     **options

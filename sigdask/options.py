@@ -125,7 +125,8 @@ class Option:
         if self.choices and value not in self.choices:
             raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}")
         if self.above is not None and self.below is not None and not self.above < value < self.below:
-            raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}")
+            share = f"; write {value / 100:g} for {value:g} %" if self.below == 1 < value < 100 else ""
+            raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}{share}")
         if self.least is not None and not value >= self.least:
             raise InputError(f"{name} = {value}: must be at least {self.least:,}")
         if self.most is not None and value > self.most:
@@ -352,9 +353,12 @@ class FamilyOptions(TypedDict, total=False):
     adjust: Annotated[
         Adjust | None,
         Option(
-            "Adjustment of p for many comparisons.",
+            "Adjustment of p for many comparisons. holm, hochberg: family-wise error, from the p-values alone. bh, by: "
+            "false discovery rate. max-t: family-wise error by shared trials, which has more power. single-step-max-t: "
+            "without its stepping down. max-t:raw: without division by standard deviations. bootstrap-t: by resampling "
+            "units, for systems of unlike skewness. tukey: Tukey's HSD. none: p as it is.",
             otherwise="max-t for three or more systems, else none. holm instead of max-t with --method exact, or if a "
-            "metric is not a score of sums over units",
+            "metric is computed by a function, from ranks or from sets",
         ),
     ]
     grouping: Annotated[
@@ -682,7 +686,7 @@ class ReadingOptions(TypedDict, total=False):
         int | None,
         Option(
             "Smallest number of items that two systems must have in common.",
-            otherwise="5 % of the items of either",
+            otherwise="5 % of all items of the two",
             least=0,
             metavar="N",
         ),

@@ -654,7 +654,8 @@ def build_question(options: PowerOptions) -> PowerQuestion:
     """Return what a power analysis is asked, with a positive difference; raise if its options are not valid."""
     power, difference = options["power"], options["difference"]
     if not options["alpha"] < power < 1:
-        raise InputError(f"power = {power:g}: must lie between alpha ({options['alpha']:g}) and 1")
+        share = f"; write {power / 100:g} for {power:g} %" if 1 < power < 100 else ""
+        raise InputError(f"power = {power:g}: must lie between alpha ({options['alpha']:g}) and 1{share}")
     for name, number, least in (("units", options["units"], 2), ("samples", options["samples"], 100)):
         if number is not None and not least <= number <= MAX_TRIALS:
             raise InputError(f"{name} = {number}: must be at least {least}")

@@ -240,7 +240,7 @@ class Counts:
             What an absent score means: an error, an item that the pairs of this system leave out
             (and no other pair does), or the score 0.
         min_items : int, optional
-            Smallest number of items that two systems must have in common. By default 5 % of the items of both.
+            Smallest number of items that two systems must have in common. By default 5 % of all items of the two.
         ids, groups, name, warnings
             As in the class.
         """

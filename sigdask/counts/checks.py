@@ -37,7 +37,7 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
     """Raise if there are fewer than `minimum` systems, or if two names are the same."""
     if len(systems) < minimum:
         names = f"only {systems[0]!r}" if systems else "none"
-        raise InputError(f"a comparison needs two systems or more, found {names}")
+        raise InputError(f"a comparison needs two systems or more, found {names}; give the outputs of another system")
     check_unique(systems, "system name")
 
 
@@ -142,7 +142,9 @@ def check_common_items(
     suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
     min_common = int(common[is_too_few].min())
     question = ". Do the ids of both name the same items?" if common[a, b] < either[a, b] else "."
-    remedy = f" Then --min-items {min_common} compares them all the same" if min_common else ""
+    gaps = " with --missing pairwise" if missing == "error" and not has.all() else ""
+    remedy = f" Then --min-items {min_common}{gaps} compares them" if min_common else ""
+    remedy += ". If not, correct the ids" if common[a, b] < either[a, b] else ""
     threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" if min_items is None else f"--min-items {min_items}"
     raise InputError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer "

@@ -295,10 +295,11 @@ def get_items_field(score_field: str, counts: Counts) -> str:
 
 def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
-    fields = ", ".join(list(counts.fields)[:6])
-    return InputError(
-        f"metric {name!r} needs {needed}, but these data have only {fields}; choose another with --metric"
-    )
+    names = [field for field in counts.fields if field != "items"]
+    has_scores = all(field.split("[")[0] == "score" for field in names)
+    found = "only scores" if has_scores else f"only {', '.join(names[:6])}"
+    remedy = "leave out --metric, or give the outputs of the systems" if has_scores else "choose another with --metric"
+    return InputError(f"metric {name!r} needs {needed}, but these data have {found}; {remedy}")
 
 
 AnyBound = BoundMetric | BoundSets | BoundRanks | BoundAgreement | BlackBox

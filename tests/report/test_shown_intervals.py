@@ -38,7 +38,8 @@ def test_an_interval_that_nothing_bounds_says_so():
     """Of 3 units no two-sided p is below 1/4: no difference is rejected at 0.05."""
     few = compare_all({"a": [1, 2, 3], "b": [1, 2, 4]}, metrics=["mean"])
     assert "95 % interval without bound (the test inverted by item)" in render(few, verbose=True)
-    assert "a and b are not significantly different on mean: b is ahead by 0.33 [no bounds]; p = 1 (exact)." in render(
-        few
+    assert (
+        "a and b are not significantly different on mean: b is ahead by 0.33 (interval without bounds); p = 1 (exact)."
+        in render(few)
     )
     assert "inf" not in render(few, verbose=True)

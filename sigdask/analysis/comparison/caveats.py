@@ -38,7 +38,7 @@ SKEWED = (
     "systems the adjustment {adjust} alone can report false differences several times as often as its level allows. "
 )
 LARGER = (
-    "So their adjusted p is the larger of two: by {adjust}, and by bootstrap-t, which resamples units. "
+    "So their adjusted p is the larger of two: that of {adjust}, and that of bootstrap-t, which resamples units. "
     "{turned} (error rates: docs/error-rates.md)"
 )
 RESAMPLE = "Use more units, or --adjust bootstrap-t, which resamples units (error rates: docs/error-rates.md)"

@@ -462,7 +462,7 @@ def _build_column(
 
 NO_RATIO = "does not apply: the score is not a mean or share over items"
 NOT_A_MEAN = "does not apply: the denominator depends on the system, so the score is not a sum over units"
-NOT_RIGHT_OR_WRONG = "does not apply: the score is not a share of single items that are right or wrong"
+NOT_RIGHT_OR_WRONG = "does not apply: it needs items that are right or wrong (scores of 0 and 1)"
 
 
 def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[ClassicalColumn, ...]:

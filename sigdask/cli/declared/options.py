@@ -33,12 +33,26 @@ def parse_integer(text: str) -> int:
     return int(number)
 
 
+class NumberType(click.types.FloatParamType):
+    """The type of real numbers, with an error that shows how to write one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number, such as 0.05", param, ctx)
+
+
 MOST_DIGITS = 30
 """Of a number that is made of its digits."""
 
 
 NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
 """Types of options whose numbers are not written as 1e6."""
+
+KINDS: dict[object, Any] = {int: parse_integer, float: NumberType()}
+"""Types of other options."""
 
 Decorators = tuple[Callable[[Any], Any], ...]
 
@@ -69,7 +83,7 @@ def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any],
     elif option.kind is bool:
         settings["is_flag"] = True
     elif option.kind is not object:
-        settings["type"] = NUMBERS.get(option.name, parse_integer if option.kind is int else option.kind)
+        settings["type"] = NUMBERS.get(option.name, KINDS.get(option.kind, option.kind))
     if option.repeats:
         settings["nargs"] = len(option.metavar.split())
     elif option.default is not None:

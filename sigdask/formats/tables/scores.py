@@ -219,8 +219,8 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
         else ""
     )
     return InputError(
-        f"{table.path}: a comparison needs two systems or more, found only {name!r}; columns: "
-        f"{columns}{left_out}.{advice} Give the scores of at least two systems"
+        f"{table.path}: a comparison needs two systems or more, found only {name!r}"
+        f"{columns and '; columns: '}{columns}{left_out}.{advice} Give the scores of at least two systems"
     )
 
 

@@ -266,7 +266,7 @@ def _describe_detectable(smallest: float | None) -> str:
     if smallest is None:
         return "the smallest loss that would be detected is unknown"
     if math.isinf(smallest):
-        return "no difference at all could be detected with so few units or trials"
+        return "too few units or trials to detect any loss at this level; use more"
     return f"a loss of {format_upper_limit(smallest)} would be detected with power {POWER:g}"
 
 
@@ -310,7 +310,10 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
                 f"{basis.runs_per_year:g}: expect more false alarms than false_alarms_per_year; correct runs_per_year"
             )
     if n_blind:
-        yield f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for this level"
+        yield (
+            f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for p to reach this "
+            "level; use more"
+        )
 
 
 def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:

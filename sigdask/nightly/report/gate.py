@@ -37,7 +37,7 @@ def _describe_limits(verdict: GateVerdict) -> str:
     """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
     n_gone = sum(rule.n_gone for rule in verdict.rules)
     clauses = (
-        (sum(rule.n_blind for rule in verdict.rules), "{} could not fail"),
+        (sum(rule.n_blind for rule in verdict.rules), "{} could not fail, for lack of data"),
         (n_gone, f"{{}} of the previous run {'is' if n_gone == 1 else 'are'} gone"),
         (sum(rule.n_doubtful for rule in verdict.rules), "p of {} may be too small"),
     )

@@ -189,6 +189,8 @@ def format_amount(difference: float, ends: tuple[float, float] | None = None, *,
     n_decimals = _count_decimals(scale * difference, scale * (high - low))
     size = _format_decimals(scale * difference, n_decimals)
     size += "" if not points else " point" if float(size) == 1 else " points"
+    if ends is not None and math.isinf(low) and math.isinf(high):
+        return f"{size} (interval without bounds)"
     return size if ends is None else f"{size} {_format_bracketed(scale * low, scale * high, n_decimals)}"
 
 

@@ -20,9 +20,9 @@ MOST_SENTENCES = 12
 
 def render(results: IndependenceResults, *, width: int | None = None) -> str:
     """Return the results of tests of independence as text."""
-    lines = [_format_table(results, width), ""]
-    if len(results) <= MOST_SENTENCES:
-        lines += [line for result in results for line in _iter_sentences(result, results.alpha)] + [""]
+    is_short = len(results) <= MOST_SENTENCES
+    sentences = [line for result in results for line in _iter_sentences(result, results.alpha)] if is_short else []
+    lines = [*sentences, *([""] if is_short else []), _format_table(results, width), ""]
     citation = (
         f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: label permutation, {results[0].alternative}, "
         f"adjust {results.adjust}, alpha {results.alpha:g}"

@@ -177,9 +177,9 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
     if EXACT in methods:
         yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
     if any(power.needs_few or power.detects_by_few for power in powers):
-        few_text = f"after reweighting, so few units matter that the sample is worth fewer than {FEW_EFFECTIVE:g} units"
+        few_text = f"after reweighting, the sample counts like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
         yield (
-            f"* rests on few units: {few_text}; not included in the summary above"
+            f"* rests on few units (not included in the summary above): {few_text}"
             if len(powers) > 1
             else f"note: rests on few units: {few_text}"
         )

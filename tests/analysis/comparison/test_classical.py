@@ -183,7 +183,7 @@ def test_what_does_not_fit_says_why(yeh):
     assert set(f1) == {*classical.NAMES}
     assert set(precision) == {*classical.NAMES} - {"binomial", "chi2"}
     assert "the denominator depends on the system" in precision["t"]
-    assert "not a share of single items" in f1["chi2"]
+    assert "items that are right or wrong" in f1["chi2"]
     [mean] = list_reasons(
         compare_all(Counts.from_scores({"a": [0.5, 1, 2], "b": [1, 1, 0]}), metrics=["mean"], **options)
     )

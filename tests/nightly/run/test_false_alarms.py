@@ -194,7 +194,10 @@ def test_a_score_that_is_undefined_does_not_pass():
 
 def test_a_gate_that_could_not_fail_says_so_in_its_first_line():
     verdict = judge_night(0, 0, rules=(NotWorse(1e-99, baseline="base"),))
-    assert render(verdict).splitlines()[0] == "gate: passed, but 1 comparison could not fail (see the notes)"
+    assert (
+        render(verdict).splitlines()[0]
+        == "gate: passed, but 1 comparison could not fail, for lack of data (see the notes)"
+    )
     assert render(judge_night(0, 0)).splitlines()[0] == "gate: passed"
 
 
