@@ -21,7 +21,7 @@ INSERTIONS = ["", '"', '""', ",", "\t", ";", "\r", "\n", "\r\n", "\n\n", "\0", "
          "mean", "Average", "{", "[1]", '{"a": 1}', "1e400", "123456789012345678901", "0.1", "\ufeff", "\ud7ff"]  # fmt: skip
 """What is put into files."""
 
-SEEDS_PER_TEST = 100
+N_QUICK, N_SEEDS = 40, 1000
 
 
 @pytest.fixture
@@ -210,11 +210,11 @@ def check_table(tmp_path, monkeypatch, seed):
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(SEEDS_PER_TEST * k, marks=pytest.mark.slow) for k in range(1, 10))]
+    "seeds", [range(N_QUICK), pytest.param(range(N_QUICK, N_SEEDS), marks=pytest.mark.slow)], ids=str
 )
 @pytest.mark.usefixtures("every_size")
-def test_files_right_and_wrong_are_read_alike_by_both_readers(tmp_path, monkeypatch, first):
-    for seed in range(first, first + SEEDS_PER_TEST):
+def test_files_right_and_wrong_are_read_alike_by_both_readers(tmp_path, monkeypatch, seeds):
+    for seed in seeds:
         check_table(tmp_path, monkeypatch, seed)
         check_lists(tmp_path, monkeypatch, seed)
         check_files(tmp_path, monkeypatch, seed)

@@ -94,9 +94,9 @@ def _score(counts, metric):
     return bound.form.score(np.stack(sums, axis=-1))
 
 
-def test_200_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
+def test_random_sets_with_ties_equal_scipy_and_scikit_learn(tmp_path):
     random = np.random.default_rng(7)
-    for k in range(200):
+    for k in range(48):  # four of each kind: rounded to 0, 1, 2 or 15 digits
         gold, a, b = random.normal(size=(3, random.integers(3, 30))).round(k % 3 if k % 4 else 15)
         gold[0], a[0], b[0] = gold[1] + 1, a[1] + 1, b[1] + 1  # not constant
         binary = (gold > np.median(gold)).astype(float)
@@ -146,13 +146,11 @@ def test_trials_count_what_a_library_scores_after_the_same_swaps_in_any_partitio
 
 @pytest.mark.parametrize("metric", [*RANKS, "pearson", "ECE"])
 def test_p_of_few_items_is_that_of_all_arrangements(metric):
-    gold, a, b = _draw_columns(metric, 9, digits=1)
+    gold, a, b = _draw_columns(metric, 8, digits=1)
     oracle = (ORACLES | BINARY_ORACLES)[metric]
-    differences = [
-        oracle(gold, np.where(swap, b, a)) - oracle(gold, np.where(swap, a, b))
-        for swap in product((False, True), repeat=9)
-    ]
-    result = sigdask.compare(a, b, gold=gold, metric=metric)
+    scores = [oracle(gold, np.where(swap, b, a)) for swap in product((False, True), repeat=8)]
+    differences = np.subtract(scores, scores[::-1])  # the last swap is the first one's opposite
+    result = sigdask.compare(a, b, gold=gold, metric=metric, cluster="none")
     assert result.method == "exact"
     assert result.p_value == np.mean(np.abs(differences) >= abs(differences[0]) - 1e-12)
 
@@ -209,7 +207,9 @@ def test_digests_do_not_depend_on_the_order_of_the_items():
 def test_intervals_subsets_frames_and_columns_of_a_metrics_name():
     gold, a, b = _draw_columns("kendall", 60, digits=2)
     frame = pd.DataFrame({"gold": gold, "a": a, "b": b + gold, "part": ["x", "y"] * 30})
-    results = sigdask.compare_all(frame, metrics=["kendall", "pearson"], by="part", interval="bootstrap", trials=500)
+    results = sigdask.compare_all(
+        frame, metrics=["kendall", "pearson"], by="part", interval="bootstrap", trials=500, cluster="none"
+    )
     assert [(r.metric, r.subset["value"]) for r in results] == [(m, p) for p in "xy" for m in ("kendall", "pearson")]
     assert all(r.interval.low < r.difference < r.interval.high for r in results)
     (mean,) = sigdask.compare_all({"auc": gold, "b": b}, trials=200)
