@@ -1,11 +1,9 @@
 """Tests of which tests a plain run leaves out, and how to select them."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
+import conftest  # noqa: F401  # loaded once, not for each of the inner runs
 import pytest
+
+pytest_plugins = ["pytester"]
 
 TESTS = """
 import pytest
@@ -33,15 +31,11 @@ LEFT_OUT_MESSAGE = "2 long tests were left out: --all runs them too"
         (["test_it.py::test_slow"], {"slow"}, False),
     ],
 )
-def test_long_tests_run_when_they_are_asked_for(tmp_path, asked, ran, is_said):
-    (tmp_path / "test_it.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    chaos\n")
-    paths = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "conftest", *asked], cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTEST_ADDOPTS": ""}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stdout + result.stderr
-    passed = [line.partition("::test_")[2].split()[0] for line in result.stdout.splitlines() if " PASSED " in line]
+def test_long_tests_run_when_they_are_asked_for(pytester, asked, ran, is_said):
+    pytester.makepyfile(test_it=TESTS)
+    pytester.makeini("[pytest]\nmarkers =\n    slow\n    chaos\n")
+    result = pytester.runpytest_inprocess("-v", "-p", "conftest", *asked)
+    assert result.ret == 0
+    passed = [line.partition("::test_")[2].split()[0] for line in result.outlines if " PASSED " in line]
     assert (set(passed), len(passed)) == (ran, len(ran))
-    assert (LEFT_OUT_MESSAGE in result.stdout) == is_said
+    assert any(LEFT_OUT_MESSAGE in line for line in result.outlines) == is_said

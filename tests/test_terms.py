@@ -1,6 +1,7 @@
 """Tests that the program's messages and the documentation use the field's terms and short sentences."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -20,6 +21,16 @@ ALLOWED_NAMES = {"black_box"}
 """What may be written in a program."""
 
 
+@functools.cache
+def list_program_texts():
+    """List place and text of all strings of the package."""
+    return [
+        (f"{path.relative_to(ROOT)}:{line}", text)
+        for path in sorted(ROOT.rglob("*.py"))
+        for line, text in iter_texts(ast.parse(path.read_text("utf-8")))
+    ]
+
+
 def iter_texts(tree):
     """Yield the texts of a module except its docstrings, which address readers of the code."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -32,9 +43,8 @@ def iter_texts(tree):
 
 def test_no_text_of_the_program_has_words_of_our_own():
     violations = [
-        f"{path.relative_to(ROOT)}:{line}: {text}"
-        for path in sorted(ROOT.rglob("*.py"))
-        for line, text in iter_texts(ast.parse(path.read_text("utf-8")))
+        f"{place}: {text}"
+        for place, text in list_program_texts()
         if PRIVATE_TERMS.search(text) and text not in ALLOWED_NAMES and "sigdask.black_box" not in text
     ]
     assert not violations
@@ -46,12 +56,7 @@ def find_dialect(text):
 
 
 def test_messages_are_in_plain_words():
-    violations = [
-        f"{path.relative_to(ROOT)}:{line}: {find_dialect(text)}: {text}"
-        for path in sorted(ROOT.rglob("*.py"))
-        for line, text in iter_texts(ast.parse(path.read_text("utf-8")))
-        if find_dialect(text)
-    ]
+    violations = [f"{place}: {words}: {text}" for place, text in list_program_texts() if (words := find_dialect(text))]
     assert not violations
     assert find_dialect("2 values beside those that were told") == ["beside", "those that", "were told"]
 

@@ -145,7 +145,7 @@ def test_items_that_one_system_lacks_are_of_no_unit():
 
 def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
     total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
-    results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000)
+    results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000, cluster="none")
     assert details.null.n_trials == 20
     assert (details.shares, details.deciding_units) == (None, ())
     assert details.runs[0].n_trials.tolist() == [2000]

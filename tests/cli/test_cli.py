@@ -186,7 +186,7 @@ def test_yehs_example_begins_with_the_answer():
 
 @pytest.mark.parametrize("option", ["-v", "--verbose", "--all"])
 def test_details_are_shown_where_they_are_asked_for(option):
-    result = run_process(*COMPARE_YEH, option)
+    result = run(*COMPARE_YEH, option)
     test_text = "p = 0.000196 (exact; two-sided; 34 of 160 units discordant)"
     assert f"recall: I is better than II, 0.4563 against 0.2427; {test_text}" in result.stdout
     assert "sign test agrees: p = 0.000195126" in result.stdout

@@ -32,10 +32,14 @@ def results(counts):
 
 @pytest.fixture
 def scores(tmp_path, counts):
-    rows = counts.field("score")
-    text = "\n".join([",".join(counts.systems), *(",".join(map(str, row)) for row in rows.tolist())])
-    (tmp_path / "scores.csv").write_text(text + "\n")
-    return tmp_path / "scores.csv"
+    return write_scores(counts, 4, tmp_path)
+
+
+def write_scores(counts, n_systems, folder):
+    rows = counts.field("score")[:, :n_systems].tolist()
+    lines = [counts.systems[:n_systems], *(map(str, row) for row in rows)]
+    (folder / "scores.csv").write_text("\n".join(map(",".join, lines)) + "\n")
+    return folder / "scores.csv"
 
 
 def run_command(*arguments):
@@ -57,10 +61,10 @@ def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
-    kinds += [f"null-mean-s{a}-s{b}" for a in range(5) for b in range(a + 1, 5)]  # of few comparisons all are opened
+    kinds += [f"null-mean-s{a}-s{b}" for a in range(4) for b in range(a + 1, 4)]  # of few comparisons all are opened
     kinds += [kind.replace("null-", "differences-") for kind in kinds if kind.startswith("null-")]
     assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(f"{k}.svg" for k in kinds)
-    assert "24 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
+    assert "16 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
 
 
 def test_two_systems_have_a_forest_alone(results):
@@ -248,7 +252,8 @@ def test_a_null_distribution_is_labelled_with_the_p_that_it_shows(counts):
     assert f"observed: unadjusted {format_p_equals(results[details.row].p_value, results.alpha)}" in texts
 
 
-def test_python_writes_the_same_figures_as_the_command_line(scores, counts, tmp_path):
+def test_python_writes_the_same_figures_as_the_command_line(counts, tmp_path):
+    scores = write_scores(counts, 2, tmp_path)
     options = ("--figure-kinds", "forest,null,differences", "--figure-width", "3.3in", "--font", "DejaVu Serif")
     called = call_sigdask(
         "compare", scores, "--trials", 99, "--figures", "figs", "--figure-format", "svg,png", "--dpi", 100, *options,

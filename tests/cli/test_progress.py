@@ -279,7 +279,7 @@ def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, 
     monkeypatch.setattr(run, "LONG_SECONDS", 1e-9)
     result = call_sigdask("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
     assert re.search(
-        r"counting [\d,]+ trials takes less than 1 s on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
+        r"counting [\d,]+ trials takes [\w ]+ on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
     )
 
 
@@ -289,7 +289,7 @@ def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
         f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
     )
     result = call_sigdask("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
-    assert (result.returncode, "would take less than 1 s" in result.stderr) == (0, True)
+    assert (result.returncode, "would take " in result.stderr) == (0, True)
     second = call_sigdask("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
     assert "would take" not in second.stderr
 
