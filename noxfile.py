@@ -32,7 +32,7 @@ def types(session):
 def tests(session):
     """Run the quick tests; arguments after -- go to pytest."""
     session.install("-e", ".[dev]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)  # as README has it
 
 
 @nox.session

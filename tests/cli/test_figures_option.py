@@ -32,7 +32,7 @@ def results(counts):
 
 @pytest.fixture
 def scores(tmp_path, counts):
-    return write_scores(counts, 4, tmp_path)
+    return write_scores(counts, 5, tmp_path)
 
 
 def write_scores(counts, n_systems, folder):
@@ -61,10 +61,10 @@ def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
     )
     assert result.returncode == 0, result.stderr
     kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
-    kinds += [f"null-mean-s{a}-s{b}" for a in range(4) for b in range(a + 1, 4)]  # of few comparisons all are opened
+    kinds += [f"null-mean-s{a}-s{b}" for a in range(5) for b in range(a + 1, 5)]  # of few comparisons all are opened
     kinds += [kind.replace("null-", "differences-") for kind in kinds if kind.startswith("null-")]
     assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(f"{k}.svg" for k in kinds)
-    assert "16 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
+    assert "24 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
 
 
 def test_two_systems_have_a_forest_alone(results):
