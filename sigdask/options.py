@@ -963,15 +963,12 @@ def name_arguments(function: Callable[Parameters, Answer], interface: Interface)
 
     @wraps(function)
     def call(*arguments: Parameters.args, **options: Parameters.kwargs) -> Answer:
-        answer: Any = checked(*arguments, **options)
-        if isinstance(results := getattr(answer, "results", None), Mapping):  # of a plan, by test set
-            answer = replace(answer, results={name: _rename_notes(own, interface) for name, own in results.items()})
-        return cast("Answer", _rename_notes(answer, interface))
+        return rename_notes(checked(*arguments, **options), interface)
 
     return call
 
 
-def _rename_notes(answer: Any, interface: Interface) -> Any:
+def rename_notes(answer: Answer, interface: Interface) -> Answer:
     """Return results with options in their notes, which are texts or have one, as Python or a plan spells them."""
 
     def rename(note: Any) -> Any:
@@ -979,8 +976,8 @@ def _rename_notes(answer: Any, interface: Interface) -> Any:
             return type(note)(rename_options(note, interface))
         return replace(note, text=rename_options(note.text, interface))
 
-    notes = getattr(answer, "notes", ())
-    return replace(answer, notes=tuple(map(rename, notes))) if notes else answer
+    named: Any = answer
+    return replace(named, notes=tuple(map(rename, notes))) if (notes := getattr(answer, "notes", ())) else answer
 
 
 def rename_options(message: str, interface: Interface) -> str:

@@ -1,6 +1,8 @@
 """Tests that errors name options as the user's interface does: command line, Python, plan."""
 
 import ast
+import html
+import json
 import re
 from pathlib import Path
 
@@ -95,11 +97,19 @@ def test_a_plan_names_its_keys(folder):
 def test_notes_on_the_results_of_a_plan_name_its_keys(folder):
     rows = [f"{k},d{k // 20},{k // 20 % 2},{(k // 20 + 1) % 2 * (k % 9 > 0)}" for k in range(240)]
     (folder / "t.csv").write_text("\n".join(["id,document,a,b", *rows]))
-    (folder / "plan.toml").write_text('[[test_set]]\nname = "t"\nsystems = "t.csv"\n')
-    results = sigdask.run_plan(sigdask.load_plan(folder / "plan.toml"), cluster="none").results["t"]
+    (folder / "plan.toml").write_text(
+        '[report]\nhtml = "r.html"\njson = "r.json"\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
+    )
+    plan = sigdask.load_plan(folder / "plan.toml")
+    results = sigdask.run_plan(plan, cluster="none").results["t"]
     assert any('unit = "document"' in warning for warning in results.warnings)
     assert 'unit = "document"' in str(results).splitlines()[1]
     assert not any("--" in warning for warning in results.warnings)
+    printed = call_sigdask("report", "plan.toml", cwd=folder).stdout
+    page, as_json = (html.unescape((folder / name).read_text()) for name in ("r.html", "r.json"))
+    for text in (printed, page, json.loads(as_json)["warnings"][-1]):
+        assert 'Use unit = "document"' in text
+        assert "--unit" not in text
 
 
 def test_the_command_line_names_its_options(folder):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_text
 from sigdask.formats.reading.json_records import is_json, load_json
-from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, rename_options
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS, OPTIONS, Interface, rename_options
 from sigdask.randomization.panels import agreement, outputs, sums
 from sigdask.randomization.stream import SCHEME
 from sigdask.results import fields
@@ -947,10 +947,14 @@ def _compare_scorers(
             comparison.compare(f"{path}.{key}", recorded.get(key), current.get(key))
 
 
-def _name_arguments(note: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a note with options as Python spells them, whether it comes from Python or the command line."""
-    text = note.get("text")
-    return {**note, **({"text": rename_options(text, "python")} if isinstance(text, str) else {})}
+def _spell_options(notes: Sequence[Mapping[str, Any]], recorded: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return notes with options as Python or a plan spells them where recorded notes have them so."""
+    texts = {note.get("text") for note in recorded}
+
+    def spell(text: str) -> str:
+        return next((new for to in get_args(Interface) if (new := rename_options(text, to)) in texts), text)
+
+    return [{**note, **({"text": spell(text)} if isinstance(text := note.get("text"), str) else {})} for note in notes]
 
 
 def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comparison: FieldComparison) -> None:
@@ -968,7 +972,7 @@ def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comp
     is_fixed = [
         [note for note in side if note["kind"] not in UNDETERMINED_NOTES] for side in (listed, _list_notes(current))
     ]
-    comparison.compare("notes", *([_name_arguments(note) for note in side] for side in is_fixed))
+    comparison.compare("notes", is_fixed[0], _spell_options(is_fixed[1], is_fixed[0]))
     for kind in dict.fromkeys(note["kind"] for note in listed if note["kind"] in UNDETERMINED_NOTES):
         comparison.skip(f"notes of the kind {kind}", UNDETERMINED_NOTES[kind])
     if "warnings" in recorded:

@@ -69,8 +69,8 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
     write.write_parquet(files["parquet"], results.table)
     _write_tables(results, files, options)
-    if files["txt"] is not None:
-        write.write_text(files["txt"], render(results, everything=True))
+    if files["text"] is not None:
+        write.write_text(files["text"], render(results, everything=True))
     if files["html"] is not None:
         write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
     write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])

@@ -28,7 +28,7 @@ def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
     if options["validate"] and (options["markdown_file"] or options["latex_file"]):
         raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
-    files = write.collect_files(options, "json", "csv", "markdown", "latex", "text")
+    files = write.assign_files(options, "json", "csv", "markdown", "latex", "text")
     write.check_figures(options)
     if options["quiet"]:
         be_quiet()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import LOG, be_quiet, log_note, print_text
-from sigdask.cli.output.write import check_figures, collect_files, is_printed, write_figures
+from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures
 from sigdask.cli.status import print_report, select_layout, write_files
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.run import parse_deadline, run_plan
+from sigdask.report.files import write_parts
 from sigdask.text import format_count, suggest_name
 
 if TYPE_CHECKING:
@@ -23,10 +27,12 @@ if TYPE_CHECKING:
 def run(plan_file: str, **options: Any) -> int:
     """Run a plan, print and write its report, and return the exit status."""
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
-    files = collect_files(options, "json", "markdown", "latex")
+    files = assign_files(options, *REPORT_FORMATS)
     select_layout(options)
     check_figures(options)
     plan = load_plan(plan_file)
+    if files["html"] is not None and plan.report.html is None:
+        plan = replace(plan, report=replace(plan.report, html=Path(files["html"]).absolute()))
     names = [test_set.name for test_set in plan.test_sets]
     for name in {*options["opened"]} - {*names}:
         raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
@@ -37,6 +43,8 @@ def run(plan_file: str, **options: Any) -> int:
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
+    if files["html"] is not None and (page := outcome.page) is not None and page != Path(files["html"]).absolute():
+        write_parts(Path(files["html"]), [page.read_text(encoding="utf-8")])
     status = _print_outcome(outcome, files, options)
     if outcome.report is not None:
         write_figures(options, plot_report(outcome.report))

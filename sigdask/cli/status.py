@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import log_note, output_columns, print_json, print_text
-from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures, write_json, write_tables
+from sigdask.cli.output.write import (
+    assign_files,
+    check_figures,
+    is_printed,
+    write_csv,
+    write_figures,
+    write_json,
+    write_parquet,
+    write_tables,
+    write_text,
+)
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan, read_store_and_name
 from sigdask.nightly.report.gate import format_record
@@ -30,6 +41,7 @@ from sigdask.nightly.run.analyses import open_recorded
 from sigdask.nightly.store import report_damage
 from sigdask.nightly.store import status as store_status
 from sigdask.options import TableLayoutOptions, fill_options, select_options
+from sigdask.results.export import iter_csv
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
@@ -75,7 +87,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     if len(wheres) > 1:
         raise InputError(f"{wheres[1]}: several plans are for --site; otherwise name one plan")
     [where] = wheres
-    files = assign_files(options, "json", "markdown", "latex", "html")
+    files = assign_files(options, *REPORT_FORMATS)
     select_layout(options)
     check_figures(options)
     _check_open(wheres, files, options)
@@ -138,9 +150,14 @@ def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
 
 
 def write_files(plan_report: PlanReport, files: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
-    """Write the JSON and the paper tables of a report to the files that are given for them."""
+    """Write the JSON, the tables and the text of a report to the files that are given for them."""
+    tables = [results.table for results in plan_report.results.values()]
     write_json(files["json"], lambda: render_json(plan_report, options["json_layout"]))
+    write_csv(files["csv"], lambda: iter_csv(tables, csv_safe=True))
+    write_parquet(files["parquet"], *tables)
     write_tables(files, lambda: iter_paper_tables(plan_report, select_layout(options)))
+    if files["text"] is not None:
+        write_text(files["text"], format_report(plan_report, opened=plan_report.results, everything=True))
 
 
 TEXT_ENDINGS = frozenset({".json", ".yaml", ".yml", ".csv", ".tsv", ".txt", ".md", ".html"})

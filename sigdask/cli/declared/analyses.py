@@ -156,7 +156,13 @@ POWER_GROUPS = {
     ),
     "The test": declare_options(options.PowerTestOptions),
     "Where to run": (*RUN, *CACHE),
-    "Output": (declare_file("json", "Write the results as JSON."), *TABLE_OPTIONS, declare_all("pair"), QUIET),
+    "Output": (
+        declare_output("json", "markdown", "latex"),
+        declare_file("json", "Write the results as JSON."),
+        *TABLE_OPTIONS,
+        declare_all("pair"),
+        QUIET,
+    ),
 }  # fmt: skip
 
 POWER_EXAMPLES = (
@@ -195,7 +201,12 @@ INDEPENDENCE_GROUPS = {
         NAME,
     ),
     "Where to run": RUN,
-    "Output": (declare_file("json", "Write the results as JSON."), *TABLE_OPTIONS, QUIET),
+    "Output": (
+        declare_output("json", "markdown", "latex"),
+        declare_file("json", "Write the results as JSON."),
+        *TABLE_OPTIONS,
+        QUIET,
+    ),
 }  # fmt: skip
 
 INDEPENDENCE_EXAMPLES = (
@@ -234,6 +245,7 @@ RANKINGS_GROUPS = {
     ),
     "Where to run": RUN,
     "Output": (
+        declare_output("json", "csv", "markdown", "latex", "text"),
         declare_file("json", "Write all results as JSON."),
         declare_file("csv", "Write precision and recall as a CSV table."),
         *CSV_OPTIONS,

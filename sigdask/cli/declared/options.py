@@ -105,7 +105,7 @@ def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any
 
 FORMAT_BY_ENDING = {
     ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
-    ".html": "html", ".htm": "html", ".txt": "txt",
+    ".html": "html", ".htm": "html", ".txt": "text",
 }  # fmt: skip
 """Of a file to what it holds."""
 
@@ -142,6 +142,9 @@ JSON_OPTIONS = declare_options(JsonOptions)
 CSV_OPTIONS = declare_options(CsvOptions)
 """Options of commands that write CSV."""
 
+
+REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
+"""What `run` and `report` write of a plan."""
 
 FIGURE_FORMATS = "svg,pdf"
 """Formats of figures, unless others are asked for."""

@@ -11,6 +11,7 @@ from sigdask.cli.declared.options import (
     FIGURE_OPTIONS,
     JSON_OPTIONS,
     QUIET,
+    REPORT_FORMATS,
     TABLE_AND_LAYOUT_OPTIONS,
     VERBOSE,
     add_options,
@@ -67,6 +68,7 @@ def check(**options: Any) -> None:
 @VERBOSE
 @SET
 @declare_all("comparison, test set and change")
+@declare_output(*REPORT_FORMATS)
 @declare_file("json", "Write the results and the changes as JSON.")
 @add_options(*JSON_OPTIONS)
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)
@@ -126,7 +128,7 @@ def history(**options: Any) -> None:
 @VERBOSE
 @SET
 @declare_all("comparison, test set and change")
-@declare_output("json", "markdown", "latex", "html")
+@declare_output(*REPORT_FORMATS)
 @declare_file("json", "Write JSON.")
 @add_options(*JSON_OPTIONS)
 @add_options(*TABLE_AND_LAYOUT_OPTIONS)

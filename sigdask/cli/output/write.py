@@ -43,13 +43,6 @@ if TYPE_CHECKING:
     from sigdask.results.table import Table
 
 
-def collect_files(options: Mapping[str, Any], *names: str) -> dict[str, str | None]:
-    """Return the files that options such as `json_file` name, by the names of their formats, after a check of all."""
-    files: dict[str, str | None] = {name: options[f"{name}_file"] for name in names}
-    check_outputs(**files)
-    return files
-
-
 def assign_files(options: Mapping[str, Any], *names: str) -> dict[str, str | None]:
     """Return the files of options such as `json_file` and of `-o`, by the names of their formats.
 
@@ -147,15 +140,15 @@ def write_csv(file: str | None, lines: Callable[[], Iterable[str]]) -> None:
         write_data(file, lines(), "--csv")
 
 
-def write_parquet(file: str | None, table: Table) -> None:
+def write_parquet(file: str | None, *tables: Table) -> None:
     """Write Parquet if a file was given."""
     if file == "-":
         buffer = BytesIO()
-        export.write_parquet([table], buffer)
+        export.write_parquet(tables, buffer)
         data_stream(sys.stdout).write_bytes(buffer.getvalue())
     elif file is not None:
         with _name_option_in_errors("--parquet", file):
-            files.write_parquet(Path(file), [table])
+            files.write_parquet(Path(file), tables)
 
 
 def check_units(file: str | None) -> None:

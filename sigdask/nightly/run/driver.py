@@ -50,6 +50,7 @@ from sigdask.nightly.run.work import (
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
+from sigdask.options import rename_notes
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.analyses import Evaluation, Independences
@@ -472,7 +473,8 @@ class _PlanRunner:
 
 
 def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
-    """Yield each test set of a batch with its results, whose rows are in the table."""
+    """Yield each test set of a batch with its results, whose rows are in the table and whose notes name plan keys."""
+    results = [rename_notes(own, "plan") for own in results]
     if len(results) > 1:  # a study a test set
         seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
         for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):

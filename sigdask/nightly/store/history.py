@@ -17,6 +17,7 @@ from sqlalchemy import Connection, text
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
 from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
+from sigdask.options import rename_notes
 from sigdask.report.analyses import Evaluation, Independences
 from sigdask.report.presentable import Results
 from sigdask.results.notes import upgrade_warnings
@@ -216,9 +217,9 @@ def build_frame(results: Results) -> dict[str, Any]:
 
 
 def apply_frame(values: dict[str, Any], table: Table) -> Results:
-    """Return results made of a table and of the stored values that `build_frame` returned."""
+    """Return results made of a table and of the stored values that `build_frame` returned; notes name keys of plans."""
     results: Results = value_from_json(Results, upgrade_warnings(values) | {"table": None})
-    return replace(results, table=table)
+    return replace(rename_notes(results, "plan"), table=table)
 
 
 def find_plan(connection: Connection, plan: str | None) -> str:
@@ -280,4 +281,4 @@ def fetch_evaluations(connection: Connection, run: PlanRun) -> dict[str, Evaluat
 def unpack_evaluation(kind: type[Evaluation | Independences], packed: str) -> Evaluation | Independences:
     """Return an evaluation of rankings or a test of independence from its text in a run's record."""
     evaluation: Evaluation | Independences = value_from_json(kind, unpack_json(base64.b64decode(packed)))
-    return evaluation
+    return rename_notes(evaluation, "plan")

@@ -1,5 +1,6 @@
 """A plan is counted once, whatever happens, with the counts of `sigdask compare`."""
 
+import csv
 import json
 import os
 import re
@@ -506,14 +507,20 @@ def test_a_report_is_written_as_its_ending_says(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1)
     run_plan(load_plan(path), cluster="none")
-    written = call_sigdask("report", path, "-o", "r.json", "-o", "r.tex", "-o", "r.html", cwd=folder)
-    assert written.returncode == 0, written.stderr
-    assert len(json.loads((folder / "r.json").read_text())["results"]) == 15
-    assert "\\begin{tabular}" in (folder / "r.tex").read_text()
-    assert "<html" in (folder / "r.html").read_text()
-    refused = call_sigdask("report", path, "-o", "r.csv", cwd=folder)
+    for command in ("report", "run"):
+        files = [f"{command}.{ending}" for ending in ("json", "csv", "tex", "txt", "html")]
+        written = call_sigdask(command, path, *(word for file in files for word in ("-o", file)), cwd=folder)
+        assert written.returncode == 0, written.stderr
+        as_json, as_csv, as_latex, as_text, page = [(folder / file).read_text() for file in files]
+        p_values = [result["p_value"] for result in json.loads(as_json)["results"]]
+        assert len(p_values) == 15
+        assert [float(row["p_value"]) for row in csv.DictReader(as_csv.splitlines())] == p_values
+        assert "\\begin{tabular}" in as_latex
+        assert "== set0 ==" in as_text
+        assert "<html" in page
+    refused = call_sigdask("report", path, "-o", "r.docx", cwd=folder)
     assert refused.returncode == 2
-    assert "-o r.csv: expected a file that ends in .json, .md, .tex, .html, .htm" in refused.stderr
+    assert "-o r.docx: expected a file that ends in .json, .csv, .parquet, .md" in refused.stderr
 
 
 def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
