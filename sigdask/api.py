@@ -120,26 +120,26 @@ def compare(
     Parameters
     ----------
     a : sequence of length n_items, or data frame
-        Item scores of the first system. With `gold` they are labels, predicted numbers under a metric of them (MAE,
-        pearson, AUC, ...), or texts under a metric of texts (BLEU, chrF, TER, WER, CER). Without `b` it is a data frame
-        of pandas, polars, pyarrow or another library, a mapping of names to scores, an array of shape (n_items,
-        n_systems), or Counts. With `gold` a mapping has each system's labels, numbers or texts. A frame has a column
-        for each system, or rows of `system`, `item` and `score`, or such rows with a column for each metric. A named
-        index of pandas counts as columns.
+        Item scores of the first system. With `gold` they are labels, predicted numbers (for MAE, pearson, AUC, ...)
+        or texts (for BLEU, chrF, TER, WER, CER). Without `b`, all systems: a data frame of any library, a mapping of
+        names to scores, an array of shape (n_items, n_systems), or Counts. With `gold` a mapping has the labels,
+        numbers or texts of each system. A frame has a column for each system, or rows of `system`, `item` and
+        `score`. Instead of `score` it may have a column for each metric. A named index of pandas is read like
+        columns.
     b : sequence of length n_items, optional
-        The same of the second system.
+        The same for the second system.
     gold : sequence, length n_items, optional
-        The gold labels, numbers or reference texts, if `a` and `b` are sequences or `a` is a mapping. Several
-        references of texts are a list of such sequences, as in sacrebleu.
+        The gold labels, numbers or reference texts, if `a` and `b` are sequences or `a` is a mapping. If texts have
+        several references, give a list of such sequences, as in sacrebleu.
     metric : str, Metric or BlackBox, optional
         By default the mean of scores, or accuracy of labels. For a data frame also a sequence of these, by default
         those that the data suggest.
     names : sequence of str, optional
-        What to call the systems of sequences ("A" and "B") or of an array.
+        Names of the systems, by default "A" and "B" for two sequences.
     units : sequence of str, optional
         Unit of each item that is swapped as a whole (document, topic), if `a` and `b` are sequences.
     ids : sequence of str, or str, optional
-        Item ids; without them items are known by position. For a data frame also the column that holds them.
+        Item ids, by default positions. For a data frame also the name of their column.
     groups : str, sequence of str, or mapping, optional
         Columns of a data frame that hold groups of items, such as documents. Columns in `unit` and `by` need not be
         named.
@@ -299,16 +299,16 @@ def _compare_frame(
 
 
 def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Results:
-    """Compare any number of systems under any number of metrics, on shared shuffles.
+    """Compare any number of systems by any number of metrics, on the same random swaps.
 
-    The same data, seed and number of trials give the same counts on any machine, cluster and
-    partition; another system, metric or pair changes no other count.
+    The same data, seed and number of trials give the same counts on any machine and cluster. If you add a system,
+    metric or pair, the counts of the others stay the same.
 
     Parameters
     ----------
     counts : Counts, mapping, data frame, or array of shape (n_items, n_systems)
-        The aligned systems, from `sigdask.read` or a constructor of `Counts`; or item scores, one column per system, as
-        `sigdask.as_counts` takes them.
+        The data, from `sigdask.read` or a constructor of `Counts`, or item scores in a form that `sigdask.as_counts`
+        takes.
     **options
         As in `compare_sets`.
 
@@ -319,7 +319,7 @@ def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Re
     Raises
     ------
     InputError
-        Something asked for cannot be had from these data; it says what and why.
+        The data do not allow a requested analysis. The message says which and why.
     UnfinishedError
         The cluster was lost.
 
@@ -361,35 +361,35 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     Parameters
     ----------
     test_sets : sequence of Counts, or of what `compare_all` takes
-        Of different names; each has its own shuffles.
+        Test sets with different names. Each has its own random swaps.
     metrics : str, or sequence of str, Metric or BlackBox, optional
-        Names as `sigdask metrics` lists them, `module:attribute`, or metrics themselves; by default
-        those that the data suggest.
+        Names that `sigdask metrics` lists, `module:attribute`, or metric objects. By default those that fit the data.
     pairs : sequence of (str, str), optional
         Systems to compare; by default all pairs.
     baseline : str, optional
-        Compare every other system with this one only, which becomes `b`.
+        Compare all other systems only with this one. It is `b` in the results.
     unit : str or sequence of str, optional
-        Unit that is swapped as a whole: "item" or a grouping column; of several nested ones the
-        coarsest, with the finer ones beside it.
+        Unit that is swapped as a whole: "item" or a grouping column. If you give several nested units, the coarsest
+        is swapped, and the results for the finer ones are shown next to it.
     by : str, optional
         Compare within each value of this grouping column.
     alternative : {"two-sided", "greater", "less"}
-        Of score_a - score_b.
+        Alternative hypothesis about score_a - score_b.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements where 20 or fewer units are discordant (16 for metrics of ranks, 12 for metrics of whole
-        outputs), random trials otherwise, and beside them exact p-values where a metric's take little time; both:
-        wherever there are any; exact: no trials, or an error that says what there is no exact p of.
+        auto: all arrangements if at most 20 units are discordant (16 for metrics of ranks, 12 for metrics computed by
+        a function), else random trials, and also exact p-values if these take little time. both: random trials and
+        all exact p-values. exact: exact p-values without trials, or an error that names what has none.
     exact_limit : float, optional
-        Seconds of one core that the exact p-values of a test set and metric may take together, as estimated before
-        any is computed: auto adds all or none, both the cheapest that fit, exact refuses what does not. By default 60
-        for exact, a fifth of a second for auto, and for both 100 s a comparison (in parts an hour or so).
+        Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric. If they
+        need more, auto computes none, both computes the cheapest, and exact raises an error. By default 60 for exact,
+        a fifth of a second for auto, and 100 for each comparison for both (about an hour if it is computed in parts).
     trials : int, optional
-        Random trials; 1,048,576 by default, 131,072 for metrics of ranks, 10,000 for metrics of whole outputs.
+        Random trials. By default 1,048,576, 131,072 for metrics of ranks, and 10,000 for metrics computed by a
+        function.
     seed : int
-        Of the stream; not negative.
+        Seed of the random stream, not negative.
     alpha : float
-        Level of the verdicts.
+        Significance level.
     adjust : str, optional
         "none", "holm", "hochberg", "bh", "by", "max-t" (step-down, studentised), "max-t:raw",
         "single-step-max-t", "bootstrap-t" (step-down studentised bootstrap) or "tukey" over everything
@@ -399,46 +399,45 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         clusters of ranks that do not overlap; "=" for ties with the best; ranges of ranks. auto takes letters if eight
         are enough, else ranks.
     stop : str, BesagClifford or ConfidenceSequence, optional
-        End the counting of each comparison early, as a plan does: "besag-clifford" (at the h-th exceedance;
-        "besag-clifford:h=20") gives p, "confidence" ("confidence:epsilon=0.01") decisions at alpha; `adjust` is then
-        "holm" and "none" by default.
+        Rule that ends the trials of a comparison early. "besag-clifford" stops at the h-th exceedance
+        ("besag-clifford:h=20") and gives p. "confidence" ("confidence:epsilon=0.01") only decides whether p is at
+        most alpha. By default `adjust` is then "holm" or "none".
     together : bool
-        Judge each pair over all sets as well: by the mean of its differences, and by the number of
-        sets in which they replicate.
+        Also judge each pair over all test sets: by the mean of its differences, and by the number of sets in which
+        it replicates.
     beside : bool
-        Show p with finer units swapped, and with coarser ones if differences are correlated within them.
+        Also show p if finer units are swapped, and if coarser ones are, in which differences are correlated.
     tests : str or sequence of str, optional
-        Classical tests to show beside p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
-        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which take the
-        systems for independent. "all" stands for all. Where one does not fit the score it says why (`Result.tests`).
+        Classical tests to show next to p: "t", "sign", "wilcoxon" ("wilcoxon:pratt" by Pratt's rule for zeros) and
+        "mcnemar" of matched pairs, by `unit`; and, for contrast, "two-sample-t", "binomial" and "chi2", which treat
+        the systems as independent. "all" stands for all. If a test does not fit the score, `Result.tests` says why.
     interval : {"auto", "bootstrap", "inversion", "conditional-exact", "none"}, optional
-        Of each difference. "bootstrap": the BCa interval of the paired bootstrap, for any metric of sums (percentiles
-        of metrics of whole outputs). "inversion": the differences that the randomization test of a mean does not
-        reject. "conditional-exact": of 0/1 scores, the interval that agrees with the exact test
-        (docs/statistics/intervals.md). "auto": Tango's score interval where items are scored 0 or 1 and exchanged by
-        themselves, "inversion" of other means (their two scores have the bootstrap's), else the bootstrap's; of more
-        than 10,000 units a normal one. By default "auto" of 100 comparisons or fewer, else "none". Units are resampled
-        as they are exchanged, as a whole.
+        Kind of confidence interval of each difference. "bootstrap": BCa interval of the paired bootstrap (percentiles
+        for metrics computed by a function). "inversion": all differences that the randomization test of a mean does
+        not reject. "conditional-exact": for 0/1 scores, the interval that agrees with the exact test
+        (docs/statistics/intervals.md). "auto": Tango's score interval for 0/1 scores of items, "inversion" for other
+        means (with bootstrap intervals of both scores), "bootstrap" for other metrics, and a normal interval for more than 10,000 units. By default "auto" for
+        100 comparisons or fewer, else "none". Whole units are resampled, the same ones that are swapped.
     confidence : float
-        Of the intervals.
+        Confidence level of the intervals.
     resamples : int, optional
-        Resamples of the bootstrap, 10,000 by default and 1,000 for metrics of ranks and of whole outputs; trials of the
-        inverted test, by default those of the test itself ("auto": 10,000 to 131,072).
+        Resamples of the bootstrap: by default 10,000, and 1,000 for metrics of ranks and metrics computed by a
+        function. For "inversion" trials, by default those of the test (for "auto" 10,000 to 131,072).
     second_run : bool
-        Cross-check by a second, independent run of as many trials.
+        Check the counts by a second, independent run with the same number of trials.
     cluster : str, distributed.Client or cluster object
-        The name of a cluster, such as "auto", "threads" or "local", an address or a cluster file; or a client or a
-        cluster of dask's (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto" and "current"
-        take the active client or the scheduler of dask's settings.
+        Name of a cluster ("auto", "threads", "local", ...), address, or cluster file. Or a dask client or cluster
+        (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto" and "current" use the active
+        client, or the scheduler in dask's settings.
     workers : int, optional
-        Threads or processes to start; by default one for each core.
+        Number of threads or processes to start, by default one for each core.
     progress : callable, optional
-        Called with the numbers of trials done and of all trials.
+        Called with the number of finished trials and the number of all trials.
     blocks_per_task : int, optional
-        Size of tasks in blocks of 4,096 trials; by default measured speed decides.
+        Size of tasks in blocks of 4,096 trials. By default it depends on the measured speed.
     cache : bool
-        Keep what metrics take from whole outputs (n-gram counts, edit distances, measures of topics) in the cache
-        folder, and look there before it is made: `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
+        Use the extraction cache for statistics of outputs (n-gram counts, edit distances, measures of topics). It is
+        in `$SIGDASK_CACHE`, by default `~/.cache/sigdask`.
 
     Returns
     -------

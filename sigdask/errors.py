@@ -14,11 +14,10 @@ def _clean(message: str) -> str:
 
 
 class SigdaskError(Exception):
-    """Root of every error that sigdask raises on purpose.
+    """Base class of the errors that sigdask raises on purpose.
 
-    The command line prints the message and leaves with `exit_status`; a traceback is a bug. Secrets in URLs of the
-    message are hidden, as it may repeat that of a library. Very long cells, names and paths in it are cut in the
-    middle.
+    The command line prints the message and exits with `exit_status`. A traceback is a bug. Secrets in URLs are hidden
+    in messages, and very long cells, names and paths are cut in the middle.
     """
 
     exit_status = 2
@@ -50,7 +49,7 @@ class SeveralError(InputError):
 
 
 class UnfinishedError(SigdaskError):
-    """The work stopped before its end (cluster lost, a task that kills its workers)."""
+    """The work stopped early, for example because a cluster was lost or a task kills its workers."""
 
     exit_status = 3
 
@@ -74,7 +73,7 @@ class TaskError(UnfinishedError):
 
 
 class HeldError(SigdaskError):
-    """Another driver is at work on this store."""
+    """Another run uses this store."""
 
 
 class StoreError(UnfinishedError):

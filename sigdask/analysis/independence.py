@@ -149,7 +149,7 @@ class IndependenceResults(ListedResults[Independence]):
     seed : int
         Of the stream.
     alpha : float
-        Level of the verdicts.
+        Significance level.
     warnings : tuple of str
         Remarks on the whole.
     adjust : {"none", "holm", "hochberg", "bh", "by"}
@@ -491,15 +491,16 @@ def independence(
     Parameters
     ----------
     a, b : sequence of str, length n_items
-        The labelling, and the one that it is held against: precision is of the labels of `a`, recall of those of `b`.
+        The labelling, and the one with which it is compared. Precision is a share of the labels of `a`, recall of
+        those of `b`.
     metric : str or Metric
         A score of labels.
     names : tuple of str
-        What to call the two.
+        Names of the two labellings.
     ids : sequence of str, optional
-        Item ids; without them items are known by position.
+        Item ids, by default positions.
     within : sequence of str, optional
-        Of each item the group within which labels are permuted.
+        Group of each item. Labels are permuted only within groups.
     **options
         As in `independence_all`.
 
@@ -534,8 +535,8 @@ def independence_all(
 ) -> IndependenceResults:
     """Test whether labellings are independent of the gold labels, under any number of metrics.
 
-    The labels that all are held against are permuted over the items. Every labelling and metric sees the same
-    permutations; the same data, seed and number of trials give the same counts on any machine, cluster and partition.
+    The gold labels are permuted over the items. All labellings and metrics share the permutations. The same data,
+    seed and number of trials give the same counts on any machine and cluster.
 
     Parameters
     ----------
@@ -544,26 +545,26 @@ def independence_all(
     metrics : str, or sequence of str or Metric
         Scores of labels.
     reference : str
-        What to call the gold labels.
+        Name of the gold labels.
     within : str, optional
-        A grouping column: labels are permuted within each of its values alone.
+        A grouping column. Labels are permuted only within each of its values.
     alternative : {"greater", "less", "two-sided"}
-        Of the score; two-sided counts arrangements that are at least as far from the score that independence leads
-        to expect.
+        Alternative hypothesis about the score. "two-sided" counts arrangements at least as far from the score that is
+        expected under independence.
     method : {"auto", "randomization", "exact", "both"}
-        auto: all arrangements, by their agreements, where that takes no more than seconds; else random permutations.
+        auto: all arrangements if they can be counted in seconds, else random permutations.
     adjust : {"holm", "hochberg", "bh", "by", "none"}, optional
-        How p is adjusted for the number of tests; by default Holm's procedure over all labellings and metrics where
-        there are several labellings, else none.
+        Adjustment of p for the number of tests. By default Holm's procedure over all labellings and metrics if there
+        are several labellings, else none.
     trials : int, optional
-        Random permutations; 1,048,576 by default.
+        Random permutations, by default 1,048,576.
     seed, alpha, second_run, cluster, workers, progress, blocks_per_task
         As in `compare_sets`.
 
     Raises
     ------
     InputError
-        The data are not labels, or a metric is not one of labels; it says what and why.
+        The data are not labels, or a metric is not a metric of labels.
     """
     settings = fill_options(IndependenceOptions, options)
     tests = IndependenceTests.from_counts(

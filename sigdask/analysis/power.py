@@ -605,7 +605,7 @@ def estimate_powers(
     Parameters
     ----------
     counts : Counts
-        The aligned systems.
+        The data of the systems.
     spec : CompareSpec
         Metrics, pairs, unit and seed.
     question : PowerQuestion
@@ -746,33 +746,33 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
 
 
 def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults:
-    """Tell how many units a difference needs to be found, and which difference some units find.
+    """Compute how many units are needed to detect a difference, or which difference some units detect.
 
-    Samples of units are drawn from the observed pairs, tilted exponentially so that the systems differ by what is
-    asked about, and each sample is judged by the randomization test itself. The same data and seed give the same
-    samples, swaps and answers on any machine, cluster and partition.
+    Samples are drawn from the observed units, reweighted so that the systems differ by the given amount (exponential
+    tilting). Each sample is tested by the randomization test. The same data and seed give the same answer on any
+    machine and cluster.
 
     Parameters
     ----------
     counts : Counts, or what `compare_all` takes
-        The aligned systems.
+        The data of the systems.
     difference : float, optional
-        Size of a difference of scores: how many units find it? Of a two-sided test the system ahead is the one that is
-        ahead in the data; otherwise the alternative says which.
+        Difference of scores for which the number of units is computed. In a two-sided test the system that is ahead
+        in the data is the better one. In a one-sided test the alternative decides.
     units : int, optional
-        Which difference do so many units find? By default, and beside `difference`, the present ones.
+        Number of units for which the detectable difference is computed, by default that of the data.
     power : float
-        How often it is to be found; above alpha.
+        Probability with which the difference should be detected. It must be above alpha.
     metrics, pairs, baseline, unit, alternative, alpha, seed
         As in `compare_sets`.
     adjust : {"none", "holm"}
-        Judge each comparison by itself at alpha, or at the level of the first step of Holm.
+        "none" tests each comparison at alpha, "holm" at the level of the first step of Holm's procedure.
     samples : int, optional
-        Samples that each power is of; 2,000 by default, 500 for more than 100 comparisons.
+        Number of samples for each power, by default 2,000, and 500 for more than 100 comparisons.
     cluster, workers, cache
         As in `compare_sets`.
     progress : callable, optional
-        Called with the numbers of samples done and of all samples.
+        Called with the number of finished samples and the number of all samples.
 
     Returns
     -------

@@ -72,47 +72,46 @@ class Counts:
     systems : tuple of str
         Names, in the order given.
     fields : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
-        Contributions of each item; one column where all systems share them (gold counts).
-        Integers are exact counts, floats real scores. May be computed when asked for.
+        Contributions of each item. A field that all systems share, such as gold counts, has one column. Integers are
+        exact counts, floats are real scores. Values may be computed on access.
     n_items : int
         Items of the test set.
     name : str
-        The test set's name; part of the address of its shuffles.
+        Name of the test set. It also determines the random stream.
     ids : Texts, or None
-        Item ids, given as any sequence of str; None where items are known by position alone.
+        Item ids, given as any sequence of str. None if items are identified by position.
     groups : mapping of str to Factor
-        Further columns of the items (document, topic, kind), to swap or subset by; given as any
-        sequences of str.
+        Further columns of the items (document, topic, kind), given as any sequences of str. They can be units or
+        subsets.
     unit : str
         Unit that is swapped as a whole: "item" or a name in `groups`.
     labels : tuple of str
-        Labels (types) of the gold data, sorted; for per-label and macro metrics.
+        Labels (types) of the gold data, sorted. Per-label and macro metrics need them.
     predicted_labels : tuple of str
         Labels that only systems use, sorted.
     present : bool array, shape (n_items, n_systems), or None
-        Which items each system has; None when all have all.
+        Which items each system has. None if no item is missing.
     held : mapping of str to bool array, shape (n_items, n_systems)
-        Which items each system has in a field, of fields that some items lack: a metric that some
-        tasks alone have.
+        Which items each system has in a field, for fields that some items lack (such as a metric of only some tasks).
     outputs : Outputs or None
-        Whole outputs, where a metric of whole outputs can be asked for.
+        Whole outputs, which metrics computed by a function need.
     suggested : tuple of str
-        Metrics that suit these data, where none is asked for.
+        Metrics that fit these data, used by default.
     warnings : tuple of str
-        What the reader noticed.
+        Warnings of the reader.
     scope : tuple of str
-        Which part of the files the scores are of, what is not scored, and what was averaged, left out or aligned.
-        Reports say it before the answer. Warnings that are a `ScopeNote` are moved here.
+        What is scored and not scored, averaged, left out or aligned. Reports print it before the answer. Warnings of
+        the type `ScopeNote` are moved here.
     files : tuple of Path
-        Files that were taken, where folders or patterns were given.
+        Files that were read, if folders or patterns were given.
     replicates : tuple of Counts
-        Where systems have several replicates (optimizer runs, seeds): the counts of each; a score
-        is the mean of theirs. The items here are those of one replicate, swapped in all of them
-        together, or those of all, one after the other.
+        Counts of each replicate, if systems have several (optimizer runs, seeds). A score is the mean over
+        replicates. The items are those of one replicate, swapped in all replicates together, or those of all
+        replicates, one after the other.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
-        What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
+        Statistics that metrics extracted from the outputs, by kind (`sigdask.metrics.extraction`).
     telling : TextLookup or None
-        Where texts of the items are found, to be shown, where the outputs are none.
+        Looks up texts of items to show, if the outputs are not texts.
     """
 
     systems: tuple[str, ...]

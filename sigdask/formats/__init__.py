@@ -317,24 +317,23 @@ def read(
     Parameters
     ----------
     *systems : Source, Path or "NAME=PATH"
-        Files of one or more systems: TSV, CSV, JSON lines or Parquet; gz, BOM and CRLF as they are.
-        Here as everywhere a path may be a URL that fsspec knows: s3://BUCKET/FILE.
-        Several files under one NAME are replicates of a system (optimizer runs, seeds): its score
-        is the mean of theirs.
+        Files of one or more systems, such as TSV, CSV, JSON lines or Parquet, also gzipped. A path may be a URL that
+        fsspec supports, such as s3://BUCKET/FILE. Several files under one NAME are replicates of a system (optimizer
+        runs, seeds), whose scores are averaged.
     gold : Path, optional
-        File of what is right.
+        Gold-standard file.
     format : str
-        A name in `FORMATS`, or "auto" (see `detect`); options of one format follow its name, as in
-        "conll:scheme=IOBES". Every format takes replicates=together (swap all replicates of an
-        item as one, the default) or replicates=each (each for itself). A reader of your own is named
+        A name in `FORMATS`, or "auto" (see `detect`). Options of a format follow its name, such as
+        "conll:scheme=IOBES". Every format has the option replicates=together (all replicates of an item are swapped
+        together, the default) or replicates=each (each is swapped separately). Name your own reader as
         MODULE:FUNCTION.
     options : Options
-        Columns, alignment, missing scores.
+        Options of reading, such as columns, alignment and missing scores.
 
     Raises
     ------
     InputError
-        Naming the file, the line or id, what was found and what was expected.
+        The files cannot be read. The message names the file, the line or id, and what was found and expected.
     """
     if not systems:
         raise InputError("no file given; expected a table, or one file per system")

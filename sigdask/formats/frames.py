@@ -52,25 +52,25 @@ def as_counts(
 ) -> Counts:
     """Return counts of item scores, or of labels.
 
-    A data frame is read as the same table in a file is: one column per system; a row for each `system`, `item` and
-    `score`, or a column for each metric in place of `score`; or labels with a column `gold`. A column with a usual name
-    of ids ("id", "item", "topic", ...) holds the items' ids, columns of texts that repeat are groups of items, and
-    counters, times and settings are left out with a warning. A mapping without columns of system, item and score, and
-    an array, hold a system in each column.
+    A data frame is read by the rules of a table in a file. It has one column per system, or rows of `system`, `item`
+    and `score`, or labels with a column `gold`. Instead of `score` it may have a column for each metric. A column
+    with a usual name ("id", "item", "topic", ...) holds the ids of items. Columns of texts that repeat are groups of
+    items. Counters, times and settings are left out with a warning. A mapping of names to scores, or an array, has
+    one system in each column.
 
     Parameters
     ----------
     scores : mapping, data frame, or array of shape (n_items, n_systems)
-        Item scores; data frames of any library that narwhals knows (pandas, polars, pyarrow, modin, duckdb, ...) or
-        that speaks the interchange protocol, and collections of dask's.
+        Item scores. A data frame may come from any library that narwhals supports (pandas, polars, pyarrow, modin,
+        duckdb, ...), or that has the interchange protocol, or from dask.
     ids : str or sequence of str, optional
         Item ids, or the column that holds them.
     groups : mapping, or sequence of str, optional
         Grouping columns (documents, topics), or the names of such columns.
     names : sequence of str, optional
-        What to call the systems of an array; "system 1" and so on.
+        Names for the systems of an array, by default "system 1" and so on.
     metrics : sequence of str
-        Metrics that will be asked for, which may tell how a data frame is laid out.
+        Metrics that you will use. They may decide how a data frame is read.
     format : str
         How a data frame is laid out: "wide", "long", "labels", "responses" or "numbers", with options as on the
         command line ("wide:systems=new+old" names the columns of systems); "auto" detects it.
@@ -82,7 +82,7 @@ def as_counts(
     Raises
     ------
     InputError
-        It is none of these, or a column holds neither scores nor groups.
+        The data have another form, or a column has neither scores nor groups.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class BoundMetric:
     form : Form
         The score of the sums.
     higher_is_better : bool
-        Whether more of it is better.
+        Whether a higher score is better.
     own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
         Fields that the metric counted itself, from whole outputs.
     signature : str or None
@@ -77,7 +77,7 @@ class BoundSets:
     fields : tuple of int
         Which of these three the form takes.
     higher_is_better : bool
-        Whether more of it is better.
+        Whether a higher score is better.
     """
 
     name: str
@@ -192,7 +192,7 @@ class BlackBox:
     function : callable
         Takes the list of a system's outputs and the list of gold items (None without gold).
     higher_is_better : bool
-        Whether more of it is better.
+        Whether a higher score is better.
     """
 
     name: str

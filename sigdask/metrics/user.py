@@ -30,18 +30,18 @@ def metric(
     name: str | None = None,
     higher_is_better: bool = True,
 ) -> Any:
-    """Make a metric of a vectorised function of summed counts.
+    """Make a metric from a vectorised function of summed counts.
 
     Parameters
     ----------
     function : callable
-        Takes one array a field (sums over items, any shape) and returns the scores, same shape.
+        Takes one array for each field (sums over items, of any shape). Returns scores of the same shape.
     fields : tuple of str, optional
-        The fields it takes; by default the names of its parameters.
+        Fields that the function takes, by default the names of its parameters.
     name : str, optional
-        By default `module:function`, by which the command line and workers find it.
+        By default `module:function`. The command line and workers import the function by this name.
     higher_is_better : bool
-        Whether more of it is better.
+        Whether a higher score is better.
 
     Examples
     --------
@@ -77,9 +77,9 @@ class _BindFields:
 
 
 def black_box(function: Callable[..., float], *, name: str | None = None, higher_is_better: bool = True) -> BlackBox:
-    """Make a metric of a function `f(outputs, gold) -> float` of whole outputs.
+    """Make a metric from a function `f(outputs, gold) -> float` of whole outputs.
 
-    Right for any score, and slow: it is called twice a trial and pair.
+    This works for any score, but is slow: the function is called twice for each trial and pair.
 
     Examples
     --------

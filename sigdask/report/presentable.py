@@ -74,24 +74,24 @@ class Ranking(SystemRanking):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Results(ComparisonResults):
-    """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
+    """All comparisons of one call, as a sequence of `Result`, with all that is needed to reproduce them.
 
     Attributes
     ----------
     table : Table
-        What was found, as columns, in the order of subsets, pairs and metrics.
+        The results as columns, in the order of subsets, pairs and metrics.
     seed : int
         Of the stream.
     alpha : float
-        Level of the verdicts.
+        Significance level.
     notes : tuple of Note
-        On the whole; `warnings` are their texts.
+        Notes on all results together. `warnings` has their texts.
     family : FamilyNote or None
         How p-values were adjusted.
     together : tuple of ResultAcrossSets
-        Verdicts over several sets, where asked for.
+        Verdicts over several test sets, if `together` was set.
     units : object or None
-        What `unit_table` takes the scores of units from; None in results that were read from a file or a store.
+        The data for `unit_table`. None in results that were read from a file or a store.
     """
 
     def _repr_html_(self) -> str:

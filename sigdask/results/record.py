@@ -308,7 +308,7 @@ def format_table(results: Sequence[Result], alpha: float, n_results: int, scope:
     results : sequence of Result
         The first of them.
     alpha : float
-        Level of the verdicts.
+        Significance level.
     n_results : int
         How many there are.
     scope : sequence of str

@@ -32,17 +32,17 @@ _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 def load_plan(path: Path | str) -> Plan:
     """Read and validate a plan.
 
-    Files that it names must exist, but are not read; `sigdask check` reads them.
+    Files that the plan names must exist, but are not read. `sigdask check` reads them.
 
     Parameters
     ----------
     path : Path or str
-        A TOML file; the keys are in docs/plans.md and in `build_schema`.
+        A TOML file. Its keys are in docs/plans.md and in `build_schema`.
 
     Raises
     ------
     InputError
-        Listing every error, with its line, key, what was found and what was expected.
+        The plan has errors. The message lists all, each with line, key, and what was found and expected.
     """
     file, text, data = _read_plan(path)
     complaints: list[Complaint] = []

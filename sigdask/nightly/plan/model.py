@@ -42,7 +42,7 @@ class DataFiles:
     sources : tuple of Source
         Files of its systems or labellings, absolute, patterns resolved.
     gold : Path or None
-        File of what is right.
+        Gold-standard file.
     format : str
         As `--format` takes it, own options after the name.
     options : Options
@@ -302,22 +302,22 @@ class Plan(HasComparison):
     comparison : SelectionOptions
         Options that all test sets share: seed, alpha, second_run, adjust, grouping and workers.
     family : {"metric", "test-set", "plan"}
-        What is adjusted together: the comparisons of a test set under one metric, of a test set, of the
-        whole plan.
+        Comparisons whose p-values are adjusted together: of one metric on a test set, of a test set, or of the whole
+        plan.
     stopping : BesagClifford, ConfidenceSequence or None
-        Rule to stop counting early.
+        Stopping rule.
     cluster : str or Description
-        As `--cluster` takes it, or what a table describes.
+        A value of `--cluster`, or the description in the plan's table `[cluster]`.
     store : str
         URL of the database.
     report : ReportFiles
         Files to write at the end.
     gate : Gate or None
-        What must hold.
+        Rules that a run must pass.
     rankings : tuple of RankedCandidates
         Lists of candidates, in the order of the file.
     independence : tuple of TestedLabels
-        Labellings that are tested for independence of another, likewise.
+        Labellings that are tested for independence, in the order of the file.
     """
 
     path: Path
@@ -370,7 +370,7 @@ class Cost:
     seconds : float
         On one core of this machine, the second run and the family included.
     warnings : tuple of str
-        What the reader noticed.
+        Warnings of the reader.
     n_gated : tuple of int
         Comparisons that each rule of the gate speaks of.
     """

@@ -117,7 +117,7 @@ def write_site(folder: str | Path, *plans: Plan | str | Path) -> Path:
     Parameters
     ----------
     folder : str or Path
-        The site's folder, made if it is not there.
+        Folder of the site. It is created if it does not exist.
     *plans : Plan, str or Path
         Plans, their files, or stores that have only one plan. Each must have been run.
 

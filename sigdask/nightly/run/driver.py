@@ -149,36 +149,37 @@ def run_plan(
     note: MessageCallback = lambda _: None,
     reread: bool = False,
 ) -> Outcome:
-    """Count what a plan lacks, judge it, hold it against the plan's gate and write its reports, under one lease.
+    """Run a plan: count the missing trials, compute the results, judge them by the gate and write the reports.
 
-    Again and again: the same counts as in one go.
+    If a run is interrupted and started again, the counts are the same as those of one run.
 
     Parameters
     ----------
     plan : Plan
-        As `load_plan` returns it.
+        A plan from `load_plan`.
     store : str, optional
-        Path of a SQLite file or URL, instead of the plan's.
+        Path of a SQLite file, or URL of a database, to use instead of the plan's.
     cluster, workers
-        Instead of the plan's.
+        Used instead of the plan's values.
     deadline : float, optional
-        When to stop, in seconds since 1970.
+        Time at which to stop, in seconds since 1970.
     progress : callable, optional
-        Called with trials done and trials in all; its `extracting`, where it has one, with how far extraction is.
+        Called with the number of finished trials and the number of all trials. If it has a method `extracting`, that
+        is called with the progress of extraction.
     note : callable
-        Told what the user should know while it runs.
+        Called with messages for the user.
     reread : bool
-        Read all files. By default a test set is not read if its files are as the latest run found them, by their sizes
-        and times.
+        Read all files. By default a test set is not read if the sizes and times of its files are the same as in the
+        latest run.
 
     Raises
     ------
     InputError
-        The cluster is not understood, or something asked for cannot be had from the data.
+        The name of the cluster is unknown, or the data do not allow a requested analysis.
     HeldError
-        Another driver is at work on this store.
+        Another run uses this store.
     StoreError
-        The store cannot be reached or written; what it has committed is intact.
+        The store cannot be reached or written. Data that were committed are intact.
     """
     if not isinstance(plan, Plan):
         raise InputError(f"plan = {plan!r}: expected a plan, as load_plan returns")
