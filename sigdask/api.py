@@ -416,8 +416,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
         for metrics computed by a function). "inversion": all differences that the randomization test of a mean does
         not reject. "conditional-exact": for 0/1 scores, the interval that agrees with the exact test
         (docs/statistics/intervals.md). "auto": Tango's score interval for 0/1 scores of items, "inversion" for other
-        means (with bootstrap intervals of both scores), "bootstrap" for other metrics, and a normal interval for more than 10,000 units. By default "auto" for
-        100 comparisons or fewer, else "none". Whole units are resampled, the same ones that are swapped.
+        means (with bootstrap intervals of both scores), "bootstrap" for other metrics, and a normal interval for more
+        than 10,000 units. By default "auto" for 100 comparisons or fewer, else "none". Whole units are resampled, the
+        same ones that are swapped.
     confidence : float
         Confidence level of the intervals.
     resamples : int, optional
