@@ -17,7 +17,7 @@ import numpy as np
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.execution.clusters import connect
+from sigdask.execution.clusters import check_cluster, connect
 from sigdask.formats import read
 from sigdask.io.caches import make_private_folder
 from sigdask.options import Alternative, Method
@@ -37,7 +37,8 @@ PRINTED_COUNTS = {"recall": 96, "f1": 14_794, "precision": 25_770}
 
 
 def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit]:
-    """Yield (name, passed, figures) for each audit, running one after another."""
+    """Yield (name, passed, figures) for each audit, running one after another; refuse an unknown cluster at once."""
+    check_cluster(cluster)
     yield _check_known_answer()
     yield from _check_stream()
     local_results = _compare_yeh("none")

@@ -54,6 +54,8 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     spec = _build_spec(options)
     files = write.assign_files(options, *dict.fromkeys(FORMAT_BY_ENDING.values()))
+    if options["open_pairs"] and files["html"] is None and options["figures"] is None:
+        raise InputError("--open: opens comparisons on a page; add --html FILE")
     write.check_figures(options)
     write.check_units(options["items_file"])
     with show_analysis(quiet=options["quiet"]) as steps:

@@ -78,6 +78,9 @@ _OPEN_QUOTE = (
 )
 """Beginnings of `tomllib`'s messages for a quotation mark that nothing closes."""
 
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")
+"""Ends of the names of data files, which are sometimes given where a TOML file is expected."""
+
 LONGEST_SHOWN = 80
 """Characters of a line that is shown."""
 
@@ -107,19 +110,21 @@ def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not TOML{_describe_toml_error(text, str(error), remedy)}") from None
+        raise InputError(f"{path}: not TOML{_describe_toml_error(text, path, str(error), remedy)}") from None
     except RecursionError:
         raise InputError(f"{path}: not TOML: lists or tables are nested too deep") from None
     except ValueError as error:  # an integer of thousands of digits, a date that is none
         raise InputError(f"{path}: not TOML: {error}") from None
 
 
-def _describe_toml_error(text: str, error: str, remedy: str) -> str:
+def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
     """Return what makes a text invalid TOML: another format, an open quote, or the parser's message, with the line."""
     lines = text.splitlines()
     first = next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")), " ")
     if first[0] == "{" or _YAML.match(first):
         return f", but {'JSON' if first[0] == '{' else 'YAML'}{remedy and '; '}{remedy}"
+    if remedy and path.suffix.lower() in TABLE_SUFFIXES:
+        return f"; {remedy}"
     number = int(place[1]) if (place := _AT_LINE.search(error)) else _find_unfinished_line(lines)
     line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
     shown = f": {line}" if line.isprintable() and 0 < len(line) <= LONGEST_SHOWN else ""

@@ -109,7 +109,7 @@ def parse_rule(text: str, alpha: float) -> Stopping:
     name, colon, setting = text.partition(":")
     key, _, value = setting.partition("=")
     if name not in RULES:
-        raise InputError(f"stop = {text!r}: must be one of {', '.join(RULES)}")
+        raise InputError(f"stop = {text!r}: expected besag-clifford[:h=N] or confidence[:epsilon=E]")
     expected_key = "h" if name == RULES[0] else "epsilon"
     try:
         if not colon:

@@ -66,6 +66,8 @@ BAD_INPUT = [
     (["good.csv", "--json", "nowhere/out.json"], "nowhere/out.json: cannot be written"),
     (["good.csv", "--workers", "0"], "--workers': 0 is not in the range"),
     (["good.csv", "--no-such-option"], "No such option"),
+    (["good.csv", "--adjust"], "requires an argument. (see sigdask compare --help)"),
+    (["good.csv", "--open", "x", "y"], "--open: opens comparisons on a page; add --html FILE"),
     ([], "Missing argument"),
 ]
 
@@ -86,6 +88,8 @@ def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
         (["run", "plan.toml", "--deadline", ""], "deadline '': expected a time"),
         (["history", "plan.toml", "--last", "-1"], "--last': -1 is not in the range"),
         (["verify", "--workers", "0"], "--workers': 0 is not in the range"),
+        (["verify", "--cluster", "moon"], "cluster 'moon': expected auto"),
+        (["check", "good.csv"], "good.csv: not TOML; write the plan in TOML: `sigdask init FOLDER`"),
     ],
 )
 def test_bad_options_of_other_commands_are_refused_too(files, arguments, message):
@@ -248,6 +252,12 @@ def test_metrics_and_formats_are_listed():
 
 
 @pytest.mark.cluster
+def test_commands_on_stores_are_listed():
+    result = run("store")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert re.findall(r"^  (check|repair) ", result.stdout, re.M) == ["check", "repair"]
+
+
 def test_the_program_verifies_itself():
     result = run_process("verify")
     assert result.returncode == 0

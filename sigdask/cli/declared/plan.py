@@ -175,9 +175,12 @@ def init(**options: Any) -> None:
     """
 
 
-@click.group()
-def store() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def store(context: click.Context) -> None:
     """Check a store, and repair a damaged one."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @store.command("check")

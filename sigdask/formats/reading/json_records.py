@@ -287,7 +287,7 @@ def _parse_json(
     except ValueError as error:
         line = first_line + getattr(error, "lineno", 1) - 1
         reason = f"{getattr(error, 'msg', error)} at column {getattr(error, 'colno', 1)}"
-        raise InputError(f"{path}, line {line}: invalid JSON ({reason}); complete or remove the line") from None
+        raise InputError(f"{path}, line {line}: invalid JSON ({reason}); correct or complete it") from None
     except RecursionError:
         raise InputError(f"{path}, line {first_line}: JSON nested too deeply") from None
 

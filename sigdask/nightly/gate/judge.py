@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sigdask.nightly.gate.coverage import GateContext, covers_comparison, iter_covered
+from sigdask.nightly.gate.coverage import GateContext, covers_comparison, covers_metric, iter_covered
 from sigdask.nightly.gate.non_inferiority import judge_within_margin
 from sigdask.nightly.gate.not_worse import judge_not_worse
 from sigdask.nightly.gate.rules import (
@@ -19,6 +19,10 @@ from sigdask.nightly.gate.rules import (
     format_rule_name,
 )
 from sigdask.results.table import Table
+from sigdask.text import format_list
+
+MOST_NAMED = 6
+"""Systems, test sets or metrics of a run that a note names."""
 
 
 def judge_rules(
@@ -59,7 +63,7 @@ def judge_rules(
 def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     covered = list(iter_covered(rule, basis.table, basis.evidence.baselines))
     if not covered:
-        notes: tuple[str, ...] = ("applies to no comparison, so nothing was shown",)
+        notes = (f"applies to no comparison, so nothing was shown{_explain_no_comparison(rule, basis)}",)
         return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, notes)
     verdict = (
         judge_not_worse(rule, covered, basis)
@@ -72,6 +76,22 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
     return _add_absent(verdict, absent) if absent else verdict
+
+
+def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
+    """Return which name of a rule no comparison of the run has, or nothing if each name is found."""
+    table = basis.table
+    systems, test_sets = {*table.a.values, *table.b.values}, {*table.test_set.values}
+    metrics = {metric.name for metric in table.metric.values}
+    for noun, names, known, is_known in (
+        ("system", [rule.baseline] if rule.baseline else [], systems, rule.baseline in systems),
+        ("test set", rule.test_sets, test_sets, not test_sets.isdisjoint(rule.test_sets or ())),
+        ("metric", rule.metrics, metrics, any(covers_metric(rule, name) for name in metrics)),
+    ):
+        if names and not is_known:
+            found = format_list(sorted(known), MOST_NAMED)
+            return f": the run has no {noun} {' or '.join(map(repr, names))}; its {noun}s are {found}"
+    return ""
 
 
 def _add_absent(verdict: RuleVerdict, absent: Sequence[ComparisonKey]) -> RuleVerdict:

@@ -333,7 +333,9 @@ def _format_hint(value: Any, choices: str) -> str:
 
 
 def _describe_expected(key: PlanKey) -> str:
-    """Return "expected" and the description of a key's value."""
+    """Return "expected" and the description of a key's value, or how it is written."""
+    if key == ("gate", "rules"):
+        return f"write for example {_write_rules('not-worse')}"
     for table in _list_tables(key[:-1]):
         if key[-1] in (hints := _get_annotations(table)):
             for extra in getattr(hints[str(key[-1])], "__metadata__", ()):

@@ -88,7 +88,7 @@ def test_exact_comparisons_metrics_and_subsets_stand_beside_those_that_stop(clus
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"stop": "besag"}, "stop = 'besag': must be one of besag-clifford, confidence-sequence, confidence"),
+        ({"stop": "besag"}, "stop = 'besag': expected besag-clifford[:h=N] or confidence[:epsilon=E]"),
         ({"stop": "besag-clifford:h=0"}, "expected besag-clifford:h=NUMBER, a whole number from 1 to 2"),
         ({"stop": f"besag-clifford:h={2**48 + 1}"}, "expected besag-clifford:h=NUMBER, a whole number from 1 to 2"),
         ({"seed": 2**63}, "seed = 9223372036854775808: must be at most 9,223,372,036,854,775,807"),
