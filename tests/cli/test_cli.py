@@ -255,7 +255,7 @@ def test_metrics_and_formats_are_listed():
 def test_commands_on_stores_are_listed():
     result = run("store")
     assert (result.returncode, result.stderr) == (0, "")
-    assert re.findall(r"^  (check|repair) ", result.stdout, re.M) == ["check", "repair"]
+    assert re.findall(r"^  (check|repair) ", result.stdout, re.MULTILINE) == ["check", "repair"]
 
 
 def test_the_program_verifies_itself():
