@@ -23,7 +23,13 @@ from sigdask.formats.grouping import add_file_groups, list_group_files, remove_f
 from sigdask.formats.reading import files, replicates
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, find_dataset
-from sigdask.formats.reading.json_records import check_folder
+from sigdask.formats.reading.json_records import (
+    ANSWER_LISTS,
+    build_texts_error,
+    check_folder,
+    is_json_lines,
+    read_head,
+)
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -691,6 +697,8 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     if named_gold:
         if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
             return "numbers"
+        if table.columns.keys() >= ANSWER_LISTS and _may_be_texts(table, options):
+            raise build_texts_error(table.path)
         return _detect_responses_or_labels(table, named_gold, options, len(sources))
     answers = table.find_column(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
@@ -755,6 +763,19 @@ def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
     unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
     return unique and not any(is_real_valued(Factor.from_values(column)) for column in columns)
+
+
+def _may_be_texts(table: FileTable, options: Options) -> bool:
+    """Return whether JSON lists of predictions and references may be texts: few repeat, and no metric says more."""
+    if table.nested or not read_head(table.path).lstrip().startswith("{") or is_json_lines(table.path):
+        return False
+    if any(map(table.is_numeric, ANSWER_LISTS)):
+        return False
+    if options.metrics:
+        return any(_find_metric_format(name) in REFERENCES for name in options.metrics)
+    predictions, references = (Factor.from_values(table.columns[name]) for name in ("predictions", "references"))
+    are_few = 2 * len(references.levels) <= len(references)
+    return not are_few or not {*predictions.levels.tolist()} <= {*references.levels.tolist()}
 
 
 def _detect_responses_or_labels(table: FileTable, gold: str, options: Options, n_sources: int) -> str:

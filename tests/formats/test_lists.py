@@ -236,3 +236,49 @@ def test_ids_may_be_asked_for_and_align_by_position(tmp_path):
         read(*files, gold=tmp_path / "gold", options=Options(align="id"))
     with pytest.raises(InputError, match="x, line 1: 2 items"):
         read(*files, gold=tmp_path / "gold", options=Options(id_column="key"))
+
+
+LABELS = {"predictions": ["pos", "neg", "pos", "neg"], "references": ["pos", "pos", "neg", "neg"]}
+TEXTS = {
+    "predictions": ["a cat  sat", "hello\nyou", "it rains"],
+    "references": ["the cat sat", "hello there", "it snows"],
+}
+
+
+def compare_lists(tmp_path, lists, other=None, metrics=(), format="auto"):  # noqa: A002
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, document in zip(paths, (lists, other or {**lists, "predictions": lists["references"]}), strict=True):
+        path.write_text(json.dumps(document))
+    counts = read(*paths, format=format, options=Options(metrics=tuple(metrics)))
+    return compare_all(counts, metrics=metrics or None, interval="none")
+
+
+@pytest.mark.parametrize("lists", [LABELS, {"references": LABELS["references"], "loss": 0.5, **LABELS}])
+def test_lists_of_few_strings_are_labels(tmp_path, lists):
+    result = compare_lists(tmp_path, lists)[0]
+    assert (result.metric, result.score_a, result.score_b) == ("accuracy", 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [TEXTS, {**LABELS, "predictions": ["pos", "neg", "pos", "other"]}, {k: cells[:2] for k, cells in LABELS.items()}],
+)
+def test_lists_of_strings_that_may_be_texts_are_refused_with_both_commands(tmp_path, lists):
+    for metrics in ((), ("BLEU",)):
+        with pytest.raises(InputError, match=r"labels or texts.*--format labels.*jq -r .*--gold ref.txt"):
+            compare_lists(tmp_path, lists, metrics=metrics)
+    with pytest.raises(InputError, match="labels or texts"):
+        compare_lists(tmp_path, LABELS, metrics=["chrF"])
+    n_right = sum(map(str.__eq__, *lists.values()))
+    for settings in ({"metrics": ["accuracy"]}, {"format": "labels"}):
+        assert compare_lists(tmp_path, lists, **settings)[0].score_a == n_right / len(lists["references"])
+
+
+def test_lists_of_references_are_texts(tmp_path):
+    with pytest.raises(InputError, match=r"are texts.*references\[\]\[0\]"):
+        compare_lists(tmp_path, {**TEXTS, "references": [[text] for text in TEXTS["references"]]}, TEXTS)
+
+
+def test_lists_of_different_lengths_are_refused(tmp_path):
+    with pytest.raises(InputError, match="'references' holds 1 values, but 'predictions' 4"):
+        compare_lists(tmp_path, {**LABELS, "references": ["pos"]}, LABELS)

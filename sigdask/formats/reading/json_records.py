@@ -324,8 +324,25 @@ SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", 
 """Such lists in the outputs of `evaluate`: bleu, sacrebleu, mauve."""
 
 
+ANSWER_LISTS = frozenset({"predictions", "references"})
+"""Lists that users of `evaluate` keep, of labels or of texts."""
+
+
+def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
+    """Return the error for lists of predictions and references that are texts, or may be."""
+    line = 'gsub("\\\\s+"; " ")'
+    reference = ".references[]" if may_be_labels else ".references[][0]"
+    kinds = "may be labels or texts. Labels: add --format labels. Texts:" if may_be_labels else "are texts:"
+    further = "" if may_be_labels else " (likewise [1] and so on for further references, each with --reference)"
+    return InputError(
+        f"{path}: 'predictions' and 'references' {kinds} write one a line, with jq -r '.predictions[] | {line}' "
+        f"{path} > A.txt and jq -r '{reference} | {line}' {path} > ref.txt{further}. Then sigdask compare A.txt "
+        "B.txt --gold ref.txt --format segments --metric chrF"
+    )
+
+
 def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
-    """Return the columns of a JSON object of lists with numbers; None for any other document.
+    """Return the columns of a JSON object of lists with numbers, or of answers; None for any other document.
 
     Single values beside the lists (a hash, a mean, the version of a tool) are left out, and so are lists that a tool
     writes of a whole system, not of its items (the precisions of BLEU).
@@ -340,7 +357,12 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
     lists = {name: value for name, value in document.items() if isinstance(value, list)}
     columns = {name: cells for name, cells in lists.items() if name not in SYSTEM_LISTS}
     first_list = next(iter(lists.values()), [])
-    if isinstance(next(iter(first_list), []), dict | list) or not any(map(_are_numbers, lists.values())):
+    are_answers = lists.keys() >= ANSWER_LISTS and bool(lists["predictions"]) and _are_texts(lists["predictions"])
+    if are_answers and any(isinstance(cell, list) and _are_texts(cell) for cell in lists["references"]):
+        raise build_texts_error(path, may_be_labels=False)
+    if isinstance(next(iter(first_list), []), dict | list):
+        return None
+    if not are_answers and not any(map(_are_numbers, lists.values())):
         return None
     if any(isinstance(cell, dict | list) for cells in columns.values() for cell in cells):
         return None
@@ -356,6 +378,10 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
                 f"{path}: {name!r} holds {len(cells):,} values, but {first_name!r} {n:,}; expected one an item"
             )
     return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
+
+
+def _are_texts(cells: list[Any]) -> bool:
+    return all(isinstance(cell, str) for cell in cells)
 
 
 def _are_numbers(cells: list[Any]) -> bool:
