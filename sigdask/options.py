@@ -877,6 +877,11 @@ def check_options(declaration: Any, values: Mapping[str, Any]) -> None:
     """Raise if there is no such option in a declaration, or a value is not allowed."""
     options = list_options(declaration)
     for name, value in values.items():
+        if name not in options and name in READING_OPTIONS:
+            raise TypeError(
+                f"no option {name!r} here: it says how data are read. Give it to sigdask.as_counts(data, {name}=...) "
+                "or sigdask.read, and compare what that returns"
+            )
         if name not in options:
             raise TypeError(f"no option {name!r}{suggest_name(name, options)}; options: {', '.join(options)}")
         options[name].check(name, value)

@@ -87,6 +87,12 @@ def test_python_names_its_arguments(folder):
         sigdask.read(folder / "no_id.csv", format="long")
 
 
+def test_options_of_reading_are_refused_with_the_function_that_has_them():
+    frame = {"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, None, 0.2]}
+    with pytest.raises(TypeError, match=r"sigdask\.as_counts\(data, missing=\.\.\.\)"):
+        sigdask.compare_all(frame, missing="pairwise")
+
+
 def test_a_plan_names_its_keys(folder):
     plan = folder / "plan.toml"
     plan.write_text('[[test_set]]\nname = "t"\nsystems = "no_id.csv"\nformat = "long"\n')
