@@ -28,27 +28,10 @@ if TYPE_CHECKING:
     from sigdask.results.record import Result
 
 __all__ = [
-    "Counts",
-    "InputError",
-    "Plan",
-    "Result",
-    "Results",
-    "SigdaskError",
-    "UnfinishedError",
-    "as_counts",
-    "black_box",
-    "compare",
-    "compare_all",
-    "compare_sets",
-    "independence",
-    "independence_all",
-    "load_plan",
-    "metric",
-    "power",
-    "read",
-    "run_plan",
-    "write_site",
-]
+    "Counts", "InputError", "Plan", "Result", "Results", "SigdaskError", "UnfinishedError", "as_counts", "black_box",
+    "compare", "compare_all", "compare_sets", "independence", "independence_all", "load_plan", "metric", "power",
+    "read", "run_plan", "write_site",
+]  # fmt: skip
 
 _PUBLIC_HOMES = {
     name: home

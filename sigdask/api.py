@@ -54,19 +54,9 @@ if TYPE_CHECKING:
     from sigdask.report.analyses import Evaluation, evaluate, independence, independence_all, power
 
 __all__ = [
-    "Candidates",
-    "Evaluation",
-    "RepeatedSamples",
-    "compare",
-    "compare_all",
-    "compare_opened",
-    "compare_sets",
-    "evaluate",
-    "independence",
-    "independence_all",
-    "power",
-    "validate",
-]
+    "Candidates", "Evaluation", "RepeatedSamples", "compare", "compare_all", "compare_opened", "compare_sets",
+    "evaluate", "independence", "independence_all", "power", "validate",
+]  # fmt: skip
 
 _OTHER_ANALYSES = {
     "Candidates": "counts.candidates",

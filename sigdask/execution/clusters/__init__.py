@@ -27,20 +27,8 @@ from sigdask.execution.clusters.description import (
 )
 
 __all__ = [
-    "CLUSTER_WORDS",
-    "KINDS",
-    "LOCAL_WORDS",
-    "Cluster",
-    "ClusterDescription",
-    "ClusterLike",
-    "check_cluster",
-    "choose_cluster",
-    "connect",
-    "count_cores",
-    "is_closed",
-    "is_dask_object",
-    "parse_description",
-    "read",
+    "CLUSTER_WORDS", "KINDS", "LOCAL_WORDS", "Cluster", "ClusterDescription", "ClusterLike", "check_cluster",
+    "choose_cluster", "connect", "count_cores", "is_closed", "is_dask_object", "parse_description", "read",
     "resolve_active",
 ]  # fmt: skip
 

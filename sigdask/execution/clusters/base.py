@@ -15,14 +15,8 @@ from typing import Any
 log = logging.getLogger("sigdask.execution.clusters")
 
 NOISY_LOGGERS = (
-    "distributed",
-    "distributed.client",
-    "distributed.worker",
-    "tornado",
-    "tornado.application",
-    "asyncio",
-    "asyncssh",
-)
+    "distributed", "distributed.client", "distributed.worker", "tornado", "tornado.application", "asyncio", "asyncssh",
+)  # fmt: skip
 """Loggers of dask and below; some have levels of their own."""
 
 

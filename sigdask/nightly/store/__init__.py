@@ -31,15 +31,9 @@ from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
 
 __all__ = [
-    "PlanRun",
-    "Progress",
-    "Store",
-    "StoredPrefixes",
-    "StoredResults",
-    "StoredTallies",
-    "open_for_reading",
+    "PlanRun", "Progress", "Store", "StoredPrefixes", "StoredResults", "StoredTallies", "open_for_reading",
     "open_store",
-]
+]  # fmt: skip
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -36,28 +36,10 @@ BUSY_SECONDS = 30
 ANNOUNCED_SECONDS = 2
 """Seconds of waiting for a lock after which its holder is named."""
 CONNECT_SECONDS = 10
-SHARED_FILE_SYSTEMS = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "9p",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "ceph",
-        "glusterfs",
-        "fuse.sshfs",
-        "fuse.glusterfs",
-        "fuse.ceph",
-        "afs",
-        "ocfs2",
-        "gfs2",
-        "virtiofs",
-    }
-)
+SHARED_FILE_SYSTEMS = frozenset((
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs",
+    "fuse.glusterfs", "fuse.ceph", "afs", "ocfs2", "gfs2", "virtiofs",
+))  # fmt: skip
 """File systems of several machines."""
 
 TAKE_TURN = "SELECT set_config('idle_in_transaction_session_timeout', :patience, true), pg_advisory_xact_lock(:lock)"
@@ -297,22 +279,10 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 DAMAGE_WORDS = (
-    "malformed",
-    "corrupt",
-    "unsupported file format",
-    "no such table",
-    "no such column",
-    "duplicate column",
-    "already exists",
-    "could not decode",
-    "datatype mismatch",
-    "invalid page",
-    "could not read block",
-    "missing chunk",
-    "invalid memory alloc",
-    "does not exist",
-    "constraint",
-)
+    "malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
+    "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block", "missing chunk",
+    "invalid memory alloc", "does not exist", "constraint",
+)  # fmt: skip
 """Words of a database's error that only a store has which is not as it was made."""
 
 

@@ -50,12 +50,8 @@ WIDTH_OF_CHARACTER = 0.6
 """Share of the font size, about."""
 
 FALLBACK_FONTS = (
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Noto Sans Arabic",
-    "Noto Sans Devanagari",
-    "Arial Unicode MS",
-)
+    "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Devanagari", "Arial Unicode MS",
+)  # fmt: skip
 """Fonts for what the first one has no letters for, where they are installed."""
 
 
