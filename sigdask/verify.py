@@ -63,17 +63,9 @@ def yeh_exact(metric: str) -> Fraction:
     (9.756279177963734e-05, 0.019994289562099043)
     """
     observed = _compute_difference(metric, 28, 43)
-    cells = sum(
-        comb(34, x) * comb(52, y)
-        for x in range(35)
-        for y in range(53)
-        if (
-            _compute_difference(metric, x, y) >= observed
-            if observed > 0
-            else _compute_difference(metric, x, y) <= observed
-        )
-    )
-    return Fraction(cells, 2**86)
+    sign = 1 if observed > 0 else -1
+    cells = ((x, y) for x, y in np.ndindex(35, 53) if sign * (_compute_difference(metric, x, y) - observed) >= 0)
+    return Fraction(sum(comb(34, x) * comb(52, y) for x, y in cells), 2**86)
 
 
 def _compute_difference(metric: str, x: int, y: int) -> Fraction:
@@ -142,11 +134,8 @@ def _check_methods() -> Iterator[Audit]:
             continue
         fits = float(compute_fit_p(result.n_extreme, result.n_trials, exact_value.p_hi))
         detail = f"{result.n_extreme:,} of {result.n_trials:,}, exact {format_p_equals(exact_value.p_hi, digits=6)}"
-        yield (
-            f"{name}, sampled against exact by {exact_value.method}",
-            passed,
-            f"{detail} (fit {format_p_equals(fits)})",
-        )
+        audit = f"{name}, sampled against exact by {exact_value.method}"
+        yield audit, passed, f"{detail} (fit {format_p_equals(fits)})"
 
 
 def _check_enumeration() -> Audit:
@@ -167,25 +156,16 @@ def _check_family() -> Audit:
     rng = np.random.default_rng(3)
     gold = rng.choice([*"xyz"], 10)
     share = 0.3 + 0.07 * np.arange(9)
-    labels = {
-        f"s{k}": np.where(rng.random(10) < p, gold, rng.choice([*"xyz"], 10)).tolist() for k, p in enumerate(share)
-    }
-    counts = Counts.from_labels(gold.tolist(), labels)
-    enumerated, sampled = (
-        compare_all(
-            counts, metrics=["accuracy", "macro-f1"], adjust="max-t", interval="none", trials=2**16, method=method
-        )
-        for method in METHODS
-    )
+    labels = [np.where(rng.random(10) < p, gold, rng.choice([*"xyz"], 10)).tolist() for p in share]
+    counts = Counts.from_labels(gold.tolist(), {f"s{k}": own for k, own in enumerate(labels)})
+    options: dict[str, Any] = {"metrics": ["accuracy", "macro-f1"], "adjust": "max-t", "trials": 2**16}
+    enumerated, sampled = (compare_all(counts, interval="none", method=method, **options) for method in METHODS)
     exact_p, sampled_p = (min(float(r.p_adjusted or 0) for r in results) for results in (enumerated, sampled))
     n_extreme = round(sampled_p * (2**16 + 1)) - 1
     fits = float(compute_fit_p(n_extreme, 2**16, exact_p))
     passed = fits >= ALARM and enumerated.family is not None and enumerated.family.exact
-    return (
-        "a family of 72, sampled against all arrangements",
-        passed,
-        f"{n_extreme:,} of 65,536, exact {format_p_equals(exact_p)}",
-    )
+    detail = f"{n_extreme:,} of 65,536, exact {format_p_equals(exact_p)}"
+    return "a family of 72, sampled against all arrangements", passed, detail
 
 
 def _check_pairs() -> Audit:
@@ -196,11 +176,8 @@ def _check_pairs() -> Audit:
     joint = {(r.a, r.b): r.n_extreme for r in compare_all(counts, adjust="max-t", **options)}
     separate = {(r.a, r.b): r.n_extreme for r in compare_all(counts, pairs=pairs, adjust="none", **options)}
     is_same = all(joint[pair] == n for pair, n in separate.items())
-    return (
-        "all pairs at once equal pair by pair",
-        is_same,
-        f"{len(joint)} pairs of 40 systems, {len(separate)} of them alone",
-    )
+    detail = f"{len(joint)} pairs of 40 systems, {len(separate)} of them alone"
+    return "all pairs at once equal pair by pair", is_same, detail
 
 
 def _check_table() -> Audit:

@@ -337,11 +337,8 @@ class UnitIndex:
         """Return the details of units in comparison `k`; `scores` of the two systems have shape (n_units, 2)."""
         comparisons = self.comparisons
         pair = int(comparisons.a[k]), int(comparisons.b[k])
-        subset, has_item = (
-            comparisons.masks[int(comparisons.subset.codes[k])],
-            comparisons.metrics[int(comparisons.metric[k])].held,
-        )
-        mask = self.counts.in_common(pair, subset, has_item)
+        has_item = comparisons.metrics[int(comparisons.metric[k])].held
+        mask = self.counts.in_common(pair, comparisons.masks[int(comparisons.subset.codes[k])], has_item)
         order, starts = self._items_by_unit
         details = []
         for address, unit_scores in zip(addresses, scores, strict=True):
@@ -527,6 +524,9 @@ class UnitShares:
         below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
         deciding = np.concatenate([above, below])
         is_mean = isinstance(panel, Panel) and panel.linear[column]
+        scores = np.full((len(deciding), 2), np.nan)
+        if is_mean:
+            scores = _score_units(panel, row, column, nonzero[deciding])
         return UnitShares(
             add_up=is_mean,
             n_for_a=int(np.count_nonzero(values > 0)),
@@ -535,9 +535,7 @@ class UnitShares:
             histogram=EqualBars.from_values(values, values < 0) if len(values) else None,
             addresses=panel.addresses[nonzero[deciding]],
             values=values[deciding],
-            scores=_score_units(panel, row, column, nonzero[deciding])
-            if is_mean
-            else np.full((len(deciding), 2), np.nan),
+            scores=scores,
         )
 
 
@@ -742,31 +740,18 @@ class _PanelComparisons:
         tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
         n_requested = self.jobs.comparisons.n_trials[self.indices]
         runs = self._compute_runs(tails, n_groups)
-        entries = zip(
-            iter_null_distributions(panel, panel_rows, column, tails, n_requested),
-            panel_rows.tolist(),
-            runs,
-            strict=True,
-        )
+        distributions = iter_null_distributions(panel, panel_rows, column, tails, n_requested)
+        entries = zip(distributions, panel_rows.tolist(), runs, self.indices.tolist(), strict=True)
         try:
-            for k, (null, row, convergence) in enumerate(entries):
-                shares: UnitShares | None = None
+            for k, (null, row, convergence, index) in enumerate(entries):
+                shares, units = None, None
                 deciding: tuple[UnitDetails, ...] = ()
-                units = None
                 if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
-                    deciding = self.unit_index.list_details(int(self.indices[k]), shares.addresses, shares.scores)
-                    units = self._sort_units(int(self.indices[k]), shares.addresses)
-                yield ComparisonDetails(
-                    int(self.rows[k]),
-                    self.table.alternative[k],
-                    null,
-                    convergence,
-                    shares,
-                    deciding,
-                    self.unit_index.field_names,
-                    units,
-                )
+                    deciding = self.unit_index.list_details(index, shares.addresses, shares.scores)
+                    units = self._sort_units(index, shares.addresses)
+                parts = (null, convergence, shares, deciding, self.unit_index.field_names, units)
+                yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
 

@@ -8,7 +8,7 @@ compared in whole numbers. A metric of another shape is scored by its own form.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +37,6 @@ from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
-from sigdask.statistics import bounds as crosscheck
 from sigdask.statistics.bounds import Check, estimate_trials_to_decide
 from sigdask.statistics.matchings import (
     MOST_STEPS,
@@ -605,10 +604,8 @@ class IndependenceTests:
         labellings = Labellings.from_counts(counts, settings["seed"], within)
         bound = [_bind_metric(metric, counts) for metric in metrics]
         systems = range(len(labellings.names))
-        margins, agreements = (
-            [labellings.count_margins(s) for s in systems],
-            [labellings.count_agreements(s) for s in systems],
-        )
+        margins = [labellings.count_margins(s) for s in systems]
+        agreements = [labellings.count_agreements(s) for s in systems]
         scores = tuple(
             tuple(score_labels(m, labellings.labels, margins[s], agreements[s]) for m in bound) for s in systems
         )
@@ -662,14 +659,16 @@ class IndependenceTests:
         exceedances = [
             int(t.counts[s, m, tail]) for t in tallies if t.get_n_trials(s, m) == tallies[0].get_n_trials(s, m)
         ]
-        checks: list[Check] = []
         n_trials: int | None
         n_extreme: int | None
+        second: SecondRun | None = None
+        checks: tuple[Check, ...] = ()
         if exceedances:
             n_trials, n_extreme = n, k = tallies[0].get_n_trials(s, m), exceedances[0]
             p = float(bounds.compute_bound(k, n))
             low, high = map(float, bounds.clopper_pearson(k, n))
-            checks = [*_check_second_run(exceedances, n, n_sampled), *_check_exact_value(exact, k, n, n_sampled)]
+            second = _build_second_run(exceedances, n)
+            checks = tuple(_iter_checks(k, n, second, exact, n_sampled))
         else:
             assert exact is not None
             n_trials, n_extreme = exact.n_arrangements, exact.n_extreme
@@ -691,9 +690,9 @@ class IndependenceTests:
             n_extreme=n_extreme,
             p_value=p,
             p_interval=(low, high),
-            second_run=_build_second_run(exceedances, n_trials),
+            second_run=second,
             exact=None if exact is None else Exact(float(exact.p), float(exact.p), exact.method, exact.guarantee),
-            checks=tuple(checks),
+            checks=checks,
             warnings=tuple(self._list_warnings(score, low, high, p)),
         )
 
@@ -725,22 +724,20 @@ def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> t
     )
 
 
-def _build_second_run(exceedances: Sequence[int], n_trials: int | None) -> SecondRun | None:
-    if len(exceedances) < 2 or not n_trials:
+def _build_second_run(exceedances: Sequence[int], n_trials: int) -> SecondRun | None:
+    if len(exceedances) < 2:
         return None
-    agreement = float(crosscheck.compute_agreement_p(exceedances[0], exceedances[1], n_trials))
+    agreement = float(bounds.compute_agreement_p(exceedances[0], exceedances[1], n_trials))
     return SecondRun(n_trials, exceedances[1], float(bounds.compute_bound(exceedances[1], n_trials)), agreement)
 
 
-def _check_second_run(exceedances: Sequence[int], n_trials: int, n_comparisons: int) -> list[Check]:
-    second = _build_second_run(exceedances, n_trials)
+def _iter_checks(
+    n_extreme: int, n_trials: int, second: SecondRun | None, exact: ExactP | None, n_comparisons: int
+) -> Iterator[Check]:
+    """Yield the checks of a sampled p against the second run and, where it is known, the exact p."""
     if second is None:
-        return [Check("second run", "not applicable", None, "not requested")]
-    return [crosscheck.judge_second_run(exceedances[0], exceedances[1], n_trials, second.agreement_p, n_comparisons)]
-
-
-def _check_exact_value(exact: ExactP | None, n_extreme: int, n_trials: int, n_comparisons: int) -> list[Check]:
-    if exact is None:
-        return []
-    p = float(exact.p)
-    return [crosscheck.judge_known_p("exact value", p, n_extreme, n_trials, n_comparisons, exact=False)]
+        yield Check("second run", "not applicable", None, "not requested")
+    else:
+        yield bounds.judge_second_run(n_extreme, second.n_extreme, n_trials, second.agreement_p, n_comparisons)
+    if exact is not None:
+        yield bounds.judge_known_p("exact value", float(exact.p), n_extreme, n_trials, n_comparisons, exact=False)

@@ -442,9 +442,8 @@ class _CurrentData:
         metrics_of: dict[tuple[str, str | None], dict[str, None]] = {}
         for entry in recorded:
             signature = entry.signature
-            metrics_of.setdefault((signature.unit, signature.subset and signature.subset[0]), {})[signature.metric] = (
-                None
-            )
+            key = signature.unit, signature.subset and signature.subset[0]
+            metrics_of.setdefault(key, {})[signature.metric] = None
         for (unit, by), metrics in metrics_of.items():
             for result in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE_OPTIONS):
                 current.add(result)
@@ -810,19 +809,17 @@ def _compare_group(members: Sequence[Match], recorded: RecordedResults, results:
     """Compare the records of a group with results that were computed again."""
     rows = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): k for k, r in enumerate(results)}
     numbers = [rows[entry.signature.metric, entry.signature.subset, *pair] for entry, pair in members]
-    if len(rows) > len(set(numbers)):
-        results = replace(results, table=(table := results.table.take(np.array(sorted(set(numbers))))))
-        order = {number: k for k, number in enumerate(sorted(set(numbers)))}
-        numbers = [order[number] for number in numbers]
-    else:
-        table = results.table
-    current_rows = _list_rows(table, recorded)
-    found = [*results]
+    used, order = np.unique(numbers, return_inverse=True)
+    if len(rows) > len(used):
+        results = replace(results, table=results.table.take(used))
+    current_rows, found = _list_rows(results.table, recorded), [*results]
     skipped, repeated = FieldComparison(), []
-    for (entry, _), number in zip(members, numbers, strict=True):
+    for (entry, _), number in zip(members, order.tolist(), strict=True):
         row = current_rows[number]
-        entry_read = replace(entry, values=_parse_cells(entry.values, row)) if recorded.is_csv else entry
-        comparison = _compare_result(entry_read, found[number], row)
+        values = entry.values
+        if recorded.is_csv:
+            values = {name: _parse_cell(text, row.get(name)) for name, text in values.items()}
+        comparison = _compare_result(replace(entry, values=values), found[number], row)
         if recorded.is_csv and _has_unknown_trials(members):
             comparison.move_differences(FAMILY_FIELDS, "CSV and Parquet do not say the number of trials of the family")
         skipped.merge(comparison)
@@ -842,11 +839,6 @@ def _list_rows(table: Table, recorded: RecordedResults) -> list[dict[str, Any]]:
         return list_csv_rows(table, _list_tests(recorded))
     rows: list[dict[str, Any]] = json.loads(f"[{','.join(iter_json_lines(table))}]")
     return rows
-
-
-def _parse_cells(cells: Mapping[str, Any], current: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the cells of a row of CSV or Parquet as values of the types that the current row has."""
-    return {name: _parse_cell(text, current.get(name)) for name, text in cells.items()}
 
 
 def _parse_cell(text: Any, current: Any) -> Any:

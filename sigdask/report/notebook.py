@@ -30,15 +30,11 @@ def build_summary_table(results: ComparisonResults) -> PaperTable:
     if not len(results):
         return PaperTable(title, ())
     layout = get_default_layout(results.table)
-    shown_results = results
-    if layout == "pairs" and len(results) > MAX_ROWS:
-        shown_results = replace(results, table=results.table.take(slice(MAX_ROWS)))
-    table = shorten_table(build_tables(shown_results, layout, percent=False)[0])
-    more_notes = (
-        [f"{len(results) - len(shown_results):,} more comparisons are not shown."]
-        if shown_results is not results
-        else []
-    )
+    more_notes = []
+    if layout == "pairs" and (n_more := len(results) - MAX_ROWS) > 0:
+        results = replace(results, table=results.table.take(slice(MAX_ROWS)))
+        more_notes = [f"{n_more:,} more comparisons are not shown."]
+    table = shorten_table(build_tables(results, layout, percent=False)[0])
     return replace(table, title=title, method=(*table.method, *more_notes, f"Checks: {verdict.checks}."))
 
 
@@ -47,9 +43,8 @@ def shorten_table(table: PaperTable) -> PaperTable:
     sections, room = [], MAX_ROWS
     for section in table.sections:
         if room:
-            sections.append(
-                TableSection(section.heading, tuple(c.select_rows(range(len(section))[:room]) for c in section.columns))
-            )
+            rows = range(len(section))[:room]
+            sections.append(TableSection(section.heading, tuple(c.select_rows(rows) for c in section.columns)))
             room -= len(sections[-1])
     n_left = sum(map(len, table.sections)) - sum(map(len, sections))
     notes = (f"{n_left:,} more rows are not shown.",) if n_left else ()
@@ -67,9 +62,8 @@ def as_html(table: PaperTable) -> str:
     for section in table.sections:
         parts += [f"<p><em>{_escape_text(section.heading)}</em></p>"] if section.heading else []
         parts.append(_render_html_table(section))
-    parts += [
-        f"<p><small>{_escape_text(' '.join(texts))}</small></p>" for texts in (table.legend, table.method) if texts
-    ]
+    below = [" ".join(texts) for texts in (table.legend, table.method) if texts]
+    parts += [f"<p><small>{_escape_text(text)}</small></p>" for text in below]
     return "<div>" + "\n".join(parts) + "</div>"
 
 
@@ -87,9 +81,8 @@ def _escape_text(text: str) -> str:
 
 
 def _render_html_table(section: TableSection) -> str:
-    heads = "".join(
-        f'<th scope="col"{_format_alignment(column)}>{_escape_text(column.header)}</th>' for column in section.columns
-    )
+    head = '<th scope="col"{}>{}</th>'.format
+    heads = "".join(head(_format_alignment(column), _escape_text(column.header)) for column in section.columns)
     rows = zip(*map(_render_html_cells, section.columns), strict=True)
     body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
@@ -124,8 +117,5 @@ def _build_rich_table(section: TableSection) -> Table:
 def _build_rich_cells(column: TableColumn) -> list[Text]:
     from rich.text import Text
 
-    style = {False: "", True: "bold"}
-    return [
-        Text.assemble((make_printable(text), style[bold]), mark and f" {mark}")
-        for text, bold, mark in column.iter_rows()
-    ]
+    rows = ((make_printable(text), "bold" if bold else "", mark) for text, bold, mark in column.iter_rows())
+    return [Text.assemble((text, style), mark and f" {mark}") for text, style, mark in rows]

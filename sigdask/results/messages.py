@@ -5,6 +5,7 @@ Notes on intervals say why one is missing, that it disagrees with p, or that its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -92,9 +93,7 @@ def _note_reasons(intervals: Intervals) -> RowNotes:
 
 def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
     """Yield a note for each row whose interval and p disagree on whether the difference is 0, with the reason."""
-    level = np.array(
-        [np.nan if np.isnan(confidence) else compute_level(confidence) for confidence in intervals.confidence.tolist()]
-    )
+    level = np.array([math.nan if math.isnan(c) else compute_level(c) for c in intervals.confidence.tolist()])
     contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
     is_small = table.p_value <= level
     is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
@@ -279,12 +278,8 @@ def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
 def _note_identical(table: Table) -> RowNotes:
     for row in np.flatnonzero(table.n_discordant == 0).tolist():
         step = table.step[row]
-        finely = (
-            (f" by {step:.2g} or more, the smallest difference that rounding of such large scores allows")
-            if step
-            else ""
-        )
-        yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely}")
+        finely = f" by {step:.2g} or more, the smallest difference that rounding of such large scores allows"
+        yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely if step else ''}")
 
 
 def _note_upper_bound(table: Table) -> RowNotes:
@@ -343,14 +338,8 @@ def _note_stop_unknown(table: Table) -> RowNotes:
 def _note_second_look(table: Table) -> RowNotes:
     for row in np.flatnonzero(table.seen_with).tolist():
         n_seen = int(table.seen_with[row])
-        yield (
-            row,
-            Note(
-                "second-look",
-                f"second look: p was first computed with {format_count(n_seen, 'trial')}",
-                {"n_trials": n_seen},
-            ),
-        )
+        text = f"second look: p was first computed with {format_count(n_seen, 'trial')}"
+        yield row, Note("second-look", text, {"n_trials": n_seen})
 
 
 def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
@@ -360,15 +349,11 @@ def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
         return {}
     doubts: dict[int, tuple[Assumption, ...]] = {}
     for row in np.flatnonzero(columns.is_skewed | ~np.isnan(columns.unseen_rate)).tolist():
-        n_units = int(table.n_units[row])
+        n_units, unit = int(table.n_units[row]), table.unit[row]
         doubts[row] = (
             *([_describe_skewed(columns, row)] if columns.is_skewed[row] else ()),
-            *([_describe_few(columns, row, n_units, table.unit[row])] if columns.n_deciding[row] else ()),
-            *(
-                []
-                if np.isnan(columns.unseen_rate[row])
-                else [_describe_one_sign(columns, row, n_units, table.unit[row])]
-            ),
+            *([_describe_few(columns, row, n_units, unit)] if columns.n_deciding[row] else ()),
+            *([] if np.isnan(columns.unseen_rate[row]) else [_describe_one_sign(columns, row, n_units, unit)]),
         )
     return doubts
 
@@ -376,9 +361,8 @@ def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
 def _describe_skewed(columns: Assumptions, row: int) -> Assumption:
     skewness = float(columns.skewness[row])
     detail = (
-        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume "
-        "symmetric differences if the systems are equal, and are wrong if rare large ones are not in the "
-        "sample"
+        f"the differences of units are skewed (skewness {skewness:+.1f}): the test and the interval assume symmetric "
+        "differences if the systems are equal, and are wrong if rare large ones are not in the sample"
     )
     return Assumption("skewed-differences", "warning", detail, skewness=skewness)
 

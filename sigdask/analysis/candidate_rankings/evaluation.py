@@ -171,21 +171,14 @@ class MeasureRankings:
     @cached_property
     def tied_orders(self) -> tuple[TiedOrders, TiedOrders]:
         """The least favourable orders of tied candidates, for n-best precision and for average precision."""
-        scores = [
-            [average_precision(ranked) for ranked in self.ranked_lists],
-            *(
-                [
-                    _compute_average_precision(resolve_ties(ranked, self.gold, true_first=true_first))
-                    for ranked in self.ranked_lists
-                ]
-                for true_first in (False, True)
-            ),
-        ]
+        lists = self.ranked_lists
+        scores = [[average_precision(ranked) for ranked in lists]]
+        for true_first in (False, True):
+            resolved = (resolve_ties(ranked, self.gold, true_first=true_first) for ranked in lists)
+            scores.append([*map(_compute_average_precision, resolved)])
         by_average = np.array(scores)[:, :, None]
-        best = TiedOrders.from_lists(
-            self.ranked_lists, self.gold, self.pairs, *count_true_in_n_best(self.ranked_lists, self.cutoffs)
-        )
-        return best, TiedOrders.from_lists(self.ranked_lists, self.gold, self.pairs, *by_average)
+        best = TiedOrders.from_lists(lists, self.gold, self.pairs, *count_true_in_n_best(lists, self.cutoffs))
+        return best, TiedOrders.from_lists(lists, self.gold, self.pairs, *by_average)
 
     @property
     def _judged_units(self) -> Sequence[str] | int:
@@ -338,12 +331,11 @@ class MeasureRankings:
 
     def _iter_validations(self, sample_counts: Integers) -> Iterator[Validation]:
         """Yield, for each n best, how its precision varies over random samples, compared with the model."""
-        precisions = np.concatenate(
-            [ranked.above[self.cutoffs] / self.cutoffs for ranked in self.ranked_lists]
-        ).tolist()
-        names = np.repeat(self.candidates.measures, len(self.cutoffs)).tolist()
-        for column, (measure, precision) in enumerate(zip(names, precisions, strict=True)):
-            n = int(self.cutoffs[column % len(self.cutoffs)])
+        lists = zip(self.candidates.measures, self.ranked_lists, strict=True)
+        compared = (
+            (measure, n, float(ranked.above[n] / n)) for measure, ranked in lists for n in self.cutoffs.tolist()
+        )
+        for column, (measure, n, precision) in enumerate(compared):
             m, k = sample_counts[sample_counts[:, column, 0] > 0, column].T
             if len(m):
                 yield self._validate_list(measure, n, precision, k, m)
@@ -500,10 +492,8 @@ def _as_json_dict(validation: ValidatedAcceptance, confidence: float) -> dict[st
         "dispersion": to_plain(validation.dispersion),
         "intervals": to_plain(validation.intervals),
         "widened": to_plain(validation.widened),
-        "histogram": {
-            **to_plain(replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
-                            expected=bars.expected.tolist())),
-        },
+        "histogram": to_plain(replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
+                                      expected=bars.expected.tolist())),
         "samples": list(_iter_sample_rows(validation.sets, confidence)),
     }  # fmt: skip
 
@@ -601,9 +591,8 @@ def _accept_n_best(samples: Mapping[str, Candidates], spec: RankingSpec) -> Iter
                     raise InputError(
                         f"sample {name!r}: n = {n:,} is more than its {len(rankings.candidates):,} candidates"
                     )
-                counts.append(
-                    (n, int(rankings.ranked_lists[_get_measure_index(rankings.candidates, measure, name)].above[n]))
-                )
+                index = _get_measure_index(rankings.candidates, measure, name)
+                counts.append((n, int(rankings.ranked_lists[index].above[n])))
             yield _build_set(measure, None, n, list(samples), counts)
 
 

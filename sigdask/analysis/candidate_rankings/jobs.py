@@ -229,16 +229,8 @@ class SwappedRanks(WholePanel):
         for differences, tie in self.iter_slabs(run=run, first=first, n_trials=n_trials):
             largest = np.full(differences.shape[1], -np.inf)
             exceedances = np.zeros((len(order), 4), np.int64)
-            raise_maxima(
-                differences[order],
-                tie[order],
-                self.observed[order],
-                self.scales[order],
-                thresholds[order],
-                0,
-                largest,
-                exceedances,
-            )
+            columns = (differences, tie, self.observed, self.scales, thresholds)
+            raise_maxima(*(column[order] for column in columns), 0, largest, exceedances)
             counts[order, :3] += exceedances[:, :3]
             counts[order, 4] += exceedances[:, 3]
             largest.sort()

@@ -156,11 +156,8 @@ class MonitoredResults:
             sampled = np.flatnonzero(first_run.job >= 0)
             sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
             sides = np.array([TAILS.index(side) for side in study.alternatives], np.int64)
-            standings.append(
-                shift_jobs(
-                    CountPositions(first_run.job[sampled], first_run.row[sampled], first_run.column[sampled]), len(jobs)
-                )
-            )
+            positions = (column[sampled] for column in (first_run.job, first_run.row, first_run.column))
+            standings.append(shift_jobs(CountPositions(*positions), len(jobs)))
             tails.append(np.repeat(sides, sizes)[sampled])
             jobs += study.jobs
         return MonitoredResults(jobs, join_positions(standings), np.concatenate(tails))
@@ -290,18 +287,10 @@ class EarlyStopping:
         """Yield groups to count again: job, column, first trial, number of trials, tail and comparisons."""
         open_ = np.flatnonzero(block.has_come & (self.stop_trials == NOT_YET))
         results, standing = self._first_result[open_], self.monitored.positions
-        keys = np.stack(
-            [
-                standing.job[results],
-                standing.column[results],
-                block.first[open_],
-                block.n_trials[open_],
-                self.tail[open_],
-            ]
-        )
+        of_blocks = (values[open_] for values in (block.first, block.n_trials, self.tail))
+        keys = np.stack([standing.job[results], standing.column[results], *of_blocks])
         groups, group_of = np.unique(keys, axis=1, return_inverse=True)
-        for k, key in enumerate(groups.T.tolist()):
-            number, column, first_trial, n_trials, tail = key
+        for k, (number, column, first_trial, n_trials, tail) in enumerate(groups.T.tolist()):
             yield number, column, first_trial, n_trials, tail, open_[group_of.ravel() == k]
 
     def _build_recount(self, job: Job, column: int, tail: int) -> Recount:
@@ -333,9 +322,7 @@ class EarlyStopping:
     def is_resolved(self, numbers: Integers) -> Bools:
         """Return for which comparisons no trial of an h-th exceedance remains to be found."""
         is_unknown = self.decisions.is_unknown if self.blocks else np.zeros(len(self.comparisons), np.bool_)
-        return ~np.append(is_unknown, False)[
-            self.get_indices(numbers)
-        ]  # the last is all that the rule does not look at
+        return ~np.append(is_unknown, False)[self.get_indices(numbers)]  # the last is all that the rule ignores
 
     def get_indices(self, numbers: Integers) -> Integers:
         """Return the index of each comparison number among the monitored comparisons; -1 if it is not monitored."""

@@ -11,7 +11,9 @@ from sigdask import options
 from sigdask.cli.declared.options import (
     CSV_OPTIONS,
     FIGURE_OPTIONS,
+    FORMAT,
     FORMAT_BY_ENDING,
+    GOLD,
     JSON_OPTIONS,
     QUIET,
     TABLE_AND_LAYOUT_OPTIONS,
@@ -32,13 +34,7 @@ def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) ->
         context.exit()
 
 
-FILES = (
-    click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file."),
-    click.option(
-        "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
-    ),
-    *declare_options(options.ReadingOptions),
-)
+FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
 """The files of a test set."""
 
 NAME = click.option(
@@ -50,10 +46,7 @@ TOGETHER = declare_options(options.SelectionOptions, "together")
 
 COMPARE_GROUPS = {
     "Files": FILES,
-    "What to compare": (
-        *declare_options(options.ChoiceOptions),
-        NAME,
-    ),
+    "What to compare": (*declare_options(options.ChoiceOptions), NAME),
     "The test": (*declare_options(options.SelectionOptions, "unit"), *declare_options(options.TestOptions)),
     "Many comparisons": (*declare_options(options.FamilyOptions), *TOGETHER),
     "Where to run": (
@@ -118,10 +111,7 @@ META_GROUPS = {
                          "most_unpacked"),
     ),
     "Agreement": declare_options(options.AgreementOptions),
-    "What to compare": (
-        *declare_options(options.ChoiceOptions, "pairs", "baseline", "by"),
-        NAME,
-    ),
+    "What to compare": (*declare_options(options.ChoiceOptions, "pairs", "baseline", "by"), NAME),
     "The test": declare_options(options.TestOptions),
     "Many comparisons": declare_options(options.FamilyOptions),
     "Where to run": COMPARE_GROUPS["Where to run"],
@@ -150,10 +140,7 @@ def meta(**options: Any) -> None:
 POWER_GROUPS = {
     "Question": declare_options(options.PowerQuestionOptions),
     "Files": FILES,
-    "What to compare": (
-        *declare_options(options.PowerOptions, "metrics", "pairs", "baseline"),
-        NAME,
-    ),
+    "What to compare": (*declare_options(options.PowerOptions, "metrics", "pairs", "baseline"), NAME),
     "The test": declare_options(options.PowerTestOptions),
     "Where to run": (*RUN, *CACHE),
     "Output": (

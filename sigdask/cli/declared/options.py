@@ -98,6 +98,12 @@ QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only results, wa
 VERBOSE = click.option("-v", "--verbose", is_flag=True, help="Show details of each p-value: runs, checks, dependence.")
 
 
+GOLD = click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file.")
+FORMAT = click.option(
+    "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
+)
+
+
 def declare_file(flag: str, what: str, metavar: str = "FILE|-") -> Callable[[Any], Any]:
     """Return the decorator that adds the option of a file to write; a command gets it as `json_file` and the like."""
     return click.option(f"--{flag}", f"{flag}_file", metavar=metavar, help=what)

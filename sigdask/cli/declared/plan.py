@@ -9,6 +9,8 @@ import click
 
 from sigdask.cli.declared.options import (
     FIGURE_OPTIONS,
+    FORMAT,
+    GOLD,
     JSON_OPTIONS,
     QUIET,
     REPORT_FORMATS,
@@ -70,10 +72,7 @@ def check(**options: Any) -> None:
 @declare_all("comparison, test set and change")
 @declare_output(*REPORT_FORMATS)
 @declare_file("json", "Write the results and the changes as JSON.")
-@add_options(*JSON_OPTIONS)
-@add_options(*TABLE_AND_LAYOUT_OPTIONS)
-@add_options(*FIGURE_OPTIONS)
-@QUIET
+@add_options(*JSON_OPTIONS, *TABLE_AND_LAYOUT_OPTIONS, *FIGURE_OPTIONS, QUIET)
 @run_by("sigdask.cli.run:run")
 def run(**options: Any) -> None:
     """Run a plan: count the missing trials, and report.
@@ -130,9 +129,7 @@ def history(**options: Any) -> None:
 @declare_all("comparison, test set and change")
 @declare_output(*REPORT_FORMATS)
 @declare_file("json", "Write JSON.")
-@add_options(*JSON_OPTIONS)
-@add_options(*TABLE_AND_LAYOUT_OPTIONS)
-@add_options(GROUPING)
+@add_options(*JSON_OPTIONS, *TABLE_AND_LAYOUT_OPTIONS, GROUPING)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
 @add_options(*declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it. May be repeated."}))
 @click.option(
@@ -151,11 +148,9 @@ def report(**options: Any) -> None:
 
 @click.command()
 @click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]")
-@click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="Gold-standard file.")
+@GOLD
 @click.option("--documents", metavar="FILE", help="File with the document of each segment.")
-@click.option(
-    "--format", "format_", default="auto", show_default=True, help="Format of the files; see `sigdask formats`."
-)
+@FORMAT
 @add_options(*declare_options(ReadingOptions, "missing", "min_items"))
 @click.option(
     "-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="Plan file to write."

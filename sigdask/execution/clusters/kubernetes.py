@@ -146,20 +146,10 @@ def build_manifest(name: str, namespace: str, description: ClusterDescription) -
         "--dashboard-address", "127.0.0.1:8787", "--preload", "sigdask.execution.clusters.hung_workers",
     ]  # fmt: skip
     worker = [
-        "dask",
-        "worker",
-        address,
-        "--name",
-        "$(DASK_WORKER_NAME)",
-        "--protocol",
-        "tls",
-        *POD_FILES.to_arguments("worker"),
-        "--nthreads",
-        str(options.get("threads", 1)),
-        "--no-dashboard",
-        "--dashboard-address",
-        "127.0.0.1:0",
-    ]
+        "dask", "worker", address, "--name", "$(DASK_WORKER_NAME)", "--protocol", "tls",
+        *POD_FILES.to_arguments("worker"), "--nthreads", str(options.get("threads", 1)),
+        "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+    ]  # fmt: skip
     ports = [{"name": "tcp-comm", "port": PORT, "targetPort": "tcp-comm", "protocol": "TCP"}]
     return {
         "apiVersion": "kubernetes.dask.org/v1",

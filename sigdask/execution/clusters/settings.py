@@ -21,23 +21,15 @@ from sigdask.execution.clusters.base import Cluster
 from sigdask.text import format_list
 
 SETTINGS: dict[str, tuple[Any, str]] = {
-    "distributed.scheduler.allowed-failures": (
-        3,
-        "also counts tasks that only waited on a killed worker; the engine tries those again, one at a time",
-    ),
-    "distributed.scheduler.worker-ttl": (
-        "15s",
-        "a hung host's tasks go elsewhere after 15 s instead of five minutes; kernels release the GIL",
-    ),
-    "distributed.scheduler.no-workers-timeout": (
-        "300s",
-        "a cluster that has lost all its workers is an error, not a wait without end",
-    ),
+    "distributed.scheduler.allowed-failures": (3,
+        "also counts tasks that only waited on a killed worker; the engine tries those again, one at a time"),
+    "distributed.scheduler.worker-ttl": ("15s",
+        "a hung host's tasks go elsewhere after 15 s instead of five minutes; kernels release the GIL"),
+    "distributed.scheduler.no-workers-timeout": ("300s",
+        "a cluster that has lost all its workers is an error, not a wait without end"),
     "distributed.scheduler.work-stealing": (True, "tasks that wait on a slow host are taken by idle ones"),
-    "distributed.comm.timeouts.tcp": (
-        "11s",
-        "a cut connection is noticed after 11.5 s instead of 31 to 48; dask refuses less than 11 s",
-    ),
+    "distributed.comm.timeouts.tcp": ("11s",
+        "a cut connection is noticed after 11.5 s instead of 31 to 48; dask refuses less than 11 s"),
     "distributed.comm.timeouts.connect": ("30s", "a busy scheduler may take long to accept"),
     "distributed.deploy.lost-worker-timeout": ("2s", "a lost worker is replaced after 2 s instead of 15"),
     "distributed.worker.memory.target": (False, "what workers hold is small and never worth writing to their disk"),
@@ -48,19 +40,13 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "distributed.worker.daemon": (True, "workers end with the process that started them"),
     "distributed.worker.profile.enabled": (False, "the sampling profiler costs about 10 % of CPU"),
     "distributed.admin.system-monitor.gil.enabled": (False, "its sampling costs CPU and shows nothing here"),
-    "distributed.admin.system-monitor.interval": (
-        "2s",
-        "dashboards need no more; two looks at the system a second cost 0.3 % of a core per process",
-    ),
-    "distributed.admin.tick.interval": (
-        "500ms",
-        "reports event loops that hang for 3 s; fifty checks a second cost 1.1 % of a core per process",
-    ),
-    "distributed.worker.memory.monitor-interval": (
-        "500ms",
-        "a worker grows by one panel at most between two checks; ten checks a second cost 0.3 % of a core",
-    ),
-}
+    "distributed.admin.system-monitor.interval": ("2s",
+        "dashboards need no more; two looks at the system a second cost 0.3 % of a core per process"),
+    "distributed.admin.tick.interval": ("500ms",
+        "reports event loops that hang for 3 s; fifty checks a second cost 1.1 % of a core per process"),
+    "distributed.worker.memory.monitor-interval": ("500ms",
+        "a worker grows by one panel at most between two checks; ten checks a second cost 0.3 % of a core"),
+}  # fmt: skip
 
 
 def settings() -> dict[str, Any]:

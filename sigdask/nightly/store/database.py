@@ -331,12 +331,8 @@ def find_file_fault(path: Path) -> str | None:
     except (OSError, ValueError):
         return None
     page, n_pages = (int.from_bytes(header[field], "big") for field in (slice(16, 18), slice(28, 32)))
-    signs = [
-        header[:16] == b"SQLite format 3\0",
-        page in PAGE_SIZES,
-        header[18:20] in VERSIONS,
-        header[21:24] == FRACTIONS,
-    ]
+    is_named, has_page_size = header[:16] == b"SQLite format 3\0", page in PAGE_SIZES
+    signs = [is_named, has_page_size, header[18:20] in VERSIONS, header[21:24] == FRACTIONS]
     if sum(signs) < 3:
         return None
     if not all(signs):
@@ -383,12 +379,9 @@ def _create_engine(url: URL, begin: str) -> Engine:
 
 
 _CONNECTION_OPTIONS = {
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "application_name": "sigdask",
+    "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask",
     "client_encoding": "utf8",
-}
+}  # fmt: skip
 """How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
 
 
@@ -456,8 +449,7 @@ def _check_folder(url: URL) -> tuple[str, ...]:
     if not _can_lock(path.parent):
         raise InputError(
             f"store {path}: its file system ({kind}) does not support locks, so two runs could damage the store; give "
-            f"a local file "
-            "or a PostgreSQL database with --store"
+            "a local file or a PostgreSQL database with --store"
         )
     return (f"the store is on a shared file system ({kind}): it is safe only if locks work across machines",)
 

@@ -120,18 +120,13 @@ def iter_faults(connection: Connection) -> Iterator[Fault]:
     if connection.dialect.name == "sqlite":
         yield from _check_file(connection)
     version = read_version(connection)
-    has_checksums = version >= WITH_CHECKSUMS
     checks: list[tuple[str, Callable[[Connection], Iterator[Fault]]]] = [
-        ("tallies", partial(_check_tallies, has_checksums=has_checksums))
-    ]
-    checks += [(table, partial(_check_sealed, table=table)) for table in SEALED]
-    checks += [(table, partial(_check_parents, table=table, column=name, parent=of)) for table, name, of in PARENTS]
-    checks += [
-        ("found", _check_blocks),
-        ("results", _check_results),
-        ("extracted", _check_extracted),
+        ("tallies", partial(_check_tallies, has_checksums=version >= WITH_CHECKSUMS)),
+        *((table, partial(_check_sealed, table=table)) for table in SEALED),
+        *((table, partial(_check_parents, table=table, column=name, parent=of)) for table, name, of in PARENTS),
+        ("found", _check_blocks), ("results", _check_results), ("extracted", _check_extracted),
         ("leases", _check_leases),
-    ]
+    ]  # fmt: skip
     tables = list_schemas()[version].values()
     for table, check in checks:
         if table in tables:
@@ -332,16 +327,9 @@ def _is_json_object(details: Any) -> bool:
 
 
 SALVAGED_TABLES = {
-    "comparisons": "id",
-    "runs": "id",
-    "progress": "rowid",
-    "results": "id",
-    "found": "id",
-    "ended": "rowid",
-    "arrays": "rowid",
-    "extracted": "rowid",
-    "tallies": "comparison",
-}
+    "comparisons": "id", "runs": "id", "progress": "rowid", "results": "id", "found": "id", "ended": "rowid",
+    "arrays": "rowid", "extracted": "rowid", "tallies": "comparison",
+}  # fmt: skip
 """What is copied, with the number by which its rows are in order."""
 
 HEADER = {0: b"SQLite format 3\0", 18: b"\1\1\0\x40\x20\x20", 32: bytes(8), 44: b"\0\0\0\4", 52: bytes(4),

@@ -190,31 +190,27 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredP
     DamagedError
         A row is not what was kept.
     """
-    distinct, first_indices, inverse = np.unique(
-        ids, return_index=True, return_inverse=True
-    )  # one comparison may stand twice
-    prefixes = _read_rows(connection, distinct, keys[first_indices], run).sum_prefixes(len(distinct))
-    return StoredPrefixes(
-        prefixes.n_trials[inverse], prefixes.counts[inverse], prefixes.before[inverse], prefixes.gap[inverse]
-    )
+    rows, inverse = _read_rows(connection, ids, keys, run)
+    prefixes = rows.sum_prefixes(inverse.max(initial=-1) + 1)
+    columns = (prefixes.n_trials, prefixes.counts, prefixes.before, prefixes.gap)
+    return StoredPrefixes(*(column[inverse] for column in columns))
 
 
 def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[Integers, Integers, Integers]:
     """Read tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-    distinct, first_indices, inverse = np.unique(ids, return_index=True, return_inverse=True)
-    rows = _read_rows(connection, distinct, keys[first_indices], run)
+    rows, inverse = _read_rows(connection, ids, keys, run)
     rows = rows.select(rows.follows)
     starts, number = np.unique(rows.first, return_inverse=True)
-    stops, counts = (
-        np.zeros((len(starts), len(distinct)), np.int64),
-        np.zeros((len(starts), len(distinct), 3), np.int64),
-    )
+    shape = len(starts), inverse.max(initial=-1) + 1
+    stops, counts = np.zeros(shape, np.int64), np.zeros((*shape, 3), np.int64)
     stops[number, rows.place], counts[number, rows.place] = rows.stop, rows.counts
     return starts, stops[:, inverse], counts[:, inverse]
 
 
-def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> TallyRows:
-    """Return the tallies of comparisons, given in ascending order."""
+def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[TallyRows, Integers]:
+    """Return the tallies of comparisons without repetition, in ascending order, and the place of each id there."""
+    ids, first_indices, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    keys = keys[first_indices]
     parts = [np.zeros((0, len(COLUMNS)), np.int64)]
     for chunk in _split(ids):
         low, high = int(chunk[0]), int(chunk[-1])
@@ -231,7 +227,7 @@ def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> T
         raise DamagedError(
             [describe_row(number, run, first, stop) for number, first, stop in values[~is_intact, :3].tolist()]
         )
-    return TallyRows.from_unsorted(positions, values[:, 1], values[:, 2], values[:, 3:6])
+    return TallyRows.from_unsorted(positions, values[:, 1], values[:, 2], values[:, 3:6]), inverse
 
 
 def _to_array(rows: Sequence[tuple[Any, ...]]) -> Integers:
@@ -249,11 +245,8 @@ def are_intact(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]
     first, stop, counts, checksum = values[:, 0], values[:, 1], values[:, 2:5], values[:, 5]
     start, end = find_rounds(first)
     is_round = (first == start) & (first < stop) & (stop <= end)
-    return np.asarray(
-        is_round
-        & are_possible(first, stop, counts)
-        & (compute_tally_checksums(keys, run, first, stop, counts) == checksum)
-    )
+    has_checksum = compute_tally_checksums(keys, run, first, stop, counts) == checksum
+    return np.asarray(is_round & are_possible(first, stop, counts) & has_checksum)
 
 
 def describe_row(comparison: int, run: int, first: int, stop: int, table: str = "tallies") -> str:

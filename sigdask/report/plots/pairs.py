@@ -34,11 +34,8 @@ VERDICT_MARKS: dict[int, tuple[str, dict[str, Any]]] = {
 """What a verdict is called, and how it is marked."""
 
 VERDICT_MARK: dict[str, Any] = {
-    "linestyle": "none",
-    "markeredgecolor": canvas.BLUE,
-    "markersize": 4.5,
-    "markeredgewidth": 1,
-}
+    "linestyle": "none", "markeredgecolor": canvas.BLUE, "markersize": 4.5, "markeredgewidth": 1
+}  # fmt: skip
 
 
 def forest(
@@ -85,23 +82,16 @@ def forest(
         if beside and all(" = " in text for text in beside):
             name = beside[0].partition(" = ")[0]  # said once, to leave room
             beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
-    with canvas.build_figure(
-        4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside), 1.4 + 0.19 * max(n, 1)
-    ) as figure:
+    width = 4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside)
+    with canvas.build_figure(width, 1.4 + 0.19 * max(n, 1)) as figure:
         axes = figure.add_subplot()
         rows = np.arange(n)
         axes.axvline(0, color=canvas.INK, linewidth=0.8)
         axes.set_xlim(*_compute_limits(difference, low, high))
         lower, upper = (np.clip(np.nan_to_num(end, nan=0.0), *axes.get_xlim()) for end in (low, high))
         has_interval = ~np.isnan(low) & ~np.isnan(high)
-        axes.hlines(
-            rows[has_interval],
-            lower[has_interval],
-            upper[has_interval],
-            color=canvas.BLUE,
-            linewidth=1.1,
-            gid="intervals",
-        )
+        ends = (values[has_interval] for values in (rows, lower, upper))
+        axes.hlines(*ends, color=canvas.BLUE, linewidth=1.1, gid="intervals")
         marks = []
         for kind, (label, look) in VERDICT_MARKS.items():
             if (is_kind := decision == kind).any():
@@ -310,11 +300,8 @@ def critical_difference(
     Demšar 2006, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, figure 1.
     Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons".
     """
-    bars = [
-        (format_letter(k), np.sort(np.asarray(members, np.int64)))
-        for k, members in enumerate(groups)
-        if len(members) > 1
-    ]
+    sorted_groups = (np.sort(np.asarray(members, np.int64)) for members in groups)
+    bars = [(format_letter(k), members) for k, members in enumerate(sorted_groups) if len(members) > 1]
     drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MOST_BARS]
     full_title = f"{title} (the first {MOST_BARS} of {len(bars):,} groups)" if len(bars) > MOST_BARS else title
     needed_width = FEWEST_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
@@ -335,9 +322,8 @@ def _plot_on_axis(
     rows = _assign_rows([(distances[value[0]], distances[value[-1]] + 1.2 * margin) for _, value in bars])
     names_top = 1.0 + 0.75 * (max(rows, default=-1) + 1)  # the first name's line, below all bars
     n_lines = -(-n // 2)
-    with canvas.build_figure(
-        4.4 + 2 * canvas.estimate_width([f"{name} 0.0000" for name in names]), 1.0 + 0.17 * (names_top + n_lines)
-    ) as figure:
+    width = 4.4 + 2 * canvas.estimate_width([f"{name} 0.0000" for name in names])
+    with canvas.build_figure(width, 1.0 + 0.17 * (names_top + n_lines)) as figure:
         axes = figure.add_subplot()
         low, high = (float(scores.min()) - (margin or 0.5), float(scores.max()) + (margin or 0.5)) if n else (0.0, 1.0)
         axes.set_xlim(*((low, high) if higher_is_better else (high, low)))
@@ -351,19 +337,17 @@ def _plot_on_axis(
         texts = _format_scores(scores.tolist())
         for k, (name, value, text) in enumerate(zip(names, scores.tolist(), texts, strict=True)):
             is_right = k < n_lines
-            _plot_name(
-                axes, f"{name}  {text}", value, names_top + 0.5 + (k if is_right else n - 1 - k), is_right=is_right
-            )
+            height = names_top + 0.5 + (k if is_right else n - 1 - k)
+            _plot_name(axes, f"{name}  {text}", value, height, is_right=is_right)
         for row, (text, members) in zip(rows, bars, strict=True):
             positions, y = scores[members], 0.9 + 0.75 * row
-            axes.plot(
-                [positions[0], positions[-1]],
-                [y, y],
-                color=canvas.SKY,
-                linewidth=2.2,
-                solid_capstyle="round",
-                gid=f"group-{text}",
-            )
+            look: dict[str, Any] = {
+                "color": canvas.SKY,
+                "linewidth": 2.2,
+                "solid_capstyle": "round",
+                "gid": f"group-{text}",
+            }
+            axes.plot([positions[0], positions[-1]], [y, y], **look)
             axes.plot(positions, np.full(len(positions), y), "o", color=canvas.BLUE, markersize=3.2)
             axes.annotate(
                 text, (positions[-1], y), (-4, 0), textcoords="offset points", ha="right", va="center", fontsize=6.5

@@ -135,10 +135,9 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
     """
     requested = {"test_set": test_set, "subset": subset, "metric": metric}
     groups = [(_get_key(table, int(rows[0])), rows) for rows in group_rows(table)]
+    wanted = [*requested.values()]
     rows_by_key = {
-        key: rows
-        for key, rows in groups
-        if all(value in {None, part} for value, part in zip(requested.values(), key, strict=True))
+        key: rows for key, rows in groups if all(map(lambda value, part: value in {None, part}, wanted, key))
     }
     if len(rows_by_key) == 1:
         return table.take(next(iter(rows_by_key.values())))
@@ -158,19 +157,16 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
 def forest(table: Table) -> Figure:
     """Draw the differences of one test set, subset and metric, sorted by size."""
     selected, best = _select_forest_rows(table)
-    turned = np.array([b == best for b in selected.b.to_list()], np.bool_)
-    selected = selected.take(np.argsort(-np.where(turned, -selected.difference, selected.difference), kind="stable"))
+    lead = np.where(selected.b.find(lambda b: b == best), -selected.difference, selected.difference)
+    selected = selected.take(np.argsort(-lead, kind="stable"))
     intervals, _ = select_intervals(selected)
     nothing = np.full(len(selected), np.nan)
     low, high = (nothing, nothing) if intervals is None else (intervals.low, intervals.high)
-    is_turned = np.array([b == best for b in selected.b.to_list()], np.bool_)
-    pairs = [
-        (b, a) if turn else (a, b)
-        for a, b, turn in zip(selected.a.to_list(), selected.b.to_list(), is_turned.tolist(), strict=True)
-    ]  # fmt: skip
-    selection = (
-        f"those with {'the smallest p' if best is None else 'the best system'}" if len(selected) < len(table) else ""
-    )
+    is_turned = selected.b.find(lambda b: b == best)
+    sides = zip(selected.a.to_list(), selected.b.to_list(), strict=True)
+    pairs = [(b, a) if b == best else (a, b) for a, b in sides]
+    chosen = "the smallest p" if best is None else "the best system"
+    n_shown, n = len(selected), len(table)
     return plots.forest(
         pairs,
         np.where(is_turned, -selected.difference, selected.difference),
@@ -179,7 +175,7 @@ def forest(table: Table) -> Figure:
         selected.decision,
         beside=_format_p_values(selected),
         title=_format_title(table),
-        note=selection and f"{len(selected):,} of {len(table):,} comparisons: {selection}",
+        note=f"{n_shown:,} of {n:,} comparisons: those with {chosen}" if n_shown < n else "",
         score=f"difference of {_describe_score(table)}{_describe_intervals(selected)}",
     )
 
@@ -223,11 +219,9 @@ def critical_difference(table: Table) -> Figure:
 
 
 GROUPING_TITLES = {
-    "letters": (),
-    "clusters": ("clusters",),
-    "tied": ("= tied with the best",),
+    "letters": (), "clusters": ("clusters",), "tied": ("= tied with the best",),
     "ranks": ("clusters and ranges of ranks",),
-}
+}  # fmt: skip
 """What the title of a diagram says of its bars, by the option `grouping`."""
 
 
@@ -393,11 +387,9 @@ def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[F
 def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
     """Yield pictures of the null distributions of the first comparisons that have details."""
     for details in all_details[:MOST_NULLS]:
-        yield FigureSpec(
-            "null",
-            (*get_subject(table.take(slice(details.row, details.row + 1))), table.a[details.row], table.b[details.row]),
-            partial(plot_null, table, details.row, details.null),
-        )
+        row = table.take(slice(details.row, details.row + 1))
+        draw = partial(plot_null, table, details.row, details.null)
+        yield FigureSpec("null", (*get_subject(row), row.a[0], row.b[0]), draw)
 
 
 def iter_unit_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
