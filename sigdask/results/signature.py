@@ -229,16 +229,10 @@ def is_signature(text: str) -> bool:
 def _escape(text: str) -> str:
     if text.isprintable() and not set(text) & set("|:%") and text == text.strip():
         return text
-    encoded = "".join(character if _is_plain(character) else _percent_encode(character) for character in text)
-    return (
-        encoded
-        if encoded == encoded.strip()
-        else "".join(_percent_encode(character) if character.isspace() else character for character in encoded)
-    )
-
-
-def _is_plain(character: str) -> bool:
-    return character.isprintable() and character not in "|:%"
+    encoded = "".join(_percent_encode(c) if not c.isprintable() or c in "|:%" else c for c in text)
+    if encoded == encoded.strip():
+        return encoded
+    return "".join(_percent_encode(c) if c.isspace() else c for c in encoded)
 
 
 def _percent_encode(character: str) -> str:
@@ -306,11 +300,7 @@ def format_shared(table: Table) -> str | None:
     None where some row has no signature.
     """
     digests = table.origins
-    if (
-        digests is None
-        or not len(table)
-        or "" in {digests.units.values[code] for code in np.unique(digests.units.codes).tolist()}
-    ):
+    if digests is None or not len(table) or not digests.units.find(bool).all():
         return None
     if len(table) == 1:
         return str(list_values(format_signatures(table))[0])
@@ -338,17 +328,10 @@ def _list_columns(table: Table, digests: InputDigests, *names: str) -> list[Code
 def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
     """Return the columns that must be equal in rows whose signatures differ only in data."""
     coded_columns = _list_columns(table, digests, "code", "adjust", "members", "family", "version")
-    undecided = np.isnan(table.p_value)
     return [
         *(column.codes for column in coded_columns),
-        *(
-            digests.seed,
-            table.n_trials,
-            table.exact,
-            table.is_enumerated,
-            undecided,
-            *(stops.n_asked for stops in table.stops),
-        ),
+        *(digests.seed, table.n_trials, table.exact, table.is_enumerated, np.isnan(table.p_value)),
+        *(stops.n_asked for stops in table.stops),
     ]
 
 
@@ -359,6 +342,7 @@ def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature
     method, _, limit = digests.method[row].partition(":")
     n_trials = int(table.n_trials[row] if rule_stops is None else rule_stops.n_asked[row])
     epsilon = None if rule_stops is None else rule_stops.epsilon
+    code = [("code", text)] if (text := digests.code[row]) else []
     return Signature(
         metric=score.name,
         alternative=table.alternative[row],
@@ -372,10 +356,7 @@ def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature
         data=NO_DIGESTS,
         version=digests.version[row],
         n_trials=None if table.is_enumerated[row] or not n_trials else n_trials,
-        options=(
-            *split_scorer_signature(score.signature),
-            *((("code", digests.code[row]),) if digests.code[row] else ()),
-        ),
+        options=(*split_scorer_signature(score.signature), *code),
         stop=None if rule_stops is None else rule_stops.rule,
         h=None if rule_stops is None else rule_stops.h,
         epsilon=epsilon,

@@ -309,12 +309,10 @@ class Table(ColumnGroup):
     def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
         """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
         layout = _arrange_paths(tuple(columns))
-        groups = {
-            kind: _build_groups(
-                kind, {key: {name: columns[path] for name, path in paths} for key, paths in paths_by_key.items()}
-            )
-            for kind, paths_by_key in layout.groups.items()
-        }
+        groups = {}
+        for kind, paths_by_key in layout.groups.items():
+            by_key = {key: {name: columns[path] for name, path in paths} for key, paths in paths_by_key.items()}
+            groups[kind] = _build_groups(kind, by_key)
         values: dict[str, Any] = {name: columns[name,] for name in layout.plain}
         return Table(
             alpha=alpha,
@@ -473,15 +471,12 @@ def join_columns(parts: Sequence[Mapping[Name, Column]], names: Iterable[Name] |
         return dict(parts[0])
     examples = {name: column for part in parts for name, column in part.items()}
     sizes = [count_rows(part) for part in parts]
-    return {
-        name: join_column(
-            [
-                part[name] if name in part else build_filling(name, examples[name], n)
-                for part, n in zip(parts, sizes, strict=True)
-            ]
-        )
-        for name in (examples if names is None else names)
-    }
+    joined = {}
+    for name in examples if names is None else names:
+        pairs = zip(parts, sizes, strict=True)
+        filled = [part[name] if name in part else build_filling(name, examples[name], n) for part, n in pairs]
+        joined[name] = join_column(filled)
+    return joined
 
 
 def count_rows(columns: Mapping[Name, Column]) -> int:

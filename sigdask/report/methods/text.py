@@ -267,12 +267,10 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     yield from _describe_p_values(facts)
     yield from _describe_stopping(facts)
     for adjust, n in facts.adjusted:
-        subject = (
-            f"The p-values of all {n:,} comparisons were adjusted"
-            if n == facts.n_comparisons
-            else (f"The p-values were adjusted in families of {n:,} comparisons")
-        )
-        yield f"{subject} by {ADJUSTMENTS[adjust].sentence}."
+        scope = f"were adjusted in families of {n:,} comparisons"
+        if n == facts.n_comparisons:
+            scope = f"of all {n:,} comparisons were adjusted"
+        yield f"The p-values {scope} by {ADJUSTMENTS[adjust].sentence}."
     if facts.n_larger:
         yield (
             f"In {format_count(facts.n_larger, 'comparison')} the differences of units are skewed. There the "
@@ -367,23 +365,18 @@ def _describe_comparisons(facts: Facts) -> str:
     pairs = f" in {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else ""
     names = _join_names(_drop_duplicates(name for name, _ in facts.metrics))
     names = f"their agreement with human scores ({names})" if noun != "systems" else names
-    return f"{systems} were compared{on_test_sets} by {names}{aside}{within_columns}{pairs}.".replace(
-        "[[", "[ ["
-    )  # no citation
+    sentence = f"{systems} were compared{on_test_sets} by {names}{aside}{within_columns}{pairs}."
+    return sentence.replace("[[", "[ [")  # no citation
 
 
 def _describe_p_values(facts: Facts) -> Iterator[str]:
     """Describe how p-values were computed."""
     sided = _join_names(ALTERNATIVES[alternative].sentence for alternative in facts.alternatives)
-    keys = ",".join(
-        _drop_duplicates(EXACT_METHOD_SOURCES[name] for name in facts.computed if name in EXACT_METHOD_SOURCES)
-    )
-    cited = f" [[{keys}]]" if keys else ""
+    keys = _drop_duplicates(EXACT_METHOD_SOURCES[name] for name in facts.computed if name in EXACT_METHOD_SOURCES)
+    cited = f" [[{','.join(keys)}]]" if keys else ""
     if facts.n_exact:
-        subject = (
-            "The p-values" if not facts.n_sampled else f"The p-values of {format_count(facts.n_exact, 'comparison')}"
-        )
-        yield f"{subject} are exact, over all possible swaps{cited}, and {sided}."
+        of_some = f" of {format_count(facts.n_exact, 'comparison')}" if facts.n_sampled else ""
+        yield f"The p-values{of_some} are exact, over all possible swaps{cited}, and {sided}."
     if facts.n_sampled and any(rule != "confidence-sequence" for rule, _ in facts.stops or (("", None),)):
         subject = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
         yield f"{subject} computed from {_describe_trials(facts)}."
@@ -393,12 +386,9 @@ def _describe_p_values(facts: Facts) -> Iterator[str]:
 
 def _describe_trials(facts: Facts) -> str:
     """State the number of random swaps and how p is computed from them."""
-    is_short = len(facts.n_trials) <= MAX_TRIAL_COUNTS
-    trials = (
-        _join_names(f"{n:,}" for n in facts.n_trials)
-        if is_short
-        else f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
-    )
+    trials = _join_names(f"{n:,}" for n in facts.n_trials)
+    if len(facts.n_trials) > MAX_TRIAL_COUNTS:
+        trials = f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
     if any(rule == "besag-clifford" for rule, _ in facts.stops):
         return f"up to {trials} random swaps"
     return (
@@ -494,23 +484,16 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple
         keys += find_citations(" ".join(_describe_agreement_test(agreements, (), "")))
     if bool((table.n_trials > 0)[~table.exact].any()):
         keys.append("phipson2010")
-    keys += [
-        EXACT_METHOD_SOURCES[exact_by[0]]
-        for exact_by in list_used(table.exact_by)
-        if exact_by and exact_by[0] in EXACT_METHOD_SOURCES
-    ]
+    methods = [exact_by[0] for exact_by in list_used(table.exact_by) if exact_by]
+    keys += [EXACT_METHOD_SOURCES[name] for name in methods if name in EXACT_METHOD_SOURCES]
     for stops in table.stops:
         keys += STOPPING_SOURCES[stops.rule]
     if results.family is not None:
         keys += find_citations(ADJUSTMENTS[results.family.adjust].sentence)
         keys += ["efron1993"] if results.family.n_resamples else []
     if intervals and table.intervals is not None:
-        keys += [
-            key
-            for name in list_used(table.intervals.method)
-            if name
-            for key in find_citations(INTERVAL_METHODS[name].sentence)
-        ]
+        for name in list_used(table.intervals.method):
+            keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()
     return (*dict.fromkeys(keys), "sigdask")
 
 

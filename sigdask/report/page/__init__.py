@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import Note, group_by_weight, remove_kind
+from sigdask.results.notes import group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 
@@ -82,7 +81,6 @@ def render_page(
     sets: Mapping[str, ComparisonResults],
     *,
     title: str,
-    notes: Sequence[str] = (),
     created: str = "",
     inputs: Inputs = NO_INPUTS,
     candidates: Mapping[str, str] = NO_TEXTS,
@@ -98,8 +96,7 @@ def render_page(
         By test set.
     title : str
         What was compared, or the plan's name.
-    notes : sequence of str
-        What should be known besides the results' own warnings.
+
     created : str
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str
@@ -122,6 +119,7 @@ def render_page(
     tests = page_data.build_tests_grid(table.take(rows))
     grids = [all_comparisons, *(entry.together for entry in set_sections), tests.grid]
     disagreeing = np.flatnonzero(table.has_disagreement)
+    alarming = table.take(disagreeing[:MOST_ALARMS])
     context = {
         "title": title,
         "home": home,
@@ -130,12 +128,8 @@ def render_page(
         "forests": build_forests(tables[:MOST_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
-        "warnings": group_by_weight(
-            chain((Note("reading", text) for text in notes), *map(_list_warnings, nonempty.values()))
-        ),
-        "alarms": [
-            (r, check) for r in iter_results(table.take(disagreeing[:MOST_ALARMS])) for check in r.disagreements()
-        ],
+        "warnings": group_by_weight(note for own in nonempty.values() for note in remove_kind(own.notes, "scope")),
+        "alarms": [(r, check) for r in iter_results(alarming) for check in r.disagreements()],
         "n_alarming": len(disagreeing),
         "inputs": inputs,
         "candidates": candidates,
@@ -154,10 +148,6 @@ def render_page(
     }
     data: dict[str, Any] = {grid.name: grid.build_data() for grid in grids if grid is not None}
     return render_frame(context, data, parts)
-
-
-def _list_warnings(results: ComparisonResults) -> Iterable[Note]:
-    return remove_kind(results.notes, "scope")
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:

@@ -85,18 +85,11 @@ def build_part(
         return {"details": PagePart(DetailsSection(0, len(table), reason, ()))} if reason else {}
     results = [*iter_results(table.take(np.array([comparison.row for comparison in opened_details], np.int64)))]
     texts = _DistinctTexts()
-    data = {
-        "alpha": table.alpha,
-        "opened": [
-            _build_comparison(comparison, r, table.alpha, texts)
-            for comparison, r in zip(opened_details, results, strict=True)
-        ],
-        "texts": texts.texts,
-    }
-    content = DetailsSection(
-        len(opened_details), len(table), reason, tuple(map(format_title, results)), tuple((origins or {}).items())
-    )
-    return {"details": PagePart(content, data)}
+    pairs = zip(opened_details, results, strict=True)
+    opened = [_build_comparison(comparison, r, table.alpha, texts) for comparison, r in pairs]
+    titles, made_of = tuple(map(format_title, results)), tuple((origins or {}).items())
+    content = DetailsSection(len(opened), len(table), reason, titles, made_of)
+    return {"details": PagePart(content, {"alpha": table.alpha, "opened": opened, "texts": texts.texts})}
 
 
 def format_title(r: Result) -> str:
@@ -159,12 +152,8 @@ def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
 
 
 def _build_bars(histogram: EqualBars) -> dict[str, Any]:
-    return {
-        "low": histogram.low,
-        "width": histogram.width,
-        "n": histogram.counts.tolist(),
-        "marked": histogram.marked.tolist(),
-    }
+    counts = {"n": histogram.counts.tolist(), "marked": histogram.marked.tolist()}
+    return {"low": histogram.low, "width": histogram.width, **counts}
 
 
 def _build_run(run: Convergence) -> dict[str, Any]:

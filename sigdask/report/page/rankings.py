@@ -144,11 +144,8 @@ def build_forests(tables: Iterable[Table]) -> list[Forest]:
     standings = [*map(Standings.from_table, groups[:MOST_FORESTS])]
     has_many_sets = len({group.test_set[0] for group in groups}) > 1
     most = MOST_IN_FOREST if len(groups) == 1 else MOST_IN_FORESTS
-    return [
-        _build_forest(group, c, most, has_many_sets=has_many_sets)
-        for group, c in zip(groups, standings, strict=False)
-        if c.design != SOME
-    ]
+    shown = (pair for pair in zip(groups, standings, strict=False) if pair[1].design != SOME)
+    return [_build_forest(group, c, most, has_many_sets=has_many_sets) for group, c in shown]
 
 
 def _build_forest(table: Table, c: Standings, most: int, *, has_many_sets: bool) -> Forest:
@@ -159,9 +156,8 @@ def _build_forest(table: Table, c: Standings, most: int, *, has_many_sets: bool)
     nearest = sorted(compared, key=lambda name: (math.isnan(compared[name][0]), sign * compared[name][0]))
     shown = nearest[:most] if len(nearest) > most + 1 else nearest
     scale = _DrawingScale.from_values(np.array([compared[name][:3] for name in shown]).ravel())
-    rows = [
-        _build_row((rank, name, "", ""), compared[name], scale, table.alpha) for rank, name in enumerate(shown, start=1)
-    ]
+    labels = ((rank, name, "", "") for rank, name in enumerate(shown, start=1))
+    rows = [_build_row(own, compared[own[1]], scale, table.alpha) for own in labels]
     names = (table.test_set[0] if has_many_sets else "", f"{subset.column} {subset.value}" if subset else "")
     title = ", ".join(filter(None, (score.name, *names)))
     return Forest(title, reference, rows, len(nearest) - len(shown), scale.locate(0.0), scale.list_ticks(), confidence)
@@ -198,15 +194,10 @@ def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) ->
     """Return a ranking with each system's difference from the best."""
     compared, confidence = _compare_with_best(table, ranking.systems[0].system)
     scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
-    rows = [
-        _build_row(
-            (ranked.rank, ranked.system, format_score(ranked.score), groups),
-            compared.get(ranked.system),
-            scale,
-            table.alpha,
-        )
-        for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True)
-    ]
+    rows = []
+    for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True):
+        labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
+        rows.append(_build_row(labels, compared.get(ranked.system), scale, table.alpha))
     fits = all_listed and len(rows) <= MOST_IN_MATRIX
     return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence)
 
@@ -220,7 +211,7 @@ def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestCompariso
 
     Differences are other minus best. The ends of intervals are NaN where there is none, or no bound.
     """
-    a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
+    a, b = (column.find(lambda name: name == best) for column in (table.a, table.b))
     best_table = table.take(np.flatnonzero(a | b))
     is_a = a[a | b]
     names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]

@@ -151,11 +151,8 @@ def shorten_names(names: Sequence[str], max_characters: int = MOST_CHARACTERS) -
     short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
         text = make_printable(name)
-        short = (
-            text
-            if len(text) <= max_characters
-            else f"{text[: max_characters // 2]}…{text[len(text) - (max_characters - max_characters // 2 - 1) :]}"
-        )
+        n_first, n_last = max_characters // 2, max_characters - max_characters // 2 - 1
+        short = text if len(text) <= max_characters else f"{text[:n_first]}…{text[len(text) - n_last :]}"
         n_uses[short] += 1
         short_names[name] = short if n_uses[short] == 1 else f"{short} ({n_uses[short]})"
     return [short_names[name] for name in names]
@@ -166,13 +163,11 @@ def get_chosen_width() -> float | None:
     return _STYLE.get().width
 
 
-def fit_names(
-    names: Sequence[str], share: float, *, max_characters: int = MOST_CHARACTERS, n_reserved: int = 0
-) -> list[str]:
-    """Return names for display that fit into a share of the width that the user chose, beside reserved characters."""
+def fit_names(names: Sequence[str], share: float, *, max_characters: int = MOST_CHARACTERS) -> list[str]:
+    """Return names for display that fit into a share of the width that the user chose."""
     width = get_chosen_width()
     if width is not None:
-        n_fitting = int(share * width * 72 / (WIDTH_OF_CHARACTER * _STYLE.get().font_size)) - n_reserved
+        n_fitting = int(share * width * 72 / (WIDTH_OF_CHARACTER * _STYLE.get().font_size))
         max_characters = min(max_characters, max(n_fitting, FEWEST_CHARACTERS))
     return shorten_names(names, max_characters)
 

@@ -61,21 +61,18 @@ def _describe_pairs(groups: VerdictGroups) -> str:
     if lost.sum() > won.sum():
         a, b, won, lost = b, a, lost, won
     words = "are not significantly different" if c.is_two_sided else "show no difference in the direction tested"
-    none = f"{a} and {b} {words}"
     cases = [
-        (won, f"{a} is better than {b}"),
-        (lost, f"{b} is better than {a}"),
-        (c.decision == 0, none),
+        (won, f"{a} is better than {b}"), (lost, f"{b} is better than {a}"), (c.decision == 0, f"{a} and {b} {words}"),
         (c.decision == -1, f"whether {a} is better than {b} is undecided"),
-    ]
+    ]  # fmt: skip
     outcomes = [(np.flatnonzero(rows), text) for rows, text in cases if rows.any()]
     if c.n_groups <= MAX_LISTED_GROUPS:
         clauses = [f"{text} {_describe_rows(groups, rows)}" for rows, text in outcomes]
-        return _capitalize("; ".join(clauses), "whether")
+        return _capitalize_whether("; ".join(clauses))
     total = f"{c.n_groups:,} {groups.noun}"
     first, *rest = outcomes
     clauses = [f"{first[1]} in {_format_share(len(first[0]), total, c.n_groups)}"]
-    text = _capitalize("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]), "whether")
+    text = _capitalize_whether("; ".join([*clauses, *(f"{text} in {len(rows):,}" for rows, text in rest)]))
     return text + groups.describe_doubts()
 
 
@@ -86,9 +83,8 @@ def _describe_rows(groups: VerdictGroups, rows: np.ndarray) -> str:
     return groups.describe_groups(groups.standings.group[rows].tolist(), asides)
 
 
-def _capitalize(text: str, word: str) -> str:
-    """Capitalize a sentence that begins with `word`; system names stay as they are."""
-    return text.replace(word, word.capitalize(), 1) if text.startswith(f"{word} ") else text
+def _capitalize_whether(text: str) -> str:
+    return text.replace("whether", "Whether", 1) if text.startswith("whether ") else text
 
 
 def _format_share(n: int, noun: str, total: int) -> str:
@@ -107,9 +103,8 @@ def _describe_baseline(groups: VerdictGroups, g: int) -> str:
     if names:
         others_text = f"; also {format_list(names[1:], MAX_NAMED_SYSTEMS)}" if len(names) > 1 else ""
         text += f": {names[0]} by {groups.describe_lead(better[0])}, {groups.format_p(better[0])}{others_text}"
-    rest_text = _describe_rest(
-        ("significantly worse", worse), ("not significantly different", not_different), ("undecided", undecided)
-    )
+    rest = {"significantly worse": worse, "not significantly different": not_different, "undecided": undecided}
+    rest_text = _describe_rest(*rest.items())
     closest = ""
     if not names and not np.isnan(c.ahead[rows[0]]) and c.ahead[rows[0]] != 0:
         side = "ahead" if c.ahead[rows[0]] > 0 else "behind"

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +84,7 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
     scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
     new_names = {name: f"{name}{PERCENT_MARK}" for name in shares}
     metrics = tuple(replace(score, name=new_names.get(score.name, score.name)) for score in table.metric.values)
-    intervals, adjusted = table.intervals, table.adjusted
+    intervals, adjusted, doubts = table.intervals, table.adjusted, table.assumptions
     scaled = replace(
         table,
         metric=CodedColumn(table.metric.codes, metrics),
@@ -93,15 +92,14 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         score_b=scale * table.score_b,
         difference=scale * table.difference,
         intervals=intervals and replace(intervals, low=scale * intervals.low, high=scale * intervals.high),
-        assumptions=table.assumptions
-        and replace(table.assumptions, cancelling_size=scale * table.assumptions.cancelling_size),
+        assumptions=doubts and replace(doubts, cancelling_size=scale * doubts.cancelling_size),
         adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
     )
-    together = tuple(
+    together = (
         replace(v, metric=new_names[v.metric], difference=100 * v.difference) if v.metric in shares else v
         for v in results.together
     )
-    return replace(results, table=scaled, together=together)
+    return replace(results, table=scaled, together=tuple(together))
 
 
 def _list_decimals(table: Table, digits: int | None) -> dict[str, int | None]:
@@ -152,10 +150,9 @@ class _ComparisonGroups:
     def from_table(table: Table) -> _ComparisonGroups:
         group_tables = [table if len(rows) == len(table) else table.take(rows) for rows in group_rows(table)]
         scores = [collect_scores(group_table) for group_table in group_tables]
-        design = (
-            "letters" if all(map(is_ranked, group_tables)) else "baseline" if all(map(_has_baseline, scores)) else ""
-        )
-        return _ComparisonGroups(group_tables, scores, design if group_tables else "")
+        designs = {"letters": map(is_ranked, group_tables), "baseline": map(_has_baseline, scores)}
+        design = next((name for name, fits in designs.items() if group_tables and all(fits)), "")
+        return _ComparisonGroups(group_tables, scores, design)
 
     def list_groupings(self) -> list[str]:
         """Return how the rankings mark systems that are not significantly different, each way once."""
@@ -170,9 +167,8 @@ class _ComparisonGroups:
 
 def _has_baseline(system_scores: SystemScores) -> bool:
     """Return whether all other systems were compared with the same system B."""
-    return (
-        bool((system_scores.b == system_scores.b[0]).all()) and len(system_scores.a) == len(system_scores.systems) - 1
-    )
+    b = system_scores.b
+    return bool((b == b[0]).all()) and len(b) == len(system_scores.systems) - 1
 
 
 def _build_system_table(
@@ -212,11 +208,8 @@ def _order_systems(grouped: _ComparisonGroups) -> list[str]:
     order = np.argsort(sign * scores.scores, kind="stable")  # NaN stand last
     names = [scores.systems[k] for k in order.tolist()]
     baseline = [scores.systems[int(scores.b[0])]] if grouped.design == "baseline" else []
-    return [
-        *dict.fromkeys(
-            (*baseline, *names, *(name for system_scores in grouped.scores for name in system_scores.systems))
-        )
-    ]
+    all_names = (name for system_scores in grouped.scores for name in system_scores.systems)
+    return [*dict.fromkeys((*baseline, *names, *all_names))]
 
 
 def _build_score_column(
@@ -284,20 +277,19 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
     table = results.table
     higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
     lead_signs = np.sign(table.difference) * np.where(higher, 1, -1)
-    metrics = [_format_header(metric) for metric in table.metric.values]
+    metrics = table.metric.map(_format_header)
     digits = [decimals[score.name] for score in table.metric.to_list()]
-    headers = {metrics[code] for code in np.unique(table.metric.codes).tolist()}
+    headers = {*list_used(metrics)}
+    subsets = table.subset.map(lambda subset: subset.value if subset else "")
     shared = [
         TableColumn("test set", table.test_set.to_list(), is_name=True),
-        TableColumn(
-            "subset", _list_texts(table.subset, [s.value if s else "" for s in table.subset.values]), is_name=True
-        ),
+        TableColumn("subset", subsets.to_list(), is_name=True),
     ]
     columns = [
         *(column for column in shared if len(set(column.texts)) > 1),
         TableColumn("A", table.a.to_list(), is_name=True),
         TableColumn("B", table.b.to_list(), is_name=True),
-        *([] if len(headers) == 1 else [TableColumn("metric", _list_texts(table.metric, metrics), is_name=True)]),
+        *([] if len(headers) == 1 else [TableColumn("metric", metrics.to_list(), is_name=True)]),
         TableColumn("score A", format_numbers(table.score_a, digits), bold=lead_signs > 0),
         TableColumn("score B", format_numbers(table.score_b, digits), bold=lead_signs < 0),
         TableColumn("A - B", format_numbers(table.difference, digits, sign=True)),
@@ -366,13 +358,12 @@ def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | Non
     verdicts = results.together
     p, adjusted = collect_numbers(verdicts, "p_value"), collect_numbers(verdicts, "p_adjusted")
     marks = [SIGNIFICANT if v <= results.alpha else "" for v in np.where(np.isnan(adjusted), p, adjusted).tolist()]
+    digits = [decimals[verdict.metric] for verdict in verdicts]
+    differences = format_numbers(collect_numbers(verdicts, "difference"), digits, sign=True)
     columns = [
         *build_name_columns(verdicts, A="a", B="b", metric="metric"),
         TableColumn("sets", [f"{verdict.n_sets}" for verdict in verdicts]),
-        TableColumn(
-            "mean A - B",
-            format_numbers(collect_numbers(verdicts, "difference"), [decimals[v.metric] for v in verdicts], sign=True),
-        ),
+        TableColumn("mean A - B", differences),
         *build_p_columns(p, adjusted, results.alpha, marks),
         TableColumn("A above B in", [f"{verdict.greater_in}" for verdict in verdicts]),
         TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
@@ -419,11 +410,6 @@ def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
     distinct, inverse = np.unique(p, return_inverse=True)
     texts = ["" if value != value else format_p(value, alpha) for value in distinct.tolist()]  # noqa: PLR0124
     return [texts[index] for index in inverse.reshape(-1).tolist()]
-
-
-def _list_texts(column: CodedColumn[Any], texts: Sequence[str]) -> list[str]:
-    """Return the text of each row of a column, given those of its values."""
-    return [texts[code] for code in column.codes.tolist()]
 
 
 def build_ranking_table(ranking: SystemRanking) -> PaperTable:

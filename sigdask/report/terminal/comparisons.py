@@ -358,28 +358,20 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
 def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | None) -> list[str]:
     subset_text = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    header, meaning, cells = (
-        GROUPING_HEADERS[ranking.grouping],
-        describe_groups(ranking),
-        format_groups(ranking),
-    )
+    header, meaning, cells = GROUPING_HEADERS[ranking.grouping], describe_groups(ranking), format_groups(ranking)
     shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
     columns = ["rank", "system", "score", header]
     if ranking.clusters is not None:
-        start = (
-            "a cluster begins with a system that is significantly worse than one of the previous cluster (unadjusted p)"
-        )
-        meaning = f"{meaning}; {start}"
+        start = "a cluster begins with a system that is significantly worse than one of the previous cluster"
+        meaning = f"{meaning}; {start} (unadjusted p)"
         columns = [*dict.fromkeys(["cluster", *columns[1:]])]
         rows = [[str(cluster), *row[1:]][: len(columns)] for cluster, row in zip(ranking.clusters, rows, strict=False)]
     elif ranking.grouping == "ranks":
         meaning = f"{meaning}; the ranks of different clusters do not overlap"
         columns = ["cluster", *columns]
         rows = [[str(s.cluster), *row] for s, row in zip(ranking.systems, rows, strict=False)]
-    lines = [
-        make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}"),
-        format_table(columns, rows, width),
-    ]
+    title = make_printable(f"{name}ranking by {ranking.metric}{subset_text}; {meaning}")
+    lines = [title, format_table(columns, rows, width)]
     n_more = len(ranking.systems) - len(rows)
     return [*lines, f"and {n_more:,} more (--all shows all)"] if n_more else lines
