@@ -102,16 +102,11 @@ def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[Extractio
     except ClusterLostError as error:
         log.warning("extraction: %s", error)
     if missing:
-        log.warning(
-            ("extraction: the cluster did not finish %d of %d parts; this process computes them"),
-            len(missing),
-            len(parts),
-        )
-        numbers = sorted(missing)
-        missing_parts = [parts[number] for number in numbers]
-        yield from (
-            (numbers[k], counts) for k, counts in _choose_executor(clusters.count_cores())(missing_parts, seconds)
-        )
+        text = "extraction: the cluster did not finish %d of %d parts; this process computes them"
+        log.warning(text, len(missing), len(parts))
+        numbers, executor = sorted(missing), _choose_executor(clusters.count_cores())
+        for k, counts in executor([parts[number] for number in numbers], seconds):
+            yield numbers[k], counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,14 +54,10 @@ SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
 SUBMIT_KEYS = ("allocation", "walltime", "nodes", "log", "restarts", "directives", "prologue")
 
 OPTION_TYPES: Mapping[str, Any] = {
-    "scheduler_options": dict,
-    "worker_options": dict,
-    "connect": dict,
-    "worker_extra_args": list[str],
-    "worker_args": list[str],
-    "srun": list[str],
-    "job_extra_directives": list[str],
-    "job_script_prologue": list[str],
+    **dict.fromkeys(("scheduler_options", "worker_options", "connect"), dict),
+    **dict.fromkeys(
+        ("worker_extra_args", "worker_args", "srun", "job_extra_directives", "job_script_prologue"), list[str]
+    ),
 }
 """What the options of the classes known here are, where the program itself looks at them."""
 
@@ -304,12 +300,9 @@ def _get_typed(table: Mapping[str, Any], key: str, kind: Any, source: str) -> An
     base_type = get_origin(kind) or kind
     if value is not None and (not isinstance(value, base_type) or (base_type is int and isinstance(value, bool))):
         word = {
-            "str": "a string",
-            "int": "a whole number",
-            "dict": "a table",
-            "bool": "true or false",
+            "str": "a string", "int": "a whole number", "dict": "a table", "bool": "true or false",
             "list": "a list of strings",
-        }
+        }  # fmt: skip
         raise InputError(f"{source}: {key} = {value!r}: must be {word[base_type.__name__]}")
     if value is not None and get_args(kind) and not all(isinstance(entry, get_args(kind)) for entry in value):
         raise InputError(f"{source}: {key} = {value!r}: must be a list of strings")

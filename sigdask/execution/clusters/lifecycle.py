@@ -209,31 +209,23 @@ def start_cluster(
         if kind.scratch:
             stack.enter_context(dask.config.set({"temporary-directory": _make_scratch_folder(stack)}))
         if files is None and kind.remote:
-            log.warning(
-                ("%s: plain tcp without TLS: anyone who can reach the scheduler's port can run code there"),
-                description.source,
-            )
+            text = "%s: plain tcp without TLS: anyone who can reach the scheduler's port can run code there"
+            log.warning(text, description.source)
         stack.callback(kind.clean_up)
         cluster = stack.enter_context(_make_cluster(description, kind, files))
         get_status = getattr(cluster, "get_status", kind.get_status)
         security = files.to_security() if files is not None else None
         is_spec_cluster = hasattr(cluster, "worker_spec")
-        client = stack.enter_context(
-            Client(cluster if is_spec_cluster else cluster.scheduler_address, security=security)
-        )
+        address = cluster if is_spec_cluster else cluster.scheduler_address
+        client = stack.enter_context(Client(address, security=security))
         _set_size(cluster, description)
         if kind.remote:
             check_versions(client)
         check_listening(client, description, ("scheduler",))
         if kind.remote:
             client.register_plugin(HungWorkers())
-        wait_for_worker(
-            client,
-            seconds=description.wait,
-            what=description.source,
-            get_status=get_status,
-            is_hopeless=kind.hopeless,
-        )
+        what, hopeless = description.source, kind.hopeless
+        wait_for_worker(client, seconds=description.wait, what=what, get_status=get_status, is_hopeless=hopeless)
         if kind.remote:
             check_versions(client)
         check_listening(client, description, ("worker", "nanny"))
@@ -313,13 +305,13 @@ def list_listening(client: Any, roles: tuple[str, ...] = ("scheduler", "worker",
         pages = getattr(server, "http_server", None)
         if pages is not None:
             servers.append(("https" if pages.ssl_options else "http", pages))
-        return [
-            (protocol, *socket.getsockname()[:2])
-            for protocol, listener in servers
-            for socket in getattr(
-                getattr(listener, "tcp_server", getattr(listener, "server", listener)), "_sockets", {}
-            ).values()
-        ]
+        addresses = []
+        for protocol, listener in servers:
+            tcp_server = getattr(listener, "tcp_server", getattr(listener, "server", listener))
+            addresses += [
+                (protocol, *socket.getsockname()[:2]) for socket in getattr(tcp_server, "_sockets", {}).values()
+            ]
+        return addresses
 
     answers = {"scheduler": [client.run_on_scheduler(read_sockets)]} if "scheduler" in roles else {}
     for role in ("worker", "nanny"):

@@ -282,7 +282,20 @@ RULE_SCOPE = (
 """Which comparisons a rule of the gate is about."""
 
 
-@plan_table(RULE_SCOPE, after="adjust")
+NOT_WORSE_OPTIONS = (
+    Option(
+        "Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. By default like the plan if "
+        "it adjusts.", name="adjust", choices=("holm", "plan", "none")
+    ),
+    *RULE_SCOPE,
+    Option(
+        "How the smallest loss that would be detected is found: by the normal approximation, or by samples of the "
+        "observed units, each judged by the test.", "normal", name="detectable", choices=("normal", "simulated")
+    ),
+)  # fmt: skip
+
+
+@plan_table(NOT_WORSE_OPTIONS, after="alpha")
 class NotWorseKeys:
     """No system is significantly worse than the baseline."""
 
@@ -294,20 +307,6 @@ class NotWorseKeys:
             "with fdr it is the plan's alpha."
         ),
     ] = None
-    adjust: Annotated[
-        Literal["holm", "plan", "none"] | None,
-        Field(
-            description="Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. "
-            "By default like the plan if it adjusts."
-        ),
-    ] = None
-    detectable: Annotated[
-        Literal["normal", "simulated"],
-        Field(
-            description="How the smallest loss that would be detected is found: by the normal approximation, or by "
-            "samples of the observed units, each judged by the test."
-        ),
-    ] = "normal"
 
 
 @plan_table(RULE_SCOPE, after="alpha")

@@ -101,13 +101,11 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     stopping = None if keys.stopping is None else _build_stopping(keys.stopping, given["alpha"])
     shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
     check_pairs(shared.get("pairs") or (), ("pairs",), location.complain)
+    numbered = zip(keys.test_set, numbers, strict=True)
     plan = Plan(
         path=path,
         name=keys.name or path.stem,
-        test_sets=tuple(
-            _build_test_set(entry, shared, location, ("test_set", number))
-            for entry, number in zip(keys.test_set, numbers, strict=True)
-        ),
+        test_sets=tuple(_build_test_set(entry, shared, location, ("test_set", n)) for entry, n in numbered),
         comparison=fill_options(SelectionOptions, shared),
         family=keys.family,
         stopping=stopping,
@@ -132,10 +130,8 @@ def _list_set_options(
         key = tables.get_key(name)
         value = getattr(keys, key)
         if name == "pairs" and value is not None:
-            given |= {
-                "baseline": getattr(value, "baseline", None),
-                "pairs": value if isinstance(value, tuple) else None,
-            }
+            pairs = value if isinstance(value, tuple) else None
+            given |= {"baseline": getattr(value, "baseline", None), "pairs": pairs}
         elif value is not None:
             convert = CONVERSIONS.get(name)
             given[name] = value if convert is None else convert(location, (*where, key), value)
@@ -254,9 +250,8 @@ def _iter_independence_tests(
 
 def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     check_pairs(keys.open, ("report", "open"), location.complain)
-    files = {
-        name: location.find_path(("report", name), getattr(keys, name), paths.resolve_writable) for name in OUTPUTS
-    }
+    find = partial(location.find_path, find=paths.resolve_writable)
+    files = {name: find(("report", name), getattr(keys, name)) for name in OUTPUTS}
     if (items := files["items"]) is not None:
         location.attempt(("report", "items"), parse_unit_file, items)
     return ReportFiles(
@@ -301,10 +296,8 @@ def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) 
             location.complain(key, f"found {format_value(cluster)}, expected `file` alone; options stand in the file")
         return _check_cluster_file(str(value), location, (*key, "file"))
     else:
-        return (
-            location.attempt(key, partial(parse_description, source="[cluster]", folder=location.folder), cluster)
-            or cluster
-        )
+        parse = partial(parse_description, source="[cluster]", folder=location.folder)
+        return location.attempt(key, parse, cluster) or cluster
     return cluster
 
 
@@ -312,11 +305,8 @@ def _check_cluster_text(text: str, location: _PlanLocation, key: PlanKey) -> str
     if text.endswith((".json", ".toml")):
         return _check_cluster_file(text, location, key)
     if text not in clusters.CLUSTER_WORDS and not text.startswith(("tcp://", "tls://")):
-        location.complain(
-            key,
-            f"found {format_value(text)}, expected {clusters.KINDS}; "
-            f"{suggest_nearest(text, clusters.CLUSTER_WORDS, 'words')}",
-        )
+        hint = suggest_nearest(text, clusters.CLUSTER_WORDS, "words")
+        location.complain(key, f"found {format_value(text)}, expected {clusters.KINDS}; {hint}")
     return text
 
 
@@ -340,8 +330,7 @@ def _resolve_store(text: str | None, path: Path, location: _PlanLocation) -> str
         return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
-        file = location.find_path(("store",), text, paths.resolve_database)
-        return str(file)
+        return str(location.find_path(("store",), text, paths.resolve_database))
     if scheme.partition("+")[0] not in DATABASES:
         location.complain(
             ("store",),
@@ -349,8 +338,7 @@ def _resolve_store(text: str | None, path: Path, location: _PlanLocation) -> str
             f"{suggest_nearest(scheme, DATABASES, 'databases')}",
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
-        file = location.find_path(("store",), rest[1:], paths.resolve_database)
-        return str(file)
+        return str(location.find_path(("store",), rest[1:], paths.resolve_database))
     return text
 
 
