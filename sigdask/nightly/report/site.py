@@ -23,7 +23,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import iter_reasons
 from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first
-from sigdask.nightly.report.text import write_report
+from sigdask.nightly.report.text import list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
 from sigdask.report.files import write_whole_text
@@ -37,7 +37,7 @@ from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
-from sigdask.text import as_json, format_duration, format_time, to_plain
+from sigdask.text import as_json, format_time, to_plain
 
 MOST_NIGHTS = 2000
 """Nights that a plan's page lists and draws; of more, the latest."""
@@ -315,14 +315,8 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("p", [format_p_cell(x, table.alpha) for x in p], is_number=True, is_pinned=True),
         column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
-    series = {
-        "runs": [run.number for run in nights.runs],
-        "links": links,
-        "alpha": table.alpha,
-        "a": _round_all(nights.score_a),
-        "b": _round_all(nights.score_b),
-        "p": _round_all(nights.p, 3),
-    }
+    scores = {"a": _round_all(nights.score_a), "b": _round_all(nights.score_b), "p": _round_all(nights.p, 3)}
+    series = {"runs": [run.number for run in nights.runs], "links": links, "alpha": table.alpha, **scores}
     left_out = ""
     if len(last) < n_all:
         left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first."
@@ -337,10 +331,7 @@ def _round_all(values: NDArray[np.float64], digits: int = 5) -> list[list[float 
 def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: dict[str, str]) -> PageTable:
     """Return the grid of nights, the latest first."""
     cells = {
-        "night": [str(run.number) for run, _ in runs],
-        "started": [format_time(run.started) for run, _ in runs],
-        "took": [format_duration((run.ended or run.updated) - run.started) for run, _ in runs],
-        "state": [run.state for run, _ in runs],
+        **list_run_cells(runs, "night"),
         "gate": [_get_gate(run) for run, _ in runs],
         "changed": [f"{changed:,}" for _, changed in runs],
         "message": [run.message for run, _ in runs],

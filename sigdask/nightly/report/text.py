@@ -128,13 +128,20 @@ def _describe_time_left(status: Status) -> str:
     return f"{'at most' if status.run.seconds_left is None else 'about'} {format_duration(seconds)} left"
 
 
-def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
-    """Return a list of runs, the latest first, below a line about the latest."""
-    columns = {
-        "run": [str(run.number) for run, _ in runs],
+def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str, list[str]]:
+    """Return the first columns of a list of runs; the header is that of their numbers."""
+    return {
+        header: [str(run.number) for run, _ in runs],
         "started": [format_time(run.started) for run, _ in runs],
         "took": [format_duration((run.ended or run.updated) - run.started) for run, _ in runs],
         "state": [run.state for run, _ in runs],
+    }
+
+
+def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
+    """Return a list of runs, the latest first, below a line about the latest."""
+    columns = {
+        **list_run_cells(runs, "run"),
         "gate": [_format_gate(run) for run, _ in runs],
         "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run, _ in runs],
         "comparisons": [f"{sum(p.comparisons for p in run.progress):,}" for run, _ in runs],

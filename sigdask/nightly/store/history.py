@@ -193,16 +193,14 @@ def read_details(row: Any) -> dict[str, Any]:
     try:
         details: dict[str, Any] = parse_json(row["details"])
         settings = details.get("settings")
-        is_sound = all(
-            (
-                all(is_time(row[name]) for name in ("started", "updated")),
-                row["ended"] is None or is_time(row["ended"]),
-                row.get("seconds_left") is None or is_time(abs(row["seconds_left"])),
-                type(row["pid"]) is int,
-                all(isinstance(row[name], str) for name in ("plan", "path", "state", "host", "message")),
-                all(isinstance(details.get(name) or {}, dict) for name in DETAILS),
-                not settings or (0 < settings["alpha"] < 1 and type(settings["seed"]) is int),
-            )
+        is_sound = (
+            all(is_time(row[name]) for name in ("started", "updated"))
+            and (row["ended"] is None or is_time(row["ended"]))
+            and (row.get("seconds_left") is None or is_time(abs(row["seconds_left"])))
+            and type(row["pid"]) is int
+            and all(isinstance(row[name], str) for name in ("plan", "path", "state", "host", "message"))
+            and all(isinstance(details.get(name) or {}, dict) for name in DETAILS)
+            and (not settings or (0 < settings["alpha"] < 1 and type(settings["seed"]) is int))
         )
     except UNREADABLE as error:
         raise DamagedError([f"runs: run {row['id']} ({error})"]) from None

@@ -48,21 +48,18 @@ LOOK_COLUMNS: tuple[Name, ...] = (COMPARISON, COMPLETE, ("exact",), ("n_trials",
 
 METRIC: Name = ("metric",)
 
-IDENTITY: tuple[Name, ...] = tuple(
-    (name,) for name in ("test_set", "subset", "unit", "a", "b", "metric", "alternative")
-)
+IDENTITY: tuple[Name, ...] = (
+    ("test_set",), ("subset",), ("unit",), ("a",), ("b",), ("metric",), ("alternative",)
+)  # fmt: skip
 """What makes a result the successor of another; of the metric its name."""
 
 INDIRECT_INPUTS = ("adjust", "members", "family", "version")
 """What a result comes from beside its own data and stream: it holds as long as these alone are other ones."""
 
-OUTCOME_COLUMNS: tuple[Name, ...] = tuple(
-    (name,)
-    for name in (
-        "complete", "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "exact", "n_trials",
-        "n_extreme", "p_value", "p_adjusted",
-    )
-)  # fmt: skip
+OUTCOME_COLUMNS: tuple[Name, ...] = tuple((name,) for name in (
+    "complete", "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "exact", "n_trials",
+    "n_extreme", "p_value", "p_adjusted",
+))  # fmt: skip
 """By which results hold that versions kept whose notes were sentences."""
 
 
@@ -112,13 +109,10 @@ class ResultChanges:
 
 def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
     """Save a run's results; unchanged rows are kept. Return how many results are new, changed or gone."""
-    current, live = (
-        _join_run_results(run_results),
-        _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL"))),
-    )
-    predecessors = match_rows(
-        select_identity(live.columns), select_identity(current)
-    )  # of each row, the one that it succeeds
+    current = _join_run_results(run_results)
+    live = _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL")))
+    # of each row, the one that it succeeds
+    predecessors = match_rows(select_identity(live.columns), select_identity(current))
     rows = np.flatnonzero(predecessors >= 0)
     old = predecessors[rows]
     is_same = _is_unchanged(live.columns, current, old, rows)
@@ -168,12 +162,9 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
     unchanged_rows = rows[_is_unchanged(old_columns, new_columns, predecessors[rows], rows)]  # changed, and back
     gone = np.setdiff1d(np.arange(count_rows(old_columns)), predecessors)
     changed_rows = np.setdiff1d(np.arange(count_rows(new_columns)), unchanged_rows)
-    return ResultChanges(
-        old_columns,
-        new_columns,
-        np.concatenate([predecessors[changed_rows], gone]),
-        np.concatenate([changed_rows, np.full(len(gone), -1)]),
-    )
+    old_rows = np.concatenate([predecessors[changed_rows], gone])
+    new_rows = np.concatenate([changed_rows, np.full(len(gone), -1)])
+    return ResultChanges(old_columns, new_columns, old_rows, new_rows)
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:
@@ -246,12 +237,9 @@ class _LiveRows:
 
 def _join_run_results(run_results: Sequence[StoredResults]) -> Columns:
     """Return the columns of all results of a run, with their positions."""
-    columns = join_columns(
-        [
-            {**results.table.columns_by_path(), COMPARISON: results.comparison, COMPLETE: results.complete}
-            for results in run_results
-        ]
-    )
+    of_store = ({COMPARISON: results.comparison, COMPLETE: results.complete} for results in run_results)
+    parts = [{**results.table.columns_by_path(), **own} for results, own in zip(run_results, of_store, strict=True)]
+    columns = join_columns(parts)
     return {**columns, POSITION: np.arange(count_rows(columns))}
 
 

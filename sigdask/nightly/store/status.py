@@ -261,11 +261,10 @@ def list_runs(store: str | Store, plan: str | None = None, limit: int | None = N
         name = history.find_plan(connection, plan)
         changed = count_changed(connection, name)
         plan_runs = history.list_runs(connection, name, limit)
-        alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(plan_runs)]
-        with_states = [
-            replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(plan_runs, alive, strict=True)
-        ]
-        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in with_states]
+        for k, run in enumerate(plan_runs):
+            state = Status(run, k == 0 and _is_alive(connection, name, run)).state
+            plan_runs[k] = replace(run, state=state)
+        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in plan_runs]
 
 
 def _connect(store: str | Store) -> AbstractContextManager[Connection]:
@@ -290,11 +289,9 @@ def build_report(
             )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)
-        changed = (
-            ResultChanges({}, {}, NO_ROWS, NO_ROWS)
-            if previous is None
-            else find_changes(connection, name, previous, run.number)
-        )
+        changed = ResultChanges({}, {}, NO_ROWS, NO_ROWS)
+        if previous is not None:
+            changed = find_changes(connection, name, previous, run.number)
         evaluations = history.fetch_evaluations(connection, run)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
@@ -323,13 +320,8 @@ def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[s
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
     rows = {name: order[ends[code] : ends[code + 1]] for code, name in enumerate(names)}
-    return ResultsBySet(
-        {
-            name: partial(_build_set_results, details, name, table, rows[name])
-            for name in dict.fromkeys(set_names)
-            if name in rows and len(rows[name])
-        }
-    )
+    shown = [name for name in dict.fromkeys(set_names) if name in rows and len(rows[name])]
+    return ResultsBySet({name: partial(_build_set_results, details, name, table, rows[name]) for name in shown})
 
 
 def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows: NDArray[np.int64]) -> Results:
@@ -399,15 +391,12 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOS
         Runs that are looked at.
     """
     with _connect(store) as connection:
-        recorded = [
-            earlier_run
-            for earlier_run in history.list_runs(connection, run.plan)[::-1]
-            if earlier_run.number <= run.number and has_results(earlier_run)
-        ]
+        runs = history.list_runs(connection, run.plan)[::-1]
+        recorded = [earlier for earlier in runs if earlier.number <= run.number and has_results(earlier)]
         shown_runs = recorded[-limit:]
         arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for (name,) in NUMBERS}
         if len(table) and shown_runs:
-            _fill_arrays(arrays, connection, run.plan, [earlier_run.number for earlier_run in shown_runs], table)
+            _fill_arrays(arrays, connection, run.plan, [earlier.number for earlier in shown_runs], table)
     return Nights(tuple(shown_runs), len(recorded) - len(shown_runs), **arrays)
 
 
