@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -234,17 +234,19 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
     yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
 
 
+BLOCK_ROWS = 2**15
+"""Comparisons whose units are diagnosed together, if that needs nothing of others."""
+
+
 def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
     """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
     columns = Assumptions.build_empty(len(table))
     verdicts, start = extract_verdicts(table), 0
     for comparisons in set_comparisons:
-        for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
-            panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-            if not isinstance(panel, Panel) or panel.kind != SUMS:
-                continue
-            table_rows, metric = start + rows, int(comparisons.column[rows[0]])
-            pairs = comparisons.row[rows].astype(np.int64)
+        for rows in _iter_panel_rows(comparisons):
+            panel, metric = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
+            assert isinstance(panel, Panel)
+            table_rows, pairs = start + rows, comparisons.row[rows].astype(np.int64)
             selected = ComparisonVerdicts(
                 verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
             )
@@ -259,6 +261,19 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
                 columns.cancelling_size[table_rows[one_sign]] = size[one_sign]
         start += len(comparisons)
     return columns
+
+
+def _iter_panel_rows(comparisons: Comparisons) -> Iterator[Integers]:
+    """Yield rows of comparisons in one panel of sums under one metric, in blocks if their differences have one size.
+
+    The diagnosis of other differences looks at all pairs of a panel together.
+    """
+    for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
+        panel, metric = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
+        if isinstance(panel, Panel) and panel.kind == SUMS:
+            has_one_size = len(rows) > BLOCK_ROWS and (panel.sign_counts[:, metric, 0] >= 0).all()
+            step = BLOCK_ROWS if has_one_size else len(rows)
+            yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
 
 def extract_verdicts(table: Table) -> ComparisonVerdicts:

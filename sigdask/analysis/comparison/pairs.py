@@ -58,8 +58,12 @@ class RationalCounts:
 
     @staticmethod
     def empty(n: int) -> RationalCounts:
-        """Return counts of `n` comparisons that are all unknown."""
-        return RationalCounts(np.full((n, 3), -1, np.int64), np.full(n, np.nan))
+        """Return counts of `n` comparisons that are all unknown, in read-only arrays that take no memory."""
+        return RationalCounts(np.broadcast_to(np.int64(-1), (n, 3)), np.broadcast_to(np.nan, n))
+
+    def copy(self) -> RationalCounts:
+        """Return a copy to which counts can be added."""
+        return RationalCounts(self.n_reached.copy(), self.difference.copy())
 
     @property
     def is_counted(self) -> Bools:
@@ -291,14 +295,11 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str
     grids = [_place_subset(spec, metrics, panel_makers, mask, panels) for mask in masks]
     subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
     pair, metric, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
-    n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
+    n_items, n_units = _take_rows(np.array([p.extent for p in panels], np.int64).reshape(-1, 2), panel)
     limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
-    max_units, default_trials = np.array(
-        [
-            (limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS)
-            for limit in (sums if _swaps_pairs(m) else limits.get(type(m), sums) for m in metrics)
-        ]
-    )[metric].T
+    of_metrics = [sums if _swaps_pairs(m) else limits.get(type(m), sums) for m in metrics]
+    defaults = np.array([(limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS) for limit in of_metrics])
+    max_units, default_trials = _take_rows(defaults, metric)
     n_discordant = _count_discordant(panels, panel, row, column)
     enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
     rational = RationalCounts.empty(len(pair))
@@ -309,6 +310,7 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str
             assert isinstance(shared_panel, Panel)
             assert isinstance(bound, BoundMetric)
             mask = masks[int(subset_codes[k])]
+            rational = rational if rational.difference.flags.writeable else rational.copy()
             rational.add(k, spec.counts, spec.units, bound, systems, mask, shared_panel, int(row[k]), int(column[k]))
     return Comparisons(
         counts=spec.counts,
@@ -327,9 +329,15 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str
         n_discordant=n_discordant,
         sampled=(~enumerated | (spec.method == "both")) & (spec.method != "exact"),
         enumerated=enumerated,
-        n_trials=np.full(len(pair), spec.trials) if spec.trials else default_trials,
+        n_trials=np.broadcast_to(np.int64(spec.trials), len(pair)) if spec.trials else default_trials,
         rational=rational,
     )
+
+
+def _take_rows(values: Integers, rows: Places) -> tuple[Integers, Integers]:
+    """Return both columns of some rows of an array of shape (n, 2), without copies if it has one row."""
+    first, second = np.broadcast_to(values, (len(rows), 2)).T if len(values) == 1 else values[rows].T
+    return first, second
 
 
 def _swaps_pairs(metric: AnyBound) -> bool:

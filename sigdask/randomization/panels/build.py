@@ -320,7 +320,7 @@ def _build_panel(
         values=kept.astype(_find_smallest_type(kept), order="K", copy=False),
         totals=totals,
         lattices=tuple(lattices),
-        pairs=index_of[pairs],
+        pairs=pairs if len(systems) == len(index_of) else index_of[pairs],  # all systems have the places they had
         metrics=metrics,
         sizes=sizes[is_kept],
         n_items=int(np.count_nonzero(mask)),
