@@ -35,6 +35,8 @@ DIGITS = {"float16": 3, "float32": 6, "float64": 9}
 """Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one
 (FLT16_DIG, FLT_DIG), and of float64 fewer than any computed number has."""
 
+FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32", np.float64: "float64"}
+
 BITS = {"float16": 11, "float32": 24}
 """Of the significand."""
 
@@ -79,7 +81,7 @@ class SystemNumbers:
         >>> SystemNumbers.from_values(np.array([1 / 3], np.float32)).rounding == 2**-26
         True
         """
-        kind = values.dtype.name if values.dtype.name in DIGITS else "float64"
+        kind = FLOAT_NAMES.get(values.dtype.type, "float64")
         wide = values.astype(np.float64)
         decimals = _find_decimals(wide, kind)
         if decimals is not None:
@@ -277,7 +279,7 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     """Return scores as an array of float64, or of the less precise float type that they have."""
     try:
         numbers = np.asarray(values)
-        if numbers.dtype.name not in BITS:
+        if FLOAT_NAMES.get(numbers.dtype.type) not in BITS:
             numbers = np.asarray(values, dtype=_find_common_type(values) if numbers.ndim == 1 else "float64")
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores of {system!r}: {error}") from None

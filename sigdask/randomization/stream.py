@@ -26,7 +26,7 @@ call's four in turn, are the draws of a Fisher-Yates shuffle of the items in can
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,22 +72,34 @@ def compute_stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
     >>> compute_stream_key(0, "", 86) == compute_stream_key(0, "", 86)
     True
     """
-    if seed < 0:
-        raise InputError(f"seed = {seed}: must not be negative")
-    digest = hashlib.sha256()
-    for part in _iter_key_parts(name, units):
-        digest.update(part)
-    words = np.frombuffer(digest.digest(), dtype=">u4").astype(np.uint32).tolist()
+    return compute_stream_keys([(seed, name)], units)[0]
+
+
+def compute_stream_keys(seeds_and_names: Iterable[tuple[int, str]], units: Sequence[str] | int) -> list[Key]:
+    """Return the keys of the same units for several seeds and names; the units' bytes are made once."""
+    digests = []
+    for seed, name in seeds_and_names:
+        if seed < 0:
+            raise InputError(f"seed = {seed}: must not be negative")
+        digests.append((seed, hashlib.sha256(_prefix_length(canonicalize(name)))))
+    for part in _iter_unit_parts(units):
+        for _, digest in digests:
+            digest.update(part)
+    return [_seed_key(seed, digest.digest()) for seed, digest in digests]
+
+
+def _seed_key(seed: int, digest: bytes) -> Key:
+    words = np.frombuffer(digest, dtype=">u4").astype(np.uint32).tolist()
     low, high = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint32)
     return int(low), int(high)
 
 
-def _iter_key_parts(name: str, units: Sequence[str] | int) -> Iterator[Any]:
-    """Yield the bytes that are hashed for the key, each part after its length in bytes."""
+def _iter_unit_parts(units: Sequence[str] | int) -> Iterator[Any]:
+    """Yield the bytes of units that are hashed for a key, each part after its length in bytes."""
     if isinstance(units, int):
-        yield from (_prefix_length(part) for part in (canonicalize(name), b"positions", units.to_bytes(8, "little")))
+        yield from (_prefix_length(part) for part in (b"positions", units.to_bytes(8, "little")))
         return
-    yield from (_prefix_length(part) for part in (canonicalize(name), b"ids"))
+    yield _prefix_length(b"ids")
     yield from canonicalize_column(units).iter_framed()
 
 

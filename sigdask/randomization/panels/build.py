@@ -35,6 +35,9 @@ from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
 MOST_SUMMED = 2**62
 
+FULL_BYTES, MOST_SMALL = 8, 2**29
+"""Bytes of a 64-bit integer, and smaller integers whose sum it holds."""
+
 MOST_NUMBERS = 2**20
 """Scores of pairs that are looked at together."""
 
@@ -400,6 +403,8 @@ def _find_used_units(units: SwapUnits, mask: Bools) -> tuple[Integers, Integers]
 
 def _check_counts(column: NDArray[Any]) -> NDArray[Any]:
     """Return counts; raise if 64-bit integers might not hold their sum."""
+    if column.itemsize < FULL_BYTES and len(column) < MOST_SMALL:
+        return column
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
     if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
         raise InputError(

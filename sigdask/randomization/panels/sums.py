@@ -29,7 +29,7 @@ from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_key, draw_swap_bytes, philox
+from sigdask.randomization.stream import Key, compute_stream_keys, draw_swap_bytes, philox
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
@@ -88,8 +88,8 @@ class SwapUnits:
         """Group the items of `counts` into units."""
         names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
         if names is None:
-            key = compute_stream_key(seed, counts.name, counts.n_items)
-            return SwapUnits(key, np.arange(counts.n_items), counts.n_items, hash_unit_ids(counts.n_items))
+            key, content = _compute_key_and_content(seed, counts.name, counts.n_items)
+            return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content)
         texts = names.levels if isinstance(names, Factor) else Texts.from_values(names)
         if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
@@ -100,19 +100,15 @@ class SwapUnits:
         address[order] = np.cumsum(~tied) - 1
         units = forms[order[~tied]]
         index = address[names.codes] if isinstance(names, Factor) else address
-        key = compute_stream_key(seed, counts.name, units)
-        content = _pack_key(key) if (seed, counts.name) == (0, "") else hash_unit_ids(units)
+        key, content = _compute_key_and_content(seed, counts.name, units)
         return SwapUnits(key, index, len(units), content)
 
 
-def hash_unit_ids(units: Sequence[str] | int) -> int:
-    """Return a hash of units, from their ids or their number."""
-    return _pack_key(compute_stream_key(0, "", units))
-
-
-def _pack_key(key: Key) -> int:
-    low, high = key
-    return high << 32 | low
+def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -> tuple[Key, int]:
+    """Return the key of a test set's stream, and a hash of its units from their ids or their number."""
+    keys = compute_stream_keys(dict.fromkeys([(seed, name), (0, "")]), units)
+    low, high = keys[-1]  # without seed and name
+    return keys[0], high << 32 | low
 
 
 @known_as(
