@@ -223,6 +223,28 @@ def test_scores_after_swaps_are_those_that_scipy_gives(statistic, level, group, 
             assert trials[p, :, t] == pytest.approx(np.nan_to_num(expected), abs=1e-9)
 
 
+def test_thresholds_over_groups_whose_weights_have_no_small_common_denominator():
+    n_systems = (11, 14, 17, 19, 23)  # of each item; their numbers of pairs have a common multiple above 2**31
+    item, system = map(np.array, zip(*((k, i) for k, n in enumerate(n_systems) for i in range(n)), strict=True))
+    rng = np.random.default_rng(2)
+    human, scores = rng.integers(0, 4, len(item)).astype(float), rng.integers(0, 6, (len(item), 2)).astype(float)
+    groups = {"language-pair": ["x"] * len(item), "segment": [*map(str, item)], "system": [*map(str, system)]}
+    counts = Counts(("m0", "m1"), {"human": human[:, None], "score": scores}, len(item), groups=groups)
+    panel = build_panel(counts, "meta-acc-eq:group=item")
+    first, second = np.array([p for p in itertools.combinations(range(len(item)), 2) if item[p[0]] == item[p[1]]]).T
+    weights = 1 / np.bincount(item[first])[item[first]] / len(n_systems)
+
+    def score(x):
+        d = x[first] - x[second]
+        by_threshold = [np.where(abs(d) <= e + 1e-9, 0, np.sign(d)) for e in (0.0, *np.unique(abs(d)))]
+        return max(weights[right].sum() for right in by_threshold == np.sign(human[first] - human[second]))
+
+    z = np.round(standardise(counts, "segment", "item"), 12)
+    swaps = draw_swaps_by_item(counts, panel, "item", first=5, n_trials=3)
+    expected = [[score(np.where(swap, z[:, 1 - k], z[:, k])) for swap in swaps] for k in (0, 1)]
+    assert panel.compute_trial_scores(run=0, first=5, n_trials=3)[0] == pytest.approx(np.array(expected), abs=1e-9)
+
+
 def draw_swaps_by_item(counts, panel, unit, first, n_trials):
     from sigdask.randomization.stream import draw_swap_bits
 
