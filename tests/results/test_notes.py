@@ -84,7 +84,7 @@ def test_identical_systems_are_noted_to_be():
 def test_few_units_are_counted_and_those_that_cannot_reach_alpha():
     # 2^(1 - 4) = 1/8 is the least two-sided p of four units, STATISTICS
     results = compare_all(draw_gaussian(4, 3), metrics=["mean"], adjust="none")
-    [note] = results.notes
+    [note] = select_notes(results, "few-units")
     assert note.numbers == {
         "unit": "item", "fewest": 4, "most": 4, "alpha": 0.05, "n_comparisons": 3, "n_unreachable": 3, "of": 3
     }  # fmt: skip
@@ -119,7 +119,7 @@ def test_what_an_adjustment_does_not_hold_is_a_caveat():
     skewed = build_rng(0).exponential(size=(40, 4)) ** 3 * [1, -1, 1, -1]
     data = Counts.from_scores({f"s{k}": np.round(skewed[:, k], 3) for k in range(4)})
     [note] = select_notes(compare_all(data, metrics=["mean"], adjust="max-t", trials=99), "skewed")
-    assert note.text.startswith(f"in {note.numbers['n_comparisons']} of 6 comparisons the units of the two systems are")
+    assert note.text.startswith(f"in {note.numbers['n_comparisons']} of 6 comparisons the scores of the two systems are")
     assert note.numbers["of"] == 6
 
 
