@@ -303,3 +303,14 @@ def test_long_names_leave_a_figure_of_one_column_its_axes_and_no_text_is_cut(kin
     drawn, page = figure.get_tightbbox(), figure.bbox_inches
     assert drawn.x0 >= page.x0 - 0.01
     assert drawn.x1 <= page.x1 + 0.01
+
+
+def test_a_diagram_of_clusters_does_not_call_them_indistinguishable():
+    rng = np.random.default_rng(0)
+    scores = {f"s{k}": rng.random(60) + k / 30 for k in range(30)}
+    from sigdask.report.plots.results import critical_difference
+
+    results = sigdask.compare_all(scores, trials=500, second_run=False, grouping="ranks")
+    titles = [axes.get_title(loc="left") for axes in critical_difference(results.table).axes]
+    assert "clusters, each better than all below" in titles
+    assert not any("not significantly different" in title for title in titles)

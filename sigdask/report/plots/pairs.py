@@ -272,6 +272,7 @@ def critical_difference(
     higher_is_better: bool = True,
     title: str = "",
     score: str = "score",
+    group_titles: tuple[str, str] = ("groups that are not significantly different", "not\ndifferent"),
 ) -> Figure:
     """Draw systems by their scores (or mean ranks), with a bar for each group that is not significantly different.
 
@@ -288,6 +289,8 @@ def critical_difference(
         Which way the axis runs: the best is on the right, or on top.
     title, score : str
         Above the figure, and of its axis.
+    group_titles : tuple of str
+        Above the bars of a figure with a line for each system: of a wide figure, and of a narrow one.
 
     Returns
     -------
@@ -306,10 +309,10 @@ def critical_difference(
     full_title = f"{title} (the first {MOST_BARS} of {len(bars):,} groups)" if len(bars) > MOST_BARS else title
     needed_width = FEWEST_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
     is_narrow = needed_width > (canvas.get_chosen_width() or math.inf)
-    draw = _plot_in_lines if is_narrow or max(len(names), len(drawn_bars)) > MOST_ON_AXIS else _plot_on_axis
-    return draw(
-        canvas.fit_names(names, 0.4), np.asarray(scores, np.float64), drawn_bars, higher_is_better, full_title, score
-    )
+    fitted_names, values = canvas.fit_names(names, 0.4), np.asarray(scores, np.float64)
+    if is_narrow or max(len(names), len(drawn_bars)) > MOST_ON_AXIS:
+        return _plot_in_lines(fitted_names, values, drawn_bars, higher_is_better, full_title, score, group_titles)
+    return _plot_on_axis(fitted_names, values, drawn_bars, higher_is_better, full_title, score)
 
 
 def _plot_on_axis(
@@ -376,7 +379,13 @@ def _plot_name(axes: Axes, text: str, score: float, y: float, *, is_right: bool)
 
 
 def _plot_in_lines(
-    names: Sequence[str], scores: Floats, bars: Bars, higher_is_better: bool, title: str, score: str
+    names: Sequence[str],
+    scores: Floats,
+    bars: Bars,
+    higher_is_better: bool,
+    title: str,
+    score: str,
+    group_titles: tuple[str, str],
 ) -> Figure:
     """Draw one line for each system, best on top, and one column for each group."""
     n = len(names)
@@ -398,7 +407,7 @@ def _plot_in_lines(
         group_axes.set_xlim(-0.7, max(width / 0.13, n_columns) - 0.3)
         group_axes.set_xticks([])
         is_wide = canvas.get_chosen_width() is None
-        canvas.set_title(group_axes, "groups that are not significantly different" if is_wide else "not\ndifferent")
+        canvas.set_title(group_axes, group_titles[0 if is_wide else 1])
         group_axes.tick_params(axis="y", labelleft=False)
         group_axes.spines[:].set_visible(False)
     return figure

@@ -215,8 +215,16 @@ def critical_difference(table: Table) -> Figure:
         higher_is_better=table.metric[0].higher_is_better,
         title=", ".join([*get_subject(table)[:-1], *GROUPING_TITLES[ranking.grouping]]),
         score=_describe_score(table),
+        **({"group_titles": BAR_TITLES[ranking.grouping]} if ranking.grouping in BAR_TITLES else {}),
     )
 
+
+BAR_TITLES = {
+    "clusters": ("clusters, each better than all below", "clusters"),
+    "tied": ("not significantly different from the best", "tied with\nthe best"),
+    "ranks": ("clusters, each better than all below", "clusters"),
+}
+"""Wide and narrow titles of the bars of a diagram with a line for each system, by the option `grouping`."""
 
 GROUPING_TITLES = {
     "letters": (), "clusters": ("clusters",), "tied": ("= tied with the best",),
