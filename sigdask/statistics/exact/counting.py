@@ -307,7 +307,7 @@ def count_reaching_in(
     by_byte[:, addresses] = steps
     groups = by_byte.reshape(len(steps), -1, 8)
     used = np.flatnonzero(groups.any(axis=(0, 2)))
-    tables = _sum_subsets(groups[:, used].reshape(-1, 8)).reshape(len(steps), len(used), -1)
+    tables = _sum_subsets(groups[:, used].reshape(-1, 8)).reshape(len(steps), len(used), 2**8)
     sums = np.zeros((len(steps), len(swap_bytes)), np.int64)
     for k, column in enumerate(swap_bytes.T[used]):
         sums += np.take(tables[:, k], column, axis=1)
