@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from sigdask.analysis.comparison.pairs import ResolvedSpec, list_comparisons, list_pairs
+from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons, list_pairs
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.randomization.kernels.dense import limit_blas_threads
@@ -61,7 +61,7 @@ def build_panel(counts: Counts, metric: str, unit: str) -> Any:
     """Return the panel of all pairs of metrics."""
     counts = counts.with_unit(unit)
     units = SwapUnits.from_counts(counts, 0)
-    spec = ResolvedSpec(counts, units, list_pairs(counts, None, None), "randomization", TRIALS)
+    spec = ComparisonSettings(counts, units, list_pairs(counts, None, None), "randomization", TRIALS)
     [panel] = list_comparisons(spec, [find_metric(metric).bind(counts)], None).panels
     return panel
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons, ResolvedSpec, compute_difference
+from sigdask.analysis.comparison.pairs import Comparisons, ComparisonSettings, compute_difference
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
@@ -47,7 +47,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EqualBars:
+class EqualWidthBars:
     """Histogram bars of equal width.
 
     Attributes
@@ -66,12 +66,12 @@ class EqualBars:
     marked: Integers
 
     @staticmethod
-    def from_values(values: Floats, marked: Bools) -> EqualBars:
+    def from_values(values: Floats, marked: Bools) -> EqualWidthBars:
         """Return a histogram of one or more values and of the marked values among them."""
         minimum, maximum = float(values.min()), float(values.max())
         reach = maximum - minimum
         if reach <= 0:
-            return EqualBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
+            return EqualWidthBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
         gaps = np.diff(np.sort(values))
         step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
         n_steps = max(round(reach / step) + 1, 1)
@@ -79,7 +79,7 @@ class EqualBars:
         low = minimum - step / 2
         bar_index = np.clip(((values - low) / width).astype(np.int64), 0, int((maximum - low) / width))
         n_bars = int(bar_index.max()) + 1
-        return EqualBars(
+        return EqualWidthBars(
             low, width, np.bincount(bar_index, minlength=n_bars), np.bincount(bar_index[marked], minlength=n_bars)
         )
 
@@ -105,7 +105,7 @@ class NullDistribution:
         Trials that are drawn, and those at least as extreme as the observed difference, under the alternative.
     is_whole : bool
         These are all arrangements.
-    histogram : EqualBars
+    histogram : EqualWidthBars
         Of their differences; the extreme ones are marked.
     """
 
@@ -113,7 +113,7 @@ class NullDistribution:
     n_trials: int
     n_extreme: int
     is_whole: bool
-    histogram: EqualBars
+    histogram: EqualWidthBars
 
     @staticmethod
     def from_differences(swapped: TrialDifferences, tail: int, *, is_whole: bool) -> NullDistribution:
@@ -124,7 +124,7 @@ class NullDistribution:
             n_trials=len(is_extreme),
             n_extreme=int(np.count_nonzero(is_extreme)),
             is_whole=is_whole,
-            histogram=EqualBars.from_values(swapped.differences, is_extreme),
+            histogram=EqualWidthBars.from_values(swapped.differences, is_extreme),
         )
 
 
@@ -493,7 +493,7 @@ class UnitShares:
         Whether their sum is the difference.
     n_for_a, n_for_b, n_alike : int
         Units that raise the difference of scores, that lower it, and that do neither.
-    histogram : EqualBars or None
+    histogram : EqualWidthBars or None
         Of those that are not 0; those that lower it are marked. None where there are none.
     addresses : int64 array, shape (n_named,)
         The units that decide: those that raise it most, the first first, then those that lower it most.
@@ -507,7 +507,7 @@ class UnitShares:
     n_for_a: int
     n_for_b: int
     n_alike: int
-    histogram: EqualBars | None
+    histogram: EqualWidthBars | None
     addresses: Integers
     values: Floats
     scores: Floats
@@ -532,7 +532,7 @@ class UnitShares:
             n_for_a=int(np.count_nonzero(values > 0)),
             n_for_b=int(np.count_nonzero(values < 0)),
             n_alike=panel.extent[1] - len(values),
-            histogram=EqualBars.from_values(values, values < 0) if len(values) else None,
+            histogram=EqualWidthBars.from_values(values, values < 0) if len(values) else None,
             addresses=panel.addresses[nonzero[deciding]],
             values=values[deciding],
             scores=scores,
@@ -859,7 +859,7 @@ NO_SUMS = "this metric is not computed from sums over units"
 """Why units have no contributions."""
 
 
-UnitData = tuple[ResolvedSpec, tuple[AnyBound, ...], tuple[Subset | None, ...], tuple[Bools | None, ...]]
+UnitData = tuple[ComparisonSettings, tuple[AnyBound, ...], tuple[Subset | None, ...], tuple[Bools | None, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -928,7 +928,7 @@ class UnitTables:
 class _SetUnits:
     """The units of one test set."""
 
-    spec: ResolvedSpec
+    spec: ComparisonSettings
 
     @cached_property
     def names(self) -> Sequence[str]:

@@ -544,7 +544,7 @@ def _choose_settings(settings: Signature, sampled: set[Signature]) -> Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRerun:
+class RepeatedResults:
     """Results that were computed again together, and how they compare with their records."""
 
     repeated: list[RepeatedResult]
@@ -562,13 +562,13 @@ class GroupRerun:
 
 def _rerun_group(
     group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts, compare: Compare
-) -> GroupRerun:
+) -> RepeatedResults:
     """Compute the results of one group again, and compare each with its record.
 
     A file does not say every option of its intervals. Of several that fit, the first under which nothing differs
     counts, else the one under which least does.
     """
-    reruns: list[GroupRerun] = []
+    reruns: list[RepeatedResults] = []
     for interval_options in _list_interval_options(recorded):
         results = compare(counts, **_build_options(group, members, recorded, counts), **interval_options)
         reruns.append(_compare_group(members, recorded, results))
@@ -805,7 +805,7 @@ def _are_equal(recorded: Any, current: Any) -> bool:
     return bool(recorded == current)
 
 
-def _compare_group(members: Sequence[Match], recorded: RecordedResults, results: ComparisonResults) -> GroupRerun:
+def _compare_group(members: Sequence[Match], recorded: RecordedResults, results: ComparisonResults) -> RepeatedResults:
     """Compare the records of a group with results that were computed again."""
     rows = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): k for k, r in enumerate(results)}
     numbers = [rows[entry.signature.metric, entry.signature.subset, *pair] for entry, pair in members]
@@ -824,7 +824,7 @@ def _compare_group(members: Sequence[Match], recorded: RecordedResults, results:
             comparison.move_differences(FAMILY_FIELDS, "CSV and Parquet do not say the number of trials of the family")
         skipped.merge(comparison)
         repeated.append(RepeatedResult(entry, found[number], tuple(comparison.differences)))
-    return GroupRerun(repeated, skipped, results)
+    return RepeatedResults(repeated, skipped, results)
 
 
 def _has_unknown_trials(members: Sequence[Match]) -> bool:

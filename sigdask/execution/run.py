@@ -481,10 +481,10 @@ def count_on_worker(task: Task, *panels: Any) -> CountedRanges:
 
 def count_task(task: Task, *panels: Any) -> CountedRanges:
     """Return the tally of each range of a task's trials, or the error that a metric raised on that range."""
-    return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
+    return [(trials, _count_trials(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
-def _count_range(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
+def _count_trials(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
     try:
         return unpack_panel(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
     except SigdaskError as error:

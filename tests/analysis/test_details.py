@@ -6,7 +6,7 @@ import pytest
 from builders import build_rng
 
 from sigdask.analysis import details as comparison_details
-from sigdask.analysis.details import CUT, MOST_CHARACTERS, EqualBars
+from sigdask.analysis.details import CUT, MOST_CHARACTERS, EqualWidthBars
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
@@ -164,11 +164,11 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
 
 def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
     values = build_rng(7).binomial(300, 0.5, 20_000) * 2.0 - 300
-    bars = EqualBars.from_values(values / 7, values > 20)
+    bars = EqualWidthBars.from_values(values / 7, values > 20)
     assert bars.counts.sum() == 20_000
     assert bars.marked.sum() == np.count_nonzero(values > 20)
     assert (bars.counts[5:-5] > 0).all()
-    equal_bars = EqualBars.from_values(np.zeros(4), np.ones(4, bool))
+    equal_bars = EqualWidthBars.from_values(np.zeros(4), np.ones(4, bool))
     assert (equal_bars.counts.tolist(), equal_bars.marked.tolist()) == ([4], [4])
 
 

@@ -11,7 +11,7 @@ import pytest
 from command import call_sigdask
 from scipy import stats
 
-from sigdask.analysis.comparison.pairs import CompareSpec, ResolvedSpec, list_comparisons, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, list_comparisons, list_pairs
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -125,7 +125,9 @@ def make_data(n_systems=6, n_segments=9, n_sets=2, n_metrics=3, seed=0, share=0.
 def build_panel(counts, metric, unit="item"):
     counts = counts.with_unit(unit)
     bound = find_metric(metric).bind(counts)
-    spec = ResolvedSpec(counts, SwapUnits.from_counts(counts, 1), list_pairs(counts, None, None), "auto", None, seed=1)
+    spec = ComparisonSettings(
+        counts, SwapUnits.from_counts(counts, 1), list_pairs(counts, None, None), "auto", None, seed=1
+    )
     [panel] = list_comparisons(spec, [bound], None).panels
     return panel
 

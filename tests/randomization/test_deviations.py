@@ -7,7 +7,7 @@ import pytest
 from gate_helpers import gather
 from scipy import stats
 
-from sigdask.analysis.comparison.pairs import ResolvedSpec, list_comparisons
+from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics import black_box, find_metric, metric
@@ -19,7 +19,7 @@ from sigdask.randomization.stream import draw_swap_bits
 
 
 def list_panels(counts, *names):
-    spec = ResolvedSpec(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
+    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
     c = list_comparisons(spec, [find_metric(n) if isinstance(n, str) else n for n in names], None)
     return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
@@ -268,7 +268,7 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
     x = {"bits": rng.random((300, 9)) < 0.4, "decimals": np.round(rng.lognormal(size=(300, 9)), 3) + 100,
          "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
     counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
-    spec = ResolvedSpec(
+    spec = ComparisonSettings(
         counts, SwapUnits.from_counts(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
     )
     [panel] = list_comparisons(spec, [find_metric("mean")], None).panels

@@ -14,8 +14,8 @@ from sigdask.analysis.comparison.pairs import (
     AllCountPositions,
     CompareSpec,
     Comparisons,
+    ComparisonSettings,
     CountPositions,
-    ResolvedSpec,
     list_comparisons,
     list_pairs,
 )
@@ -40,7 +40,7 @@ class ComparisonJobs:
 
     Attributes
     ----------
-    spec : ResolvedSpec
+    spec : ComparisonSettings
         What was asked for.
     comparisons : Comparisons
         What is compared.
@@ -52,7 +52,7 @@ class ComparisonJobs:
         Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """
 
-    spec: ResolvedSpec
+    spec: ComparisonSettings
     comparisons: Comparisons
     jobs: list[Job]
     slots: AllCountPositions
@@ -75,7 +75,7 @@ class ComparisonJobs:
 
     @staticmethod
     def _from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> ComparisonJobs:
-        resolved = ResolvedSpec(
+        resolved = ComparisonSettings(
             counts=counts,
             units=SwapUnits.from_counts(counts, spec.seed),
             pairs=list_pairs(counts, spec.pairs, spec.baseline),

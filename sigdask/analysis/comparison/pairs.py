@@ -251,7 +251,7 @@ class AllCountPositions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResolvedSpec:
+class ComparisonSettings:
     """The specification of a test set's comparisons, with units and pairs resolved.
 
     Attributes
@@ -286,7 +286,7 @@ def bind_metric(metric: KnownMetric, counts: Counts) -> AnyBound:
     return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(spec: ResolvedSpec, unbound: Sequence[KnownMetric], by: str | None) -> Comparisons:
+def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], by: str | None) -> Comparisons:
     """Return all comparisons of pairs with common items, in the order of subsets, pairs and metrics."""
     metrics = tuple(bind_metric(m, spec.counts) for m in unbound)
     panel_makers = _group_metrics(spec, metrics)
@@ -380,7 +380,7 @@ PanelMaker = Callable[[Bools | None], Iterator[tuple[ComparedPanel, Integers]]]
 
 
 def build_full_panels(
-    spec: ResolvedSpec, comparisons: Comparisons
+    spec: ComparisonSettings, comparisons: Comparisons
 ) -> tuple[list[ComparedPanel], Places, Places, Places]:
     """Return panels that include units on which systems do not differ, and the positions of comparisons in them.
 
@@ -396,7 +396,7 @@ def build_full_panels(
     return panels, panel, row, column
 
 
-def compute_difference(spec: ResolvedSpec, metric: AnyBound, mask: Bools) -> float:
+def compute_difference(spec: ComparisonSettings, metric: AnyBound, mask: Bools) -> float:
     """Return the difference of a specification's only pair on some items, NaN if the metric fails on them."""
     try:
         panels = [panel for panel, _ in _choose_panel_maker(spec, [metric], every_unit=True)(mask)]
@@ -407,7 +407,7 @@ def compute_difference(spec: ResolvedSpec, metric: AnyBound, mask: Bools) -> flo
 
 
 def _group_metrics(
-    spec: ResolvedSpec, metrics: Sequence[AnyBound], *, every_unit: bool = False
+    spec: ComparisonSettings, metrics: Sequence[AnyBound], *, every_unit: bool = False
 ) -> list[tuple[list[int], PanelMaker]]:
     """Return groups of metric indices that can share panels, each with the function that builds these panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -421,7 +421,7 @@ def _group_metrics(
     ]
 
 
-def _choose_panel_maker(spec: ResolvedSpec, metrics: Sequence[AnyBound], *, every_unit: bool) -> PanelMaker:
+def _choose_panel_maker(spec: ComparisonSettings, metrics: Sequence[AnyBound], *, every_unit: bool) -> PanelMaker:
     counts, units, pairs = spec.counts, spec.units, spec.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
         sharing = build.PanelGroups.from_metrics(counts, summed, pairs)
@@ -441,7 +441,7 @@ def _choose_panel_maker(spec: ResolvedSpec, metrics: Sequence[AnyBound], *, ever
 
 
 def _build_agreement_panels(
-    spec: ResolvedSpec, metric: BoundAgreement, mask: Bools | None, *, every_unit: bool
+    spec: ComparisonSettings, metric: BoundAgreement, mask: Bools | None, *, every_unit: bool
 ) -> Iterator[tuple[ComparedPanel, Integers]]:
     """Yield the panel of metrics that are compared by their agreement with people.
 
@@ -467,7 +467,7 @@ def _build_agreement_panels(
 
 
 def _place_subset(
-    spec: ResolvedSpec,
+    spec: ComparisonSettings,
     metrics: Sequence[AnyBound],
     panel_makers: Sequence[tuple[list[int], PanelMaker]],
     mask: Bools | None,

@@ -267,7 +267,7 @@ class Study:
         return self._build_family_positions([adjustment.job for adjustment, _ in self.families])
 
     @property
-    def companion_positions(self) -> CountPositions:
+    def bootstrap_positions(self) -> CountPositions:
         """Positions of the counts of each comparison's studentised bootstrap; -1 as job where its family has none."""
         n_before = sum(adjustment.job is not None for adjustment, _ in self.families)
         return self._build_family_positions([adjustment.companion_job for adjustment, _ in self.families], n_before)

@@ -67,7 +67,7 @@ def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
     return [
         SampleFile(
             path,
-            partial(_iter_samples, run, layout),
+            partial(_iter_log_samples, run, layout),
             task=run.task,
             model=run.model,
             moment=parse_date(run.date),
@@ -77,7 +77,7 @@ def open_logs(path: Path, layout: Layout) -> list[SampleFile]:
     ]
 
 
-def _iter_samples(run: Run, layout: Layout, options: Options) -> Iterator[ScoredSample]:
+def _iter_log_samples(run: Run, layout: Layout, options: Options) -> Iterator[ScoredSample]:
     for sample in run.samples:
         item = find_item(sample.where, sample.record, layout.within, options, sample.item)
         yield replace(sample, task=run.task, item=item, within=layout.within)

@@ -39,7 +39,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     """Read one list of terms per sentence or document, or one flat list per system."""
     assert gold is not None
     if _are_flat(sources[0].path, gold, options):
-        return _read_flat_lists(sources, gold, options)
+        return _read_term_lists(sources, gold, options)
     gold_listing = _read_listing(options, options.gold_column, GOLD_NAMES, gold)
     systems = listings.read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
     aligned = listings.align_listings(gold_listing, systems, options, NO_TERMS)
@@ -233,7 +233,7 @@ def _is_flat(path: Path) -> bool:
     return not any("\t" in line for line in lines) and not has_names
 
 
-def _read_flat_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
+def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read one list of terms per file; each term is an item."""
     if options.groups:
         raise InputError(

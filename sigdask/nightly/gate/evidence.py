@@ -14,7 +14,7 @@ import numpy as np
 
 from sigdask import metrics as metric_registry
 from sigdask.analysis import power
-from sigdask.analysis.comparison.pairs import CompareSpec, ResolvedSpec, bind_metric, list_comparisons
+from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound, BoundMetric
@@ -110,7 +110,7 @@ def _iter_spreads(
 ) -> Iterator[tuple[ComparisonKey, float]]:
     system_index = {name: k for k, name in enumerate(counts.systems)}
     pairs = np.array(list(dict.fromkeys((system_index[r.a], system_index[r.b]) for r in results)), np.int64)
-    spec = ResolvedSpec(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
+    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
     wanted_keys = {get_key(r) for r in results}
     c = list_comparisons(spec, metrics, by)
     deviations: dict[int, Any] = {}

@@ -29,7 +29,7 @@ from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_r
 from sigdask.report.files import write_whole_text
 from sigdask.report.page.comparisons import MOST_HEADLINES, VERDICT_HINTS
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.grids import GridColumn, PageTable
+from sigdask.report.page.grids import PageColumn, PageTable
 from sigdask.report.summary.headline import build_verdict
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import format_p_cell
@@ -297,8 +297,8 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
     p = [r.p_value if r.p_adjusted is None else r.p_adjusted for r in last]
     blank = CodedColumn.from_values([""] * len(last))
 
-    def column(head: str, texts: Sequence[str], **marks: Any) -> GridColumn:
-        return GridColumn(head, CodedColumn.from_values(texts), **marks)
+    def column(head: str, texts: Sequence[str], **marks: Any) -> PageColumn:
+        return PageColumn(head, CodedColumn.from_values(texts), **marks)
 
     subsets = [r.subset["value"] if r.subset else "" for r in last]
     columns = [
@@ -307,11 +307,11 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("A", [r.a for r in last]),
         column("B", [r.b for r in last]),
         column("metric", [r.metric for r in last], is_filter=True),
-        GridColumn("scores over the nights", blank, series="scores"),
+        PageColumn("scores over the nights", blank, series="scores"),
         column("score A", [format_score(r.score_a) for r in last], is_number=True),
         column("score B", [format_score(r.score_b) for r in last], is_number=True),
         column("A − B", [format_signed(r.difference) for r in last], is_number=True),
-        GridColumn("p over the nights", blank, series="p"),
+        PageColumn("p over the nights", blank, series="p"),
         column("p", [format_p_cell(x, table.alpha) for x in p], is_number=True, is_pinned=True),
         column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
@@ -338,7 +338,7 @@ def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: di
     }
     numbers, filters = {"night", "changed"}, {"state", "gate"}
     columns = [
-        GridColumn(
+        PageColumn(
             head, CodedColumn.from_values(texts[::-1]), head in numbers, head in filters,
             is_hidden=not any(texts), is_pinned=head == "gate", links=links if head == "night" else {},
         )

@@ -105,7 +105,7 @@ def _list_positions(study: Study) -> list[CountPositions]:
         reduce(_merge_positions, (slots[0].first, slots[0].exact, slots[0].exact_p)),
         *(count_positions for slot in slots for count_positions in slot.all_kinds),
         study.family_positions,
-        study.companion_positions,
+        study.bootstrap_positions,
         *study.interval_positions,
     ]
 

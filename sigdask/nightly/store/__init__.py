@@ -94,7 +94,7 @@ class Store:
         self, ids: NDArray[np.int64], run: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-        return self._read(tallies.read_blocks, ids, self._get_keys(ids), run)
+        return self._read(tallies.read_tallies_by_round, ids, self._get_keys(ids), run)
 
     def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
         """Return the stored counts of comparisons, summed over the whole rounds that end by `max_stop`."""

@@ -196,7 +196,9 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredP
     return StoredPrefixes(*(column[inverse] for column in columns))
 
 
-def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[Integers, Integers, Integers]:
+def read_tallies_by_round(
+    connection: Connection, ids: Integers, keys: Keys, run: int
+) -> tuple[Integers, Integers, Integers]:
     """Read tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
     rows, inverse = _read_rows(connection, ids, keys, run)
     rows = rows.select(rows.follows)
@@ -256,7 +258,7 @@ def describe_row(comparison: int, run: int, first: int, stop: int, table: str = 
 
 def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, max_stop: Integers) -> StoredPrefixes:
     """Return stored counts of comparisons, summed over the whole rounds that end by each one's `max_stop`."""
-    _, stops, counts = read_blocks(connection, ids, keys, run)
+    _, stops, counts = read_tallies_by_round(connection, ids, keys, run)
     is_within = (stops > 0) & (stops <= max_stop)
     n_trials, summed = np.where(is_within, stops, 0).max(axis=0, initial=0), (counts * is_within[..., None]).sum(axis=0)
     return StoredPrefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))

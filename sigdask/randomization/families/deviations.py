@@ -146,11 +146,11 @@ def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> F
     if panel.linear[metric]:
         return np.asarray(2.0 * panel.slack[list(rows), metric] * get_contribution_step(panel, metric))
     form, sums = panel.metrics[metric].form, panel.to_arguments(metric, panel.totals)
-    rounding = ROUNDING * np.array([_compute_size(form, _average_sums(sums, panel, row)) for row in rows])
+    rounding = ROUNDING * np.array([_compute_magnitude(form, _average_sums(sums, panel, row)) for row in rows])
     return np.maximum(rounding, 2.0 * panel.observed_error_bounds[list(rows), metric])
 
 
-def _compute_size(form: Form, pooled: Floats) -> float:
+def _compute_magnitude(form: Form, pooled: Floats) -> float:
     """Return the size of a score and its linearised terms, to judge rounding; 0 if a formula takes only integers."""
     try:
         score = abs(float(form.score(pooled[None])[0]))

@@ -27,7 +27,7 @@ from sigdask.randomization.resampling.sums import (
     N_CELLS,
     WeightedSums,
     add_differences,
-    add_values,
+    add_to_histogram,
     compute_binary_size,
     compute_widths,
 )
@@ -114,7 +114,7 @@ class Bootstrap(ResampledPanel):
                 rows = slice(m * self.n_rows, (m + 1) * self.n_rows)
                 cells, bounds = counts[rows, 0], (self.origins[rows], self.ties[rows], self.widths[rows])
                 add_differences(metric_scores, self.panel.pairs, *(x[:n_pairs] for x in bounds), cells[:n_pairs])
-                add_values(metric_scores, *(x[n_pairs:] for x in bounds), cells[n_pairs:])
+                add_to_histogram(metric_scores, *(x[n_pairs:] for x in bounds), cells[n_pairs:])
         return Tally(n_trials, counts)
 
     def _iter_scores(self, run: int, first: int, n_trials: int) -> Iterator[list[Floats]]:
@@ -195,7 +195,7 @@ class BootstrapOutputs(ResampledPanel):
         """Count how many resampled values fall into each cell, for resamples `first` to `first + n_trials - 1`."""
         counts = np.zeros((*self.shape, N_CELLS), np.int64)
         values = np.stack(list(self._iter_values(run, first, n_trials)), axis=1)
-        add_values(values, self.origins, self.ties, self.widths, counts[:, 0])
+        add_to_histogram(values, self.origins, self.ties, self.widths, counts[:, 0])
         return Tally(n_trials, counts)
 
     def _iter_values(self, run: int, first: int, n_trials: int) -> Iterator[Floats]:

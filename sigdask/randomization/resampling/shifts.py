@@ -25,7 +25,7 @@ from sigdask.identity import known_as
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.sums import INNER, N_CELLS, WeightedSums, add_values, compute_widths
+from sigdask.randomization.resampling.sums import INNER, N_CELLS, WeightedSums, add_to_histogram, compute_widths
 from sigdask.randomization.stream import COLUMN, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod, Tally
 
@@ -112,7 +112,7 @@ class ShiftPanel(ResampledPanel):
                 shifts *= compute_score_value(panel, m)
                 rows = slice(2 * m * n_pairs, 2 * (m + 1) * n_pairs)
                 cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
-                add_values(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
+                add_to_histogram(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
         return Tally(n_trials, counts)
 
 

@@ -188,7 +188,7 @@ def add_differences(scores, pairs, origins, ties, widths, counts):  # type: igno
 
 
 @cached_njit()
-def add_values(values, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def add_to_histogram(values, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add values, shape (n_rows, n_trials), to each row's counts of cells."""
     for p in range(values.shape[0]):
         row, origin, tie, scale = counts[p], origins[p], ties[p], 1.0 / widths[p]

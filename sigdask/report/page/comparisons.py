@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.page.grids import GridColumn, PageTable, encode_names, encode_rows, encode_values
+from sigdask.report.page.grids import PageColumn, PageTable, encode_names, encode_rows, encode_values
 from sigdask.report.summary.checks import explain_checks, merge_causes
 from sigdask.report.summary.headline import Verdict, build_verdict
 from sigdask.report.summary.sentences import is_adjusted
@@ -87,48 +87,48 @@ def select_listed(table: Table) -> NDArray[np.int64]:
     return order[:MOST_ROWS]
 
 
-def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[GridColumn]:
+def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[PageColumn]:
     test_set, subset = encode_names(table.test_set), encode_names(table.subset, lambda s: s.value if s else "")
-    yield GridColumn("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
-    yield GridColumn("subset", subset, is_filter=True, is_hidden=not any(subset.values))
-    yield GridColumn("A", encode_names(table.a))
-    yield GridColumn("B", encode_names(table.b))
-    yield GridColumn("metric", encode_names(table.metric, lambda score: score.name), is_filter=True)
-    yield GridColumn("score A", encode_values(table.score_a, format_score), is_number=True)
-    yield GridColumn("score B", encode_values(table.score_b, format_score), is_number=True)
-    yield GridColumn("A − B", encode_values(table.difference, format_signed), is_number=True)
+    yield PageColumn("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
+    yield PageColumn("subset", subset, is_filter=True, is_hidden=not any(subset.values))
+    yield PageColumn("A", encode_names(table.a))
+    yield PageColumn("B", encode_names(table.b))
+    yield PageColumn("metric", encode_names(table.metric, lambda score: score.name), is_filter=True)
+    yield PageColumn("score A", encode_values(table.score_a, format_score), is_number=True)
+    yield PageColumn("score B", encode_values(table.score_b, format_score), is_number=True)
+    yield PageColumn("A − B", encode_values(table.difference, format_signed), is_number=True)
     intervals, kind = select_intervals(table)
     if intervals is not None:
         head = f"{kind}{_format_common(100 * intervals.confidence)} interval".strip()
         text = _format_simultaneous if kind == SIMULTANEOUS else format_interval
         ends = encode_rows(table, (intervals.low, intervals.high, intervals.method.codes), text)
-        yield GridColumn(head, ends, is_number=True)
+        yield PageColumn(head, ends, is_number=True)
     p_heads = _list_p_heads(table)
     for head, p in zip(p_heads, (table.p_value, table.p_adjusted), strict=False):
         p_texts = encode_values(p, lambda p: format_p_cell(p, table.alpha))
-        yield GridColumn(head, p_texts, is_number=True, is_pinned=head == p_heads[-1])
+        yield PageColumn(head, p_texts, is_number=True, is_pinned=head == p_heads[-1])
     verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
-    yield GridColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
+    yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
     calls = encode_values(is_borderline, lambda is_close: "close" if is_close else "")
-    yield GridColumn("calls", calls, is_filter=True, is_hidden=True)
-    yield GridColumn("checks", _encode_checks(table), is_filter=True, hints=CHECK_HINTS)
+    yield PageColumn("calls", calls, is_filter=True, is_hidden=True)
+    yield PageColumn("checks", _encode_checks(table), is_filter=True, hints=CHECK_HINTS)
     if bool(table.is_skewed.any()):
         assert table.assumptions is not None
         deciding = (table.is_skewed, table.assumptions.n_deciding)
-        yield GridColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True)
+        yield PageColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True)
     p_columns = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _code_stopping(table))
     limits = encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha))
-    yield GridColumn("interval of p", limits, is_number=True, is_aside=True)
-    yield GridColumn("method", encode_rows(table, p_columns, describe_method), is_aside=True)
+    yield PageColumn("interval of p", limits, is_number=True, is_aside=True)
+    yield PageColumn("method", encode_rows(table, p_columns, describe_method), is_aside=True)
     units = encode_rows(table, (table.n_discordant, table.n_units), _format_units)
-    yield GridColumn("discordant units", units, is_number=True, is_aside=True)
+    yield PageColumn("discordant units", units, is_number=True, is_aside=True)
     if intervals is not None:
-        yield GridColumn("paired d", encode_values(intervals.paired_d, _format_effect), is_number=True, is_aside=True)
+        yield PageColumn("paired d", encode_values(intervals.paired_d, _format_effect), is_number=True, is_aside=True)
         if kind == SIMULTANEOUS and (unadjusted := table.intervals) is not None:
             ends = encode_rows(table, (unadjusted.low, unadjusted.high, unadjusted.method.codes), format_interval)
-            yield GridColumn("unadjusted interval", ends, is_number=True, is_aside=True)
+            yield PageColumn("unadjusted interval", ends, is_number=True, is_aside=True)
         method_texts = encode_rows(table, (intervals.confidence, intervals.method.codes), _format_interval_method)
-        yield GridColumn(f"method of the {'unadjusted ' * bool(kind)}interval", method_texts, is_aside=True)
+        yield PageColumn(f"method of the {'unadjusted ' * bool(kind)}interval", method_texts, is_aside=True)
 
 
 def _list_p_heads(table: Table) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sigdask.analysis.details import (
     ComparisonDetails,
     Convergence,
-    EqualBars,
+    EqualWidthBars,
     ItemDetails,
     NullDistribution,
     SortedUnits,
@@ -151,7 +151,7 @@ def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
     return {"observed": _shorten(null.observed), "bars": _build_bars(null.histogram), "words": words}
 
 
-def _build_bars(histogram: EqualBars) -> dict[str, Any]:
+def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
     counts = {"n": histogram.counts.tolist(), "marked": histogram.marked.tolist()}
     return {"low": histogram.low, "width": histogram.width, **counts}
 

@@ -28,7 +28,7 @@ MOST_PLAIN = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GridColumn:
+class PageColumn:
     """A column of a grid.
 
     Attributes
@@ -91,7 +91,7 @@ class PageTable:
         Of its data, by which the script finds it.
     caption : str
         What it is a table of.
-    columns : sequence of GridColumn
+    columns : sequence of PageColumn
         At least one.
     left_out : str
         What is said of rows that the page does not have.
@@ -103,7 +103,7 @@ class PageTable:
 
     name: str
     caption: str
-    columns: Sequence[GridColumn]
+    columns: Sequence[PageColumn]
     left_out: str = ""
     more: dict[str, Any] = field(default_factory=dict)
     n_plain: int = MOST_PLAIN
@@ -113,7 +113,7 @@ class PageTable:
         """Number of rows."""
         return len(self.columns[0].texts)
 
-    def plain(self) -> Iterator[list[tuple[GridColumn, str]]]:
+    def plain(self) -> Iterator[list[tuple[PageColumn, str]]]:
         """Yield, for each of the first rows, its cells with their columns, for readers without scripts."""
         visible = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):
@@ -156,14 +156,14 @@ NUMBERS = frozenset({"statistic", "p", "n", "mean A − B", "unadjusted p", "adj
 """Columns of cells that are numbers."""
 
 
-def build_columns(cells: Mapping[str, Sequence[str]]) -> list[GridColumn]:
+def build_columns(cells: Mapping[str, Sequence[str]]) -> list[PageColumn]:
     """Return columns of cells by their headers; test sets and subsets are hidden where there are not several."""
     columns = []
     for head, column_cells in cells.items():
         texts = CodedColumn.from_values(column_cells)
         is_hidden = len(texts.values) < 2 if head == "test set" else head == "subset" and not any(texts.values)
         pinned = head == "adjusted p" or (head == "p" and "adjusted p" not in cells)
-        columns.append(GridColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden, is_pinned=pinned))
+        columns.append(PageColumn(head, texts, head in NUMBERS, head in FILTERS, is_hidden, is_pinned=pinned))
     return columns
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary.standings import BASELINE, SOME, Standings
-from sigdask.report.tables.cells import GROUPING_HEADERS, describe_groups, format_groups, format_p_cell
+from sigdask.report.tables.cells import GROUPING_HEADERS, explain_group_marks, format_groups, format_p_cell
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
 from sigdask.results.table import Table, select_intervals
@@ -97,7 +97,7 @@ class RankingSection:
     @property
     def meaning(self) -> str:
         """What the marks of systems mean, such as letters."""
-        return describe_groups(self.ranking)
+        return explain_group_marks(self.ranking)
 
     @property
     def mark_header(self) -> str:

@@ -80,7 +80,7 @@ def _describe_rows(groups: VerdictGroups, rows: np.ndarray) -> str:
     """Return text that names the groups of rows, each with its p and doubts in parentheses."""
     p_texts = [groups.format_p(row).replace(" (", ", ").removesuffix(")") for row in rows.tolist()]
     asides = [f" ({p}{groups.describe_doubt(row)})" for row, p in zip(rows.tolist(), p_texts, strict=True)]
-    return groups.describe_groups(groups.standings.group[rows].tolist(), asides)
+    return groups.explain_group_marks(groups.standings.group[rows].tolist(), asides)
 
 
 def _capitalize_whether(text: str) -> str:
@@ -142,7 +142,7 @@ def _describe_baselines(groups: VerdictGroups) -> str:
     if c.n_groups <= MAX_LISTED_GROUPS:
         n = np.bincount(c.group[better], minlength=c.n_groups).tolist()
         counts = [f" ({k or 'none'} of {m:,})" for k, m in zip(n, np.bincount(c.group).tolist(), strict=True)]
-        text = f"Systems significantly better than {base}: {groups.describe_groups(range(c.n_groups), counts)}"
+        text = f"Systems significantly better than {base}: {groups.explain_group_marks(range(c.n_groups), counts)}"
         return text + groups.describe_doubts()
     outcomes = _split_outcomes(groups, np.arange(len(c.group)))
     names = ("significantly better", "significantly worse", "not significantly different", "undecided")
@@ -210,7 +210,7 @@ def _describe_rankings(groups: VerdictGroups) -> str:
             members.setdefault(key, []).append(g)
         clauses = (
             f"{c.names[top]} {'is' if is_clear else 'scores'} best "
-            f"{groups.describe_groups(indices, [''] * len(indices))}, "
+            f"{groups.explain_group_marks(indices, [''] * len(indices))}, "
             f"{'' if is_clear else 'but not '}significantly better than all others"
             for (top, is_clear), indices in members.items()
         )

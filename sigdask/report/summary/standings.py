@@ -219,7 +219,7 @@ class VerdictGroups:
             f"on {self._describe_metric(row)}{self._describe_subset(row)}" for row in self.standings.first_rows.tolist()
         ]
 
-    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+    def explain_group_marks(self, groups: Sequence[int], texts: Sequence[str]) -> str:
         """Return text that names several groups, each with its text; a metric shared by all is named once."""
         rows = self.standings.first_rows[list(groups)].tolist()
         is_same_metric = self.noun in {"subsets", "test sets"}

@@ -84,6 +84,6 @@ def format_groups(ranking: SystemRanking) -> list[str]:
     return [f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}" for r in systems]
 
 
-def describe_groups(ranking: SystemRanking) -> str:
+def explain_group_marks(ranking: SystemRanking) -> str:
     """Return a clause on what `format_groups` shows."""
     return GROUPING_MEANINGS[ranking.grouping]

@@ -14,7 +14,7 @@ from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
-from sigdask.report.tables.cells import GROUPING_MEANINGS, describe_groups, format_groups
+from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
@@ -426,6 +426,6 @@ def build_ranking_table(ranking: SystemRanking) -> PaperTable:
     )  # fmt: skip
     places = [ranking.test_set] if ranking.test_set else []
     places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
-    legend = ("Best scores in bold.", f"{capitalize_first(describe_groups(ranking))}.")
+    legend = ("Best scores in bold.", f"{capitalize_first(explain_group_marks(ranking))}.")
     title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
     return PaperTable(title, (TableSection("", columns),), legend)

@@ -25,7 +25,13 @@ from sigdask.report.summary.sentences import (
     describe_standing,
     format_interval_ends,
 )
-from sigdask.report.tables.cells import GROUPING_HEADERS, describe_groups, describe_method, format_groups, format_p_cell
+from sigdask.report.tables.cells import (
+    GROUPING_HEADERS,
+    describe_method,
+    explain_group_marks,
+    format_groups,
+    format_p_cell,
+)
 from sigdask.report.tables.model import list_cells
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
@@ -358,7 +364,7 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
 def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | None) -> list[str]:
     subset_text = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     name = f"{ranking.test_set}: " if ranking.test_set else ""
-    header, meaning, cells = GROUPING_HEADERS[ranking.grouping], describe_groups(ranking), format_groups(ranking)
+    header, meaning, cells = GROUPING_HEADERS[ranking.grouping], explain_group_marks(ranking), format_groups(ranking)
     shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
     columns = ["rank", "system", "score", header]

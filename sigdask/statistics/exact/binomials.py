@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.statistics.exact.result import TailProbability
+from sigdask.statistics.exact.result import ProbabilityLimits
 
 LARGEST_FRACTION = 4096
 """Units up to which tails are summed as integers."""
@@ -35,7 +35,7 @@ def estimate_cost(n: int) -> tuple[int, int]:
     return (n * (n // 128 + 1) if n <= LARGEST_FRACTION else 100_000 + 20 * math.isqrt(n)), 100 * n
 
 
-def compute_tail(n: int, k: int) -> TailProbability:
+def compute_tail(n: int, k: int) -> ProbabilityLimits:
     """Return limits of P(X >= k) for X ~ Bin(n, 1/2), which are the same fraction if n is small.
 
     Examples
@@ -45,14 +45,14 @@ def compute_tail(n: int, k: int) -> TailProbability:
     """
     if k <= 0 or k > n:
         p = Fraction(int(k <= 0))
-        return TailProbability(p, p)
+        return ProbabilityLimits(p, p)
     if n <= LARGEST_FRACTION:
         p = Fraction(_count_tail(n, k), 1 << n)
-        return TailProbability(p, p)
+        return ProbabilityLimits(p, p)
     if 2 * k > n:
         return _sum_series(n, k)
     rest = _sum_series(n, n - k + 1)
-    return TailProbability(math.nextafter(1 - float(rest.high), 0.0), math.nextafter(1 - float(rest.low), 1.0))
+    return ProbabilityLimits(math.nextafter(1 - float(rest.high), 0.0), math.nextafter(1 - float(rest.low), 1.0))
 
 
 def _count_tail(n: int, k: int) -> int:
@@ -66,7 +66,7 @@ def _count_tail(n: int, k: int) -> int:
     return total
 
 
-def _sum_series(n: int, k: int) -> TailProbability:
+def _sum_series(n: int, k: int) -> ProbabilityLimits:
     """Return limits of P(X >= k) for 2 k > n, from the first term and the ratios of consecutive terms."""
     terms, remainder = [np.ones(1)], 1.0
     step = max(4 * math.isqrt(n), 64)
@@ -83,7 +83,7 @@ def _sum_series(n: int, k: int) -> TailProbability:
     total = math.fsum(all_terms)
     error = ROUNDOFF * (3 * float(np.arange(len(all_terms)) @ all_terms) / total + 8) * (1 + 1e-6)
     low, high = _bound_term(n, k)
-    return TailProbability(low * total * (1 - error), high * (total + remainder) * (1 + error))
+    return ProbabilityLimits(low * total * (1 - error), high * (total + remainder) * (1 + error))
 
 
 def compute_probabilities(n: int, low: int, high: int) -> tuple[Floats, float]:

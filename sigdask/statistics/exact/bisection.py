@@ -17,7 +17,7 @@ from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
 from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.quotient_grids import estimate_log_p
-from sigdask.statistics.exact.result import TailProbability
+from sigdask.statistics.exact.result import ProbabilityLimits
 
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13
@@ -137,7 +137,7 @@ def count_arrangements(problem: CellProblem, decision: TieRule) -> list[int]:
     return [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
 
 
-def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     table = ArrangementTable.from_problem(problem, decision)
     assert isinstance(problem, QuotientProblem)
@@ -151,7 +151,7 @@ def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbabil
         if missed <= ACCEPTED_LOSS * smallest or smallest == 0:
             break
         expected = min(math.log(smallest), expected) - 3.0
-    reached, passed = (TailProbability(tail.low, min(float(tail.high) + missed, 1.0)) for tail in limits)
+    reached, passed = (ProbabilityLimits(tail.low, min(float(tail.high) + missed, 1.0)) for tail in limits)
     return reached, passed
 
 
@@ -164,7 +164,7 @@ def _find_row_range(table: ArrangementTable, expected: float) -> tuple[int, int]
     return max(along // 2 - reach, 0), min((along + 1) // 2 + reach, along)
 
 
-def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[TailProbability]:
+def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[ProbabilityLimits]:
     across, along = table.widths
     rows, error = binomials.compute_probabilities(along, low, high)
     limits = []
@@ -173,7 +173,7 @@ def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -
         p = math.fsum(rows * tail)
         wrong = (error + tail_error + 2 * ROUNDOFF) * (1 + 1e-6)
         tiny = (len(rows) + 1) * 2.0**-1070
-        limits.append(TailProbability.from_rounded(p, p, wrong, tiny))
+        limits.append(ProbabilityLimits.from_rounded(p, p, wrong, tiny))
     return limits
 
 

@@ -24,7 +24,7 @@ from sigdask.counts.fields import Floats
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.result import TailProbability
+from sigdask.statistics.exact.result import ProbabilityLimits
 from sigdask.statistics.exact.tilted import estimate_log_tail
 
 # ruff: noqa: ANN001, ANN202
@@ -57,7 +57,7 @@ def estimate_cost(steps: StepSizes) -> tuple[int, int]:
     return int(sum(float(step.n_terms) * step.width for step in _iter_passes(steps, c))), n_bytes
 
 
-def compute_tails(steps: StepSizes, thresholds: Sequence[int] | None = None) -> list[TailProbability]:
+def compute_tails(steps: StepSizes, thresholds: Sequence[int] | None = None) -> list[ProbabilityLimits]:
     """Return limits of P(X >= x) for the problem's thresholds, or for other x near them."""
     c = compute_window(steps)
     passes = list(_iter_passes(steps, c))
@@ -68,7 +68,9 @@ def compute_tails(steps: StepSizes, thresholds: Sequence[int] | None = None) -> 
     limits = []
     for x in steps.thresholds if thresholds is None else thresholds:
         p = math.fsum(distribution[max(x - passes[-1].first, 0) :])
-        limits.append(TailProbability.from_rounded(p, p, k / (1 - k), missed) if x > 0 else TailProbability(1.0, 1.0))
+        limits.append(
+            ProbabilityLimits.from_rounded(p, p, k / (1 - k), missed) if x > 0 else ProbabilityLimits(1.0, 1.0)
+        )
     return limits
 
 
@@ -234,13 +236,13 @@ class CoarseSizes:
         return _divide_up(doubled - self.reach, 2 * self.step), _divide_up(doubled + self.reach, 2 * self.step)
 
 
-def compute_lattice_tails(steps: StepSizes) -> list[TailProbability]:
+def compute_lattice_tails(steps: StepSizes) -> list[ProbabilityLimits]:
     """Return limits of P(X >= threshold) for both thresholds, from sizes rounded to a coarse lattice."""
     coarse = CoarseSizes.from_steps(steps)
     needed = [k for x in steps.thresholds for k in coarse.compute_thresholds(x)]
     limits = compute_tails(coarse.steps, needed)
     return [
-        TailProbability(max(float(enough.low) - coarse.outside, 0.0), min(float(needed.high) + coarse.outside, 1.0))
+        ProbabilityLimits(max(float(enough.low) - coarse.outside, 0.0), min(float(needed.high) + coarse.outside, 1.0))
         for needed, enough in ((limits[0], limits[1]), (limits[2], limits[3]))
     ]
 

@@ -21,7 +21,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
-from sigdask.statistics.exact.result import TailProbability
+from sigdask.statistics.exact.result import ProbabilityLimits
 from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, log_cosh
 
 # ruff: noqa: ANN001, ANN202
@@ -192,7 +192,7 @@ def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
-def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
@@ -208,7 +208,7 @@ def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbabil
     missed += grid.n * distribution.size * TINY
     k = (grid.n + SUM_ROUNDINGS) * ROUNDOFF
     error = k / (1 - k)
-    reached, passed = (TailProbability.from_rounded(p, p, error, missed) for p in sums)
+    reached, passed = (ProbabilityLimits.from_rounded(p, p, error, missed) for p in sums)
     return reached, passed
 
 
@@ -307,7 +307,7 @@ def estimate_transform_cost(problem: QuotientProblem) -> tuple[int, int]:
     return first * second * (5 * products + 2 * NANOSECONDS_PER_CELL), 60 * first * second + 200 * BLOCK
 
 
-def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
+def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
     assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
@@ -324,7 +324,7 @@ def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[Ta
     sums = _sum_tails(
         grid, decision, probabilities, mean, windows, theta, log_mass, expected + math.log(NEGLIGIBLE_SHARE)
     )
-    reached, passed = (TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
+    reached, passed = (ProbabilityLimits(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
     return reached, passed
 
 

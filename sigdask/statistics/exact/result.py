@@ -159,19 +159,19 @@ class ExactTails:
 
 
 @dataclass(frozen=True, slots=True)
-class TailProbability:
+class ProbabilityLimits:
     """Limits of a probability: floats, or the same fraction twice."""
 
     low: float | Fraction
     high: float | Fraction
 
     @staticmethod
-    def from_rounded(low: float, high: float, error: float, missed: float = 0.0) -> TailProbability:
+    def from_rounded(low: float, high: float, error: float, missed: float = 0.0) -> ProbabilityLimits:
         """Return limits that hold although both ends may be off by a relative error, and by what was missed."""
-        return TailProbability(max(low * (1 - error) - missed, 0.0), min(high * (1 + error) + missed, 1.0))
+        return ProbabilityLimits(max(low * (1 - error) - missed, 0.0), min(high * (1 + error) + missed, 1.0))
 
 
-CERTAIN = TailProbability(Fraction(1), Fraction(1))
+CERTAIN = ProbabilityLimits(Fraction(1), Fraction(1))
 
 
 def compute_p_from_counts(
@@ -199,17 +199,17 @@ def compute_p_from_counts(
     n_arrangements = 1 << n
     min_reached = reached if exact else min(passed + tied, reached)
     max_passed = passed if exact else max(reached - tied, passed)
-    at_least = TailProbability(Fraction(min_reached, n_arrangements), Fraction(reached, n_arrangements))
-    above = TailProbability(Fraction(passed, n_arrangements), Fraction(max_passed, n_arrangements))
+    at_least = ProbabilityLimits(Fraction(min_reached, n_arrangements), Fraction(reached, n_arrangements))
+    above = ProbabilityLimits(Fraction(passed, n_arrangements), Fraction(max_passed, n_arrangements))
     return compute_p_from_tails(chosen, n, at_least, above, negative=negative, zero=zero)
 
 
 def compute_p_from_tails(
-    chosen: ChosenMethod, n: int, at_least: TailProbability, above: TailProbability, *, negative: bool, zero: bool
+    chosen: ChosenMethod, n: int, at_least: ProbabilityLimits, above: ProbabilityLimits, *, negative: bool, zero: bool
 ) -> ExactTails:
     """Return the three p-values from limits of P(T >= |t|) and P(T > |t|)."""
-    opposite = TailProbability(_compute_complement(above.high, 0.0), _compute_complement(above.low, 1.0))
-    double = TailProbability(_double(at_least.low), 1 if zero else _double(at_least.high))
+    opposite = ProbabilityLimits(_compute_complement(above.high, 0.0), _compute_complement(above.low, 1.0))
+    double = ProbabilityLimits(_double(at_least.low), 1 if zero else _double(at_least.high))
     if zero and at_least.low == at_least.high and above.low == above.high:
         double = CERTAIN
     greater, less = (opposite, at_least) if negative else (at_least, opposite)
@@ -232,7 +232,7 @@ def _double(p: float | Fraction) -> float | Fraction:
     return min(2 * p, Fraction(1) if isinstance(p, Fraction) else 1.0)
 
 
-def _convert_to_floats(tail: TailProbability, *, closed: bool) -> PValueLimits:
+def _convert_to_floats(tail: ProbabilityLimits, *, closed: bool) -> PValueLimits:
     """Return limits of a probability as floats: nearest if known exactly, else rounded outwards; never 0 above."""
     low, high = float(tail.low), float(tail.high)
     if not closed:

@@ -170,7 +170,7 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
         raise result.TooLargeError(method.reason)
     if method.method == "no difference":
         return result.compute_p_from_tails(
-            method, 0, result.CERTAIN, result.TailProbability(Fraction(0), Fraction(0)), negative=False, zero=True
+            method, 0, result.CERTAIN, result.ProbabilityLimits(Fraction(0), Fraction(0)), negative=False, zero=True
         )
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
@@ -213,11 +213,16 @@ def approximate(problem: Problem) -> result.ExactTails:
     method = result.ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
     if not steps.n or 2 * steps.thresholds[0] <= steps.total:
         return result.compute_p_from_tails(
-            method, steps.n, result.CERTAIN, result.TailProbability(0.0, 0.0), negative=steps.negative, zero=True
+            method, steps.n, result.CERTAIN, result.ProbabilityLimits(0.0, 0.0), negative=steps.negative, zero=True
         )
     p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
     return result.compute_p_from_tails(
-        method, steps.n, result.TailProbability(p, p), result.TailProbability(p, p), negative=steps.negative, zero=False
+        method,
+        steps.n,
+        result.ProbabilityLimits(p, p),
+        result.ProbabilityLimits(p, p),
+        negative=steps.negative,
+        zero=False,
     )
 
 
@@ -228,7 +233,7 @@ def convert_to_sums(problem: Problem) -> SumProblem:
     return sum_problem
 
 
-SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.TailProbability]]] = {
+SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]] = {
     "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
     "lattice-bounds": convolution.compute_lattice_tails,
@@ -261,19 +266,19 @@ def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: in
 
 
 def _add_ties(
-    steps: StepSizes, reached: result.TailProbability, passed: result.TailProbability
-) -> tuple[result.TailProbability, result.TailProbability]:
+    steps: StepSizes, reached: result.ProbabilityLimits, passed: result.ProbabilityLimits
+) -> tuple[result.ProbabilityLimits, result.ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|) that hold although inexact sums may hide which arrangements tie."""
     if not steps.inexact:
         return reached, passed
     tie_share = Fraction(steps.known, 1 << steps.n)
     if isinstance(passed.low, Fraction):
-        return result.TailProbability(min(passed.low + tie_share, reached.high), reached.high), result.TailProbability(
-            passed.low, max(reached.high - tie_share, passed.high)
-        )
+        return result.ProbabilityLimits(
+            min(passed.low + tie_share, reached.high), reached.high
+        ), result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high))
     return (
-        result.TailProbability(min(passed.low + float(tie_share), reached.high), reached.high),
-        result.TailProbability(passed.low, max(float(reached.high) - float(tie_share), float(passed.high))),
+        result.ProbabilityLimits(min(passed.low + float(tie_share), reached.high), reached.high),
+        result.ProbabilityLimits(passed.low, max(float(reached.high) - float(tie_share), float(passed.high))),
     )
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.result import TailProbability
+from sigdask.statistics.exact.result import ProbabilityLimits
 
 Numbers = NDArray[Any]
 
@@ -146,20 +146,20 @@ def estimate_cost(steps: StepSizes) -> tuple[int, int]:
     return n // 2 * (25 * len(steps.groups[0]) + 2 * n.bit_length()), 40 * n
 
 
-def compute_tails(steps: StepSizes) -> tuple[TailProbability, TailProbability]:
+def compute_tails(steps: StepSizes) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(X >= threshold) for both thresholds, as wide as the claimed relative error."""
     reached, passed = (_compute_tail(steps, x) for x in steps.thresholds)
     return reached, passed
 
 
-def _compute_tail(steps: StepSizes, threshold: int) -> TailProbability:
+def _compute_tail(steps: StepSizes, threshold: int) -> ProbabilityLimits:
     if threshold <= 0:
-        return TailProbability(1.0, 1.0)
+        return ProbabilityLimits(1.0, 1.0)
     if threshold > steps.total:
-        return TailProbability(0.0, 0.0)
+        return ProbabilityLimits(0.0, 0.0)
     if 2 * threshold <= steps.total:  # most of it is above: what is below is made
         rest = _compute_tail(steps, steps.total - threshold + 1)
-        return TailProbability(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
+        return ProbabilityLimits(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
     sizes, counts = steps.groups
     s = 2 * threshold - steps.total
     theta = find_tilt(sizes, counts, min(s, steps.total * (1 - 1e-9)))  # of S = 2 X - total
@@ -173,7 +173,7 @@ def _compute_tail(steps: StepSizes, threshold: int) -> TailProbability:
     log_mass = float((counts * log_cosh(theta * sizes)).sum()) - theta * s
     terms = np.take(probabilities, k, mode="wrap") * np.exp(-2 * theta * (k - first))
     p = math.exp(log_mass) * math.fsum(terms) if log_mass > -745 else 0.0
-    return TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
+    return ProbabilityLimits(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
 
 
 def _compute_characteristic(steps: StepSizes, slopes: Floats, mean: int, n: int) -> NDArray[np.complex128]:

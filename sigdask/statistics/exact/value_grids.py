@@ -19,7 +19,7 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import MOST_UNITS, CellProblem, Cells, TieRule
-from sigdask.statistics.exact.result import ChosenMethod, TailProbability, format_about
+from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits, format_about
 
 MOST_CELLS = 2**34
 CELL_BLOCK = 2**16
@@ -85,13 +85,13 @@ def sum_points(points: Iterable[DecidedPoints]) -> tuple[list[float], int]:
     return [math.fsum(part_sums) for part_sums in parts], n_points
 
 
-def compute_cell_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
+def compute_cell_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|) by enumeration, for too many units to count arrangements."""
     (reached, passed, tied), n_cells = sum_points(iter_cells(problem, decision))
     error, tiny = 2 * (2 * len(problem.cells.counts) + 2) * ROUNDOFF, TINY * (n_cells + 1)
     return (
-        TailProbability.from_rounded(min(passed + tied, reached), reached, error, tiny),
-        TailProbability.from_rounded(passed, max(reached - tied, passed), error, tiny),
+        ProbabilityLimits.from_rounded(min(passed + tied, reached), reached, error, tiny),
+        ProbabilityLimits.from_rounded(passed, max(reached - tied, passed), error, tiny),
     )
 
 
@@ -182,15 +182,15 @@ def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
     return operations, 8 * box.size + BLOCK * 8 * (20 + 6 * vectors.shape[1])
 
 
-def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[TailProbability, TailProbability]:
+def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|) by dynamic programming."""
     (reached, passed, tied), n_points = sum_points(iter_points(problem, decision))
     k = (len(problem.vectors) + 4) * ROUNDOFF
     error, missed = k / (1 - k), TINY * n_points * len(problem.vectors)
     lowest, highest = (reached, passed) if decision.true is not None else (min(passed + tied, reached), reached - tied)
     return (
-        TailProbability.from_rounded(lowest, reached, error, missed),
-        TailProbability.from_rounded(passed, max(highest, passed), error, missed),
+        ProbabilityLimits.from_rounded(lowest, reached, error, missed),
+        ProbabilityLimits.from_rounded(passed, max(highest, passed), error, missed),
     )
 
 

@@ -168,7 +168,7 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
         with store.database.transaction() as connection:
             keys = compute_keys(build_digests("a", "b").tolist())
-            starts, stops, counts = tallies.read_blocks(connection, ids, keys, 0)
+            starts, stops, counts = tallies.read_tallies_by_round(connection, ids, keys, 0)
             rounds = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
             partial_rounds = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
             none = tallies.read_rounds(connection, ids, keys, 1, np.array([20_000, 20_000]))
