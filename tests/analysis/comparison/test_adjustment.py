@@ -215,7 +215,7 @@ def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
 
 def test_few_units_are_told_once():
     data = draw_many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
-    [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units" in w]
+    [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units (" in w]
     assert warning == (
         "only 3 to 12 units (item) in 20 of 30 comparisons, so the test has little power. p cannot be as small as 0.05 "
         "after max-t in 10 of 20 comparisons. Use more units"
