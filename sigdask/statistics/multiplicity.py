@@ -8,8 +8,8 @@ Online FDR control over nights: significance levels that keep the share of false
 LORD++: Ramdas, Yang, Wainwright & Jordan 2017, "Online control of the false discovery rate with
 decaying memory", for p-values independent between nights. LOND: Javanmard & Montanari 2015, "On online
 control of false discovery rate", valid as well for positively dependent ones (Zrnic, Ramdas & Jordan
-2021), as of systems that are judged on the same test set every night. Both hold for any weights that do
-not increase and sum to one at most.
+2021), as of systems that are judged on the same test set every night. Both hold for any weights that sum to
+at most one.
 """
 
 from __future__ import annotations
