@@ -273,9 +273,9 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"The p-values {scope} by {ADJUSTMENTS[adjust].sentence}."
     if facts.n_larger:
         yield (
-            f"In {format_count(facts.n_larger, 'comparison')} the differences of units are skewed. There the "
-            f"adjusted p is the larger one of this p and the p of {ADJUSTMENTS['bootstrap-t'].sentence}, with "
-            f"{facts.n_resamples:,} resamples."
+            f"In {format_count(facts.n_larger, 'comparison')} the scores of the two systems are skewed in opposite "
+            f"directions. There the adjusted p is the larger one of this p and the p of "
+            f"{ADJUSTMENTS['bootstrap-t'].sentence}, with {facts.n_resamples:,} resamples."
         )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
@@ -530,7 +530,7 @@ def _describe_significance(results: ComparisonResults) -> str:
     n_larger, larger_text = _count_larger(results), ""
     if n_larger:
         larger_text = (
-            f"; in {n_larger:,} of them, whose differences are skewed, the larger of that and "
+            f"; in {n_larger:,} of them, whose scores are skewed in opposite directions, the larger of that and "
             f"{ADJUSTMENTS['bootstrap-t'].label}, {family.n_resamples or 0:,} resamples"
         )
     return (
