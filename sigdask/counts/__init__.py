@@ -261,7 +261,7 @@ class Counts:
             present=present,
             outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
-            **_describe_items(n_items, ids, groups, name, (*warnings, *numbers.notes)),
+            **_build_item_arguments(n_items, ids, groups, name, (*warnings, *numbers.notes)),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
@@ -404,7 +404,7 @@ class Counts:
             fields={"items": np.ones((n_items, 1), np.int64)},
             outputs=Outputs(tuple(systems), gold_values),
             suggested=("MAE", "RMSE"),
-            **_describe_items(n_items, ids, groups, name, warnings),
+            **_build_item_arguments(n_items, ids, groups, name, warnings),
         )
 
     @staticmethod
@@ -460,7 +460,7 @@ class Counts:
             fields={"segments": ones, "items": ones},
             outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
             suggested=("BLEU", "chrF"),
-            **_describe_items(n_items, ids, groups, name, warnings),
+            **_build_item_arguments(n_items, ids, groups, name, warnings),
         )
 
     @staticmethod
@@ -523,11 +523,11 @@ class Counts:
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
-            **_describe_items(n_items, ids, groups, name, warnings),
+            **_build_item_arguments(n_items, ids, groups, name, warnings),
         )
 
 
-def _describe_items(
+def _build_item_arguments(
     n_items: int, ids: Sequence[str] | None, groups: Mapping[str, Sequence[str]] | None, name: str, notes: Sequence[str]
 ) -> dict[str, Any]:
     """Return the arguments of `Counts` that all constructors take, with ids and groups of as many items checked."""
@@ -564,7 +564,7 @@ def _build_label_counts(
         labels=labels,
         predicted_labels=extra_labels,
         outputs=Outputs(LazyOutputs(len(predictions), partial(get_outputs, predictions)), get_outputs([gold], 0)),
-        **_describe_items(n_items, ids, groups, "", ()),
+        **_build_item_arguments(n_items, ids, groups, "", ()),
     )
 
 

@@ -419,8 +419,9 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
                 replicate_counts.append(add_file_groups(counts, table_groups, options))
             samples.current += 1
     counts = Counts.of_replicates(replicate_counts, apart=swap_separately)
-    if counts.n_items < (options.min_items or 0):
-        check_common_items(np.ones((counts.n_items, len(counts.systems)), np.bool_), counts.systems, options.min_items)
+    n_common = counts.of_one.n_items  # replicates of an item are one item
+    if n_common < (options.min_items or 0):
+        check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         note = f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
         counts = replace(counts, warnings=(*counts.warnings, note))

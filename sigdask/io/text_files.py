@@ -78,7 +78,7 @@ _OPEN_QUOTE = (
 )
 """Beginnings of `tomllib`'s messages for a quotation mark that nothing closes."""
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
 """Ends of the names of data files, which are sometimes given where a TOML file is expected."""
 
 LONGEST_SHOWN = 80

@@ -94,7 +94,6 @@ def _iter_samples(path: Path, samples: Any, task: str, options: Options) -> Iter
 
 
 def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
-
     scores = record.get("scores")
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score

@@ -58,10 +58,13 @@ class Document:
     def add(self, kind: str, name: str, texts: Texts) -> bool:
         """Add the segments of a source, reference or output; return False if it has one of them already."""
         self.order.update(dict.fromkeys(texts))
-        holders = {"src": {"": self.source}, "ref": self.references}
-        present = holders.get(kind, self.outputs).setdefault("" if kind == "src" else name, {})
-        is_new = kind == "src" or texts.keys().isdisjoint(present)
-        present.update(texts if is_new else {})
+        if kind == "src":
+            self.source.update(texts)
+            return True
+        present = (self.references if kind == "ref" else self.outputs).setdefault(name, {})
+        is_new = texts.keys().isdisjoint(present)
+        if is_new:
+            present.update(texts)
         return is_new
 
 

@@ -91,7 +91,7 @@ def apply_topic_policy(
     all_topics = np.arange(len(topics))
     if has.all():
         return SettledTopics(all_topics, None)
-    check_common_items(has, systems, options.min_items, "pairwise" if policy == "pairwise" else None, topics)
+    check_common_items(has, systems, options.min_items, policy if policy in {"pairwise", "error"} else None, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
     examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")

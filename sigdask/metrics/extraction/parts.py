@@ -357,12 +357,15 @@ class ProcessExtraction:
         with ExitStack() as ended:
             idle = [ended.enter_context(_Process()) for _ in range(min(self.n, len(parts)))]
             while busy or waiting:
-                with suppress(IndexError):  # none is left
-                    while idle:
-                        number, process = waiting.pop(), idle.pop()
-                        process.send_part(parts[number])
-                        busy[process.pipe] = process, number
-                for pipe in wait(list(busy)):
+                while idle:
+                    try:
+                        number = waiting.pop()
+                    except IndexError:  # none is left; another thread may have taken the last one just now
+                        break
+                    process = idle.pop()
+                    process.send_part(parts[number])
+                    busy[process.pipe] = process, number
+                for pipe in wait(list(busy)) if busy else ():  # without anything to wait for it would never return
                     process, number = busy.pop(pipe)
                     result = process.receive_result()
                     if isinstance(result, Exception):

@@ -63,6 +63,29 @@ def small_parts(monkeypatch):
 
 
 @pytest.mark.slow
+class _TakenByAnother(list):
+    """Numbers of parts of which another thread takes the last right after somebody has looked."""
+
+    def __bool__(self):
+        is_left = len(self) > 0
+        self.clear()
+        return is_left
+
+
+class _Unsendable:
+    def __reduce__(self):
+        raise IndexError("a fault of its own")
+
+
+def test_processes_end_where_another_took_the_last_part():
+    assert list(ProcessExtraction(1, _TakenByAnother([0]))([None], 0.0)) == []
+
+
+def test_a_part_that_cannot_be_sent_is_an_error():
+    with pytest.raises(IndexError, match="a fault of its own"):
+        list(ProcessExtraction(1)([_Unsendable()], 0.0))
+
+
 def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_the_same(
     texts, rankings, tmp_path, monkeypatch
 ):
