@@ -810,7 +810,7 @@ def _compare_group(members: Sequence[Match], recorded: RecordedResults, results:
     rows = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): k for k, r in enumerate(results)}
     numbers = [rows[entry.signature.metric, entry.signature.subset, *pair] for entry, pair in members]
     used, order = np.unique(numbers, return_inverse=True)
-    if len(rows) > len(used):
+    if len(results) > len(used):
         results = replace(results, table=results.table.take(used))
     current_rows, found = _list_rows(results.table, recorded), [*results]
     skipped, repeated = FieldComparison(), []

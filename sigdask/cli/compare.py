@@ -58,6 +58,9 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         raise InputError("--open: opens comparisons on a page; add --html FILE")
     write.check_figures(options)
     write.check_units(options["items_file"])
+    if any(files.values()):
+        read_paths = [*list_source_paths(_list_sources(options)), *map(as_path, filter(None, [options["gold"]]))]
+        write.check_overwriting(files, {path.resolve(): "a file that is read" for path in read_paths})
     with show_analysis(quiet=options["quiet"]) as steps:
         is_opened = files["html"] is not None or options["figures"] is not None
         results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)

@@ -26,9 +26,9 @@ from sigdask.report.terminal import candidate_rankings as candidate_texts
 
 def rankings(**options: Any) -> None:
     """Evaluate rankings of candidates, and print and write the results."""
-    if options["validate"] and (options["markdown_file"] or options["latex_file"]):
-        raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
     files = write.assign_files(options, "json", "csv", "markdown", "latex", "text")
+    if options["validate"] and (files["markdown"] or files["latex"]):
+        raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
     write.check_figures(options)
     if options["quiet"]:
         be_quiet()

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
 from sigdask.cli.output.streams import LOG, be_quiet, log_note, print_text
-from sigdask.cli.output.write import assign_files, check_figures, is_printed, write_figures
+from sigdask.cli.output.write import assign_files, check_figures, check_overwriting, is_printed, write_figures
 from sigdask.cli.status import print_report, select_layout, write_files
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan
+from sigdask.nightly.plan.cross_checks import list_files
+from sigdask.nightly.plan.paths import PLACEHOLDERS
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.run import parse_deadline, run_plan
@@ -31,6 +33,10 @@ def run(plan_file: str, **options: Any) -> int:
     select_layout(options)
     check_figures(options)
     plan = load_plan(plan_file)
+    if any(files.values()):
+        check_overwriting(files, list_files(plan))
+    if any(placeholder in (files["html"] or "") for placeholder in PLACEHOLDERS):
+        raise InputError(f"{files['html']}: {' and '.join(PLACEHOLDERS)} are for html in [report] of the plan")
     if files["html"] is not None and plan.report.html is None:
         plan = replace(plan, report=replace(plan.report, html=Path(files["html"]).absolute()))
     names = [test_set.name for test_set in plan.test_sets]
@@ -43,15 +49,22 @@ def run(plan_file: str, **options: Any) -> int:
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
-    if files["html"] is not None and (page := outcome.page) is not None and page != Path(files["html"]).absolute():
-        write_parts(Path(files["html"]), [page.read_text(encoding="utf-8")])
-    status = _print_outcome(outcome, files, options)
+    status = _print_outcome(outcome, files, options, csv_safe=plan.report.csv_safe)
     if outcome.report is not None:
         write_figures(options, plot_report(outcome.report))
     return status
 
 
-def _print_outcome(outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any]) -> int:
+def _copy_page(outcome: Outcome, file: str | None) -> None:
+    """Write the page of a run also to the file that the command names; a page that was not written stays unread."""
+    page = outcome.page
+    if file is not None and page is not None and page != Path(file).absolute() and not outcome.unwritten:
+        write_parts(Path(file), [page.read_text(encoding="utf-8")])
+
+
+def _print_outcome(
+    outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any], *, csv_safe: bool
+) -> int:
     """Print what a run found: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
     if outcome.gate is not None:
@@ -60,7 +73,8 @@ def _print_outcome(outcome: Outcome, files: Mapping[str, str | None], options: d
         if is_printed(files):
             print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
         try:
-            write_files(outcome.report, files, options)
+            write_files(outcome.report, files, options, csv_safe=csv_safe)
+            _copy_page(outcome, files["html"])
         except UnfinishedError as error:
             unwritten.insert(0, error)
     for failure in unwritten:

@@ -15,6 +15,7 @@ from sigdask.cli.output.streams import log_note, output_columns, print_json, pri
 from sigdask.cli.output.write import (
     assign_files,
     check_figures,
+    check_overwriting,
     is_printed,
     write_csv,
     write_figures,
@@ -25,6 +26,7 @@ from sigdask.cli.output.write import (
 )
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan, read_store_and_name
+from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.page import plot_report
 from sigdask.nightly.report.site import write_stored_nights
@@ -47,6 +49,7 @@ from sigdask.text import as_json
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.nightly.store.status import PlanReport
+    from sigdask.results.table import Table
 
 
 FOLLOWING_SECONDS = 2.0
@@ -91,6 +94,12 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
     select_layout(options)
     check_figures(options)
     _check_open(wheres, files, options)
+    if any(files.values()) and where.endswith(".toml"):
+        try:
+            plan_files = list_files(load_plan(where))
+        except InputError:  # results can be reported though the plan's files have gone
+            plan_files = {}
+        check_overwriting(files, plan_files)
     location, plan = find_store_and_plan(where, store, name)
     with report_damage(location):
         plan_report = store_status.build_report(location, plan, number, options["grouping"])
@@ -149,12 +158,18 @@ def select_layout(options: Mapping[str, Any]) -> TableLayoutOptions:
     return fill_options(TableLayoutOptions, select_options(TableLayoutOptions, options))
 
 
-def write_files(plan_report: PlanReport, files: Mapping[str, str | None], options: Mapping[str, Any]) -> None:
+def write_files(
+    plan_report: PlanReport, files: Mapping[str, str | None], options: Mapping[str, Any], *, csv_safe: bool = True
+) -> None:
     """Write the JSON, the tables and the text of a report to the files that are given for them."""
-    tables = [results.table for results in plan_report.results.values()]
+
+    def list_tables() -> list[Table]:
+        return [results.table for results in plan_report.results.values()]
+
     write_json(files["json"], lambda: render_json(plan_report, options["json_layout"]))
-    write_csv(files["csv"], lambda: iter_csv(tables, csv_safe=True))
-    write_parquet(files["parquet"], *tables)
+    write_csv(files["csv"], lambda: iter_csv(list_tables(), csv_safe=csv_safe))
+    if files["parquet"] is not None:
+        write_parquet(files["parquet"], *list_tables())
     write_tables(files, lambda: iter_paper_tables(plan_report, select_layout(options)))
     if files["text"] is not None:
         write_text(files["text"], format_report(plan_report, opened=plan_report.results, everything=True))

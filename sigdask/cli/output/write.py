@@ -101,6 +101,21 @@ def check_outputs(**files: str | None) -> None:
             check_output(name, None if f"--{name} -" in piped else file, f"--{name}")
 
 
+def check_overwriting(files: Mapping[str, str | None], uses: Mapping[Path, str]) -> None:
+    """Raise if an output file is one that the command reads, or that something else is written to.
+
+    Parameters
+    ----------
+    files : mapping of str to str or None
+        Output files by format.
+    uses : mapping of Path to str
+        What each of the other files is, by its resolved path.
+    """
+    for file in files.values():
+        if file not in {None, "-"} and (use := uses.get(Path(str(file)).resolve())):
+            raise InputError(f"{file}: is {use}; give another file for the output")
+
+
 def check_output(name: str, file: str | None, option: str) -> None:
     """Raise if a package for the format is missing, or the file cannot be written."""
     if name == "parquet":

@@ -91,7 +91,10 @@ def apply_topic_policy(
     all_topics = np.arange(len(topics))
     if has.all():
         return SettledTopics(all_topics, None)
-    check_common_items(has, systems, options.min_items, policy if policy in {"pairwise", "error"} else None, topics)
+    if policy == "pairwise":
+        check_common_items(has, systems, options.min_items, "pairwise", topics)
+    else:
+        check_common_items(has, systems, options.min_items, "error" if policy == "error" else None, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
     examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")

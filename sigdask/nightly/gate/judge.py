@@ -79,8 +79,10 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
 
 
 def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
-    """Return which name of a rule no comparison of the run has, or nothing if each name is found."""
-    table = basis.table
+    """Return which name of a rule no comparison of the run has, or nothing if it has each or was not made."""
+    table, baselines = basis.table, basis.evidence.baselines
+    if not len(table) or any(covers_comparison(rule, key, baselines.get(key[0])) for key in basis.evidence.absent):
+        return ""
     systems, test_sets = {*table.a.values, *table.b.values}, {*table.test_set.values}
     metrics = {metric.name for metric in table.metric.values}
     for noun, names, known, is_known in (

@@ -126,11 +126,27 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
         )
 
 
-def _check_outputs(plan: Plan, complain: Complain) -> None:
-    """Complain about output files that overwrite each other or an input."""
+def list_inputs(plan: Plan) -> dict[Path, str]:
+    """Return what a plan reads each of its files for."""
     uses: dict[Path, str] = {plan.path: "the plan itself"}
     for test_set in plan.test_sets:
         uses.update(dict.fromkeys(test_set.list_files(), f"an input of test set {format_value(test_set.name)}"))
+    return uses
+
+
+def list_files(plan: Plan) -> dict[Path, str]:
+    """Return what each input, store and file of the gate of a plan is, by its resolved path."""
+    written = {
+        path: f"what {'.'.join(map(str, key))} of the plan writes"
+        for key, path in _iter_outputs(plan)
+        if key[0] != "report"
+    }
+    return {path.resolve(): use for path, use in {**list_inputs(plan), **written}.items()}
+
+
+def _check_outputs(plan: Plan, complain: Complain) -> None:
+    """Complain about output files that overwrite each other or an input."""
+    uses = list_inputs(plan)
     for key, path in _iter_outputs(plan):
         if path in uses:
             complain(key, f"{path} is {uses[path]}; expected another file")

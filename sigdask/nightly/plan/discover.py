@@ -428,8 +428,10 @@ def _build_unknown_error(
 ) -> InputError:
     """Return the error that lists the files, why they could not be read, and which options help."""
     names = format_list([_format_relative(path, home) for path in files], 6)
-    distinct = {str(error): (group, error) for group, error in reversed(failed)}  # the first group of each error
-    reasons = [f"  {_describe_failure(*failure)}" for failure in [*reversed(distinct.values())][:MOST_FAILURES]]
+    distinct: dict[str, tuple[list[Path], InputError]] = {}
+    for group, error in failed:
+        distinct.setdefault(str(error), (group, error))
+    reasons = [f"  {_describe_failure(*failure)}" for failure in [*distinct.values()][:MOST_FAILURES]]
     return SeveralError(
         f"cannot recognise what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
         *reasons,

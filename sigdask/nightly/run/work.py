@@ -25,7 +25,7 @@ from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
-from sigdask.errors import SigdaskError, UnfinishedError
+from sigdask.errors import SigdaskError
 from sigdask.execution.clusters import ClusterLike, count_cores
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
@@ -223,7 +223,7 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
     waiting, contents = list(range(len(parts))), dict[int, bytes]()
 
     def collect() -> None:
-        with suppress(UnfinishedError, OSError):  # what is missing is read by the caller
+        with suppress(Exception):  # what is missing is read by the caller, whose error is told
             contents.update(ProcessExtraction(n - 1, waiting)(parts, 0.0))
 
     thread = Thread(target=collect, daemon=True)
@@ -233,7 +233,8 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
         thread.join()
     finally:
         waiting.clear()  # for the thread, whose processes then end
-    for number, content in contents.items():
+    while contents:
+        number, content = contents.popitem()
         test_sets = parts[number].test_sets
         prepared = pickle.loads(content)  # noqa: S301  # of this program's own process
         results |= zip((test_set.name for test_set in test_sets), prepared, strict=False)

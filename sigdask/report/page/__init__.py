@@ -96,7 +96,6 @@ def render_page(
         By test set.
     title : str
         What was compared, or the plan's name.
-
     created : str
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str

@@ -68,6 +68,9 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     files = sorted(path.name for path in tmp_path.iterdir())
     result = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
+    for outputs in (("-o", "t.md"), ("--latex", "t.tex")):  # there is no such table of a validation
+        refused = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", *outputs, cwd=tmp_path)
+        assert (refused.returncode, "do not apply to --validate" in refused.stderr) == (2, True)
     for words in (
         "30 samples accept",
         "ratio",

@@ -523,6 +523,31 @@ def test_a_report_is_written_as_its_ending_says(tmp_path):
     assert "-o r.docx: expected a file that ends in .json, .csv, .parquet, .md" in refused.stderr
 
 
+GATE_WITH_JSON = """pairs = { baseline = "s0" }
+[gate]
+json = "gate.json"
+rules = [{ rule = "not-worse" }]
+"""
+
+
+def test_no_output_overwrites_what_a_plan_reads_or_its_gate_writes(tmp_path):
+    folder = tmp_path / "night"
+    path = write_plan(folder, sets=1, settings=GATE_WITH_JSON)
+    scores = (folder / "set0.csv").read_bytes()
+    for command, file, reason in (
+        ("run", "set0.csv", 'is an input of test set "set0"'),
+        ("report", "set0.csv", 'is an input of test set "set0"'),
+        ("run", "gate.json", "is what gate.json of the plan writes"),
+        ("run", "night-{date}.html", "{date} and {time} are for html in [report] of the plan"),
+    ):
+        refused = call_sigdask(command, path, "-o", file, cwd=folder)
+        assert (refused.returncode, reason in refused.stderr) == (2, True), refused.stderr
+    refused = call_sigdask("compare", "set0.csv", "-o", "set0.csv", cwd=folder)
+    assert "set0.csv: is a file that is read" in refused.stderr
+    assert (folder / "set0.csv").read_bytes() == scores
+    assert [*folder.glob("*.html"), *folder.glob("gate.json")] == []
+
+
 def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1)
