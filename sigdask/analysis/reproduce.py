@@ -608,7 +608,10 @@ def _find_trials(recorded: RecordedResults) -> int | None:
     together = recorded.document.get("together")
     contrasts += together if isinstance(together, list) and not recorded.other_sets else []
     numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
-    numbers += [] if recorded.get_family("exact") else [recorded.get_family("n_trials")]
+    if not recorded.get_family("exact"):
+        numbers.append(recorded.get_family("n_trials"))
+    elif any(recorded.find_values("p_adjusted_by")):  # the resamples of a family are as many as its trials would be
+        numbers.append(recorded.get_family("n_resamples"))
     return next((number for number in numbers if type(number) is int and number > 0), None)
 
 

@@ -169,6 +169,16 @@ def test_systems_with_equal_data_keep_their_names(folder):
     assert call_sigdask("reproduce", "r.json", "twins.csv", "-q", cwd=folder).returncode == 0
 
 
+def test_resamples_beside_exact_values_are_as_many_as_were_asked_for(folder):
+    scores = np.exp(np.random.default_rng(3).normal(0, 1.5, (12, 4))).round(3)
+    scores[:, 1] = 8 - scores[:, 1]  # skewed in the opposite direction
+    np.savetxt(folder / "skewed.csv", scores, "%.3f", ",", header="s0,s1,s2,s3", comments="")
+    document = record_results(folder, "skewed.csv", "--trials", "500")
+    assert (document["family"]["exact"], document["family"]["n_resamples"]) == (True, 500)
+    assert any(row["p_adjusted_by"] for row in document["results"])
+    assert call_sigdask("reproduce", "r.json", "skewed.csv", "-q", cwd=folder).returncode == 0
+
+
 def test_a_file_of_an_earlier_version_lacks_fields_and_has_other_sentences(folder):
     document = record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization")
     del document["rankings"]

@@ -211,7 +211,7 @@ def test_names_are_text_in_every_place(opened, tmp_path):
     )
     path = tmp_path / "hostile.html"
     path.write_text(
-        render_page({HOSTILE_NAMES[0]: results}, title=HOSTILE_NAMES[1], command=HOSTILE_NAMES[0], notes=HOSTILE_NAMES),
+        render_page({HOSTILE_NAMES[0]: results}, title=HOSTILE_NAMES[1], command=HOSTILE_NAMES[0]),
         encoding="utf-8",
     )
     page = opened(path)
