@@ -357,8 +357,8 @@ class FamilyOptions(TypedDict, total=False):
             "false discovery rate. max-t: family-wise error by shared trials, which has more power. single-step-max-t: "
             "without its stepping down. max-t:raw: without division by standard deviations. bootstrap-t: by resampling "
             "units, for systems of unlike skewness. tukey: Tukey's HSD. none: p as it is.",
-            otherwise="max-t for three or more systems, else none. holm instead of max-t if the method is exact, or if a "
-            "metric is computed by a function, from ranks or from sets",
+            otherwise="max-t for three or more systems, else none. holm instead of max-t if the method is exact, or if "
+            "a metric is computed by a function, from ranks or from sets",
         ),
     ]
     grouping: Annotated[
