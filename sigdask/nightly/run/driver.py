@@ -23,7 +23,7 @@ from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import Progress
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
-from sigdask.nightly.plan import Plan
+from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
 from sigdask.nightly.run.analyses import (
@@ -139,7 +139,7 @@ class Outcome:
 
 
 def run_plan(
-    plan: Plan,
+    plan: Plan | Path | str,
     *,
     store: str | None = None,
     cluster: ClusterLike | None = None,
@@ -155,8 +155,8 @@ def run_plan(
 
     Parameters
     ----------
-    plan : Plan
-        A plan from `load_plan`.
+    plan : Plan, Path or str
+        A plan from `load_plan`, or its file.
     store : str, optional
         Path of a SQLite file, or URL of a database, to use instead of the plan's.
     cluster, workers
@@ -181,8 +181,10 @@ def run_plan(
     StoreError
         The store cannot be reached or written. Data that were committed are intact.
     """
+    if isinstance(plan, Path | str):
+        plan = load_plan(plan)
     if not isinstance(plan, Plan):
-        raise InputError(f"plan = {plan!r}: expected a plan, as load_plan returns")
+        raise InputError(f"plan = {plan!r}: expected a plan, as load_plan returns, or its file")
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)

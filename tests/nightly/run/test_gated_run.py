@@ -241,9 +241,12 @@ def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
     assert refused == [True]
 
 
-def test_a_path_is_no_plan(folder):
-    with pytest.raises(InputError, match=r"plan.toml'.*: expected a plan, as load_plan returns"):
-        run_plan(folder / "plan.toml")
+def test_a_plan_is_run_from_its_file_too(folder):
+    write_scores(folder, 0.1)
+    assert run_plan(folder / "plan.toml", cluster="none").exit_status == 0
+    assert run_plan(str(folder / "plan.toml"), cluster="none").n_counted == 0
+    with pytest.raises(InputError, match="plan = 3: expected a plan, as load_plan returns, or its file"):
+        run_plan(3)
 
 
 def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
