@@ -214,7 +214,7 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
     columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
     cells = {
         name: NumberColumn(column)
-        if column.dtype.kind in "iuf"
+        if column.dtype.kind in "biuf"
         else Texts.from_values(map(str.strip, _format_cells(column)))
         for name, column in columns.items()
     }
@@ -225,9 +225,7 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
 
 
 def _convert_to_numbers(column: Array) -> Array:
-    """Convert truth values, and objects that are numbers or None, to float; return others unchanged."""
-    if column.dtype.kind == "b":
-        return column.astype(np.float64)
+    """Convert objects that are numbers or None to float; return others unchanged."""
     if column.dtype.kind != "O" or not all(value is None or isinstance(value, int | float) for value in column):
         return column
     return np.array([np.nan if value is None else value for value in column], np.float64)
@@ -328,10 +326,11 @@ def _convert_by_interchange(scores: Any) -> Any:
 
 
 def _convert_series(series: Any) -> Array:
-    """Convert a narwhals column to an array; truth values become numbers, gaps NaN."""
+    """Convert a narwhals column to an array; truth values with gaps become numbers, gaps NaN."""
     import narwhals
 
-    return _as_array((series.cast(narwhals.Float64()) if series.dtype == narwhals.Boolean else series).to_numpy())
+    has_gaps = series.dtype == narwhals.Boolean and series.null_count()
+    return _as_array((series.cast(narwhals.Float64()) if has_gaps else series).to_numpy())
 
 
 def _as_array(column: Any) -> Array:

@@ -145,3 +145,12 @@ def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
     assert all(np.array_equal(frame_counts.field(name), array_counts.field(name)) for name in array_counts.fields)
     assert all(frame_counts.field(name).dtype == array_counts.field(name).dtype for name in array_counts.fields)
     assert frame_counts.notices == array_counts.notices
+
+
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.DataFrame, lambda columns: pl.DataFrame(columns).to_arrow()])
+def test_groups_of_truth_values_are_called_as_in_a_file(tmp_path, convert):
+    columns = {"item": IDS, "a": A, "b": B, "hard": C > 0.5}
+    pd.DataFrame(columns).to_csv(tmp_path / "scores.csv", index=False)
+    recorded = compare_all(read(tmp_path / "scores.csv"), by="hard")
+    found = compare_all(convert(columns), by="hard")
+    assert [(r.subset["value"], r.p_value) for r in found] == [(r.subset["value"], r.p_value) for r in recorded]
