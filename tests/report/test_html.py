@@ -42,7 +42,7 @@ def compare_names(names=("x", "y", "z"), **options):
 
 
 def test_names_are_text_and_nothing_else():
-    page = Page(render_page({"": compare_names(HOSTILE_NAMES)}, title=HOSTILE_NAMES[0], notes=HOSTILE_NAMES))
+    page = Page(render_page({"": compare_names(HOSTILE_NAMES)}, title=HOSTILE_NAMES[0]))
     assert "img" not in page.tags
     assert page.tags.count("script") == 2  # the data and the page's own
     assert not [a for a in page.attributes if a.startswith("on") or a == "style"]
