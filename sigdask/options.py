@@ -322,7 +322,8 @@ class TestOptions(TypedDict, total=False):
     tests: Annotated[
         str | Sequence[str] | None,
         Option(
-            f"Classical tests to show as well as p: {', '.join(MATCHED_TESTS)}; {', '.join(INDEPENDENT_TESTS)}; all.",
+            f"Classical tests to show as well as p: {', '.join(MATCHED_TESTS)}, and for contrast "
+            f"{', '.join(INDEPENDENT_TESTS)}, which treat the systems as independent.",
             otherwise="none",
             metavar="NAME,...|all",
         ),
@@ -517,7 +518,7 @@ class TableLayoutOptions(TypedDict, total=False):
         int | None,
         Option(
             "Decimals of scores in tables for papers.",
-            otherwise="1 of BLEU, chrF and TER, 2 of per cent, 4 of others",
+            otherwise="1 for BLEU, chrF and TER, 2 for per cent, 4 for others",
             least=0,
             most=15,
             metavar="N",

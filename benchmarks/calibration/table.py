@@ -31,7 +31,7 @@ TITLES = {
     "checks": ("systems of one mean, units", "Share of correct counts that a cross-check reports as different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
-        "Share of data sets in which a difference is found, and in which dependence is.",
+        "Share of data sets in which a difference is found (columns 2 and 3), or dependence.",
     ),
     "families": (
         "8 systems, 30 units",

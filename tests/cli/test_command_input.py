@@ -153,7 +153,7 @@ def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content
 def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
     listing = call_sigdask(cwd=tmp_path).stdout.split("Commands:")[1]
     assert "..." not in listing
-    assert "Slurm as a batch job that is requeued until the plan is done." in " ".join(listing.split())
+    assert "batch job on Slurm, which is queued again until the plan is done." in " ".join(listing.split())
 
 
 def test_the_files_of_a_folder_are_systems(tmp_path):

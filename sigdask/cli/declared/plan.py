@@ -95,7 +95,7 @@ def run(**options: Any) -> None:
 @click.option("--dry-run", is_flag=True, help="Show the batch job without submitting it.")
 @run_by("sigdask.cli.check:submit")
 def submit(**options: Any) -> None:
-    """Submit the driver to Slurm as a batch job that is requeued until the plan is done."""
+    """Run a plan as a batch job on Slurm, which is queued again until the plan is done."""
 
 
 @click.command()
@@ -173,7 +173,7 @@ def init(**options: Any) -> None:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def store(context: click.Context) -> None:
-    """Check a store, and repair a damaged one."""
+    """Check a store (the database of plans), and repair a damaged one."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
