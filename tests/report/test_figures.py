@@ -312,5 +312,24 @@ def test_a_diagram_of_clusters_does_not_call_them_indistinguishable():
 
     results = sigdask.compare_all(scores, trials=500, second_run=False, grouping="ranks")
     titles = [axes.get_title(loc="left") for axes in critical_difference(results.table).axes]
-    assert "clusters, each better than all below" in titles
+    assert "range of ranks; lines divide clusters" in titles
     assert not any("not significantly different" in title for title in titles)
+
+
+def test_a_diagram_says_that_one_group_holds_all_systems():
+    from sigdask.report.plots.results import critical_difference
+
+    chain = np.linspace(0, 1, 25)[:, None] + np.random.default_rng(0).normal(0, 0.9, (25, 60))
+    scores = {f"s{k:02}": row for k, row in enumerate(chain)}
+    options = {"trials": 500, "second_run": False, "interval": "none", "adjust": "none"}
+    results = sigdask.compare_all(scores, grouping="ranks", **options)
+    figure = critical_difference(results.table)
+    [ranking] = results.rankings()
+    has_one_cluster = len({system.cluster for system in ranking.systems}) == 1
+    assert has_one_cluster
+    assert any("all in one cluster" in text for text in list_texts(figure))
+    [bars] = [drawn for drawn in figure.axes[-1].collections if drawn.get_gid() == "ranks"]
+    drawn = [(round(part[0, 0] + 0.35), round(part[1, 0] - 0.35)) for part in bars.get_segments()]
+    assert drawn == [(system.rank_low, system.rank_high) for system in ranking.systems]
+    equal = sigdask.compare_all({f"s{k}": np.roll([0, 1] * 20, k) for k in range(4)}, **options)
+    assert any("no two significantly different" in text for text in list_texts(critical_difference(equal.table)))

@@ -348,10 +348,11 @@ def null_distribution(
         axes.set_xlim(-reach, reach)
         two_sided = alternative == "two-sided"
         extreme = abs(observed) if two_sided else observed
-        if alternative != "less":
-            axes.axvspan(extreme, reach, color=canvas.ORANGE, alpha=0.13, linewidth=0)
+        look: dict[str, Any] = {"color": canvas.ORANGE, "alpha": 0.13, "linewidth": 0}
         if alternative != "greater":
-            axes.axvspan(-extreme if two_sided else observed, -reach, color=canvas.ORANGE, alpha=0.13, linewidth=0)
+            axes.axvspan(-extreme if two_sided else observed, -reach, **look, label="at least as extreme")
+        if alternative != "less":
+            axes.axvspan(extreme, reach, **look, label="at least as extreme" if alternative == "greater" else None)
         axes.axvline(observed, color=canvas.BLUE, linewidth=1.6, label=beside or "observed", gid="observed")
         if two_sided:
             axes.axvline(-observed, color=canvas.BLUE, linewidth=1, linestyle="--", label="as far on the other side")

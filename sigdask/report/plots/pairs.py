@@ -273,6 +273,7 @@ def critical_difference(
     title: str = "",
     score: str = "score",
     group_titles: tuple[str, str] = ("groups that are not significantly different", "not\ndifferent"),
+    rank_ranges: Sequence[tuple[int, int]] | None = None,
 ) -> Figure:
     """Draw systems by their scores (or mean ranks), with a bar for each group that is not significantly different.
 
@@ -291,6 +292,9 @@ def critical_difference(
         Above the figure, and of its axis.
     group_titles : tuple of str
         Above the bars of a figure with a line for each system: of a wide figure, and of a narrow one.
+    rank_ranges : sequence of (int, int), optional
+        The lowest and highest rank of each system. A figure with a line for each system shows them instead of bars,
+        with lines between the groups.
 
     Returns
     -------
@@ -303,7 +307,7 @@ def critical_difference(
     Demšar 2006, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, figure 1.
     Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons".
     """
-    sorted_groups = (np.sort(np.asarray(members, np.int64)) for members in groups)
+    sorted_groups = [np.sort(np.asarray(members, np.int64)) for members in groups]
     bars = [(format_letter(k), members) for k, members in enumerate(sorted_groups) if len(members) > 1]
     drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MOST_BARS]
     full_title = f"{title} (the first {MOST_BARS} of {len(bars):,} groups)" if len(bars) > MOST_BARS else title
@@ -311,7 +315,11 @@ def critical_difference(
     is_narrow = needed_width > (canvas.get_chosen_width() or math.inf)
     fitted_names, values = canvas.fit_names(names, 0.4), np.asarray(scores, np.float64)
     if is_narrow or max(len(names), len(drawn_bars)) > MOST_ON_AXIS:
-        return _plot_in_lines(fitted_names, values, drawn_bars, higher_is_better, full_title, score, group_titles)
+        starts = sorted(int(members[0]) for members in sorted_groups)
+        ranges = None if rank_ranges is None else (rank_ranges, starts)
+        return _plot_in_lines(
+            fitted_names, values, drawn_bars, higher_is_better, full_title, score, group_titles, ranges
+        )
     return _plot_on_axis(fitted_names, values, drawn_bars, higher_is_better, full_title, score)
 
 
@@ -386,10 +394,11 @@ def _plot_in_lines(
     title: str,
     score: str,
     group_titles: tuple[str, str],
+    ranges: tuple[Sequence[tuple[int, int]], Sequence[int]] | None,
 ) -> Figure:
-    """Draw one line for each system, best on top, and one column for each group."""
+    """Draw one line for each system, best on top, and one column for each group or the ranges of ranks."""
     n = len(names)
-    columns = _assign_rows([(members[0] - 0.5, members[-1] + 0.5) for _, members in bars])
+    columns = _assign_rows([(members[0] - 0.5, members[-1] + 0.5) for _, members in bars] if ranges is None else [])
     n_columns = max(columns, default=-1) + 1
     width = max(0.13 * n_columns, 2.6)
     with canvas.build_figure(3.4 + canvas.estimate_width(names) + width, 1.0 + 0.15 * n) as figure:
@@ -402,10 +411,13 @@ def _plot_in_lines(
             score_axes.invert_xaxis()
         score_axes.set_xlabel(score, parse_math=False)
         canvas.set_title(score_axes, title)
-        _plot_groups(group_axes, bars, columns)
         canvas.style_rows(group_axes)
-        group_axes.set_xlim(-0.7, max(width / 0.13, n_columns) - 0.3)
-        group_axes.set_xticks([])
+        if ranges is None:
+            _plot_groups(group_axes, bars, columns)
+            group_axes.set_xlim(-0.7, max(width / 0.13, n_columns) - 0.3)
+            group_axes.set_xticks([])
+        else:
+            _plot_ranges(group_axes, *ranges)
         is_wide = canvas.get_chosen_width() is None
         canvas.set_title(group_axes, group_titles[0 if is_wide else 1])
         group_axes.tick_params(axis="y", labelleft=False)
@@ -418,6 +430,18 @@ def _plot_groups(axes: Any, bars: Bars, columns: Sequence[int]) -> None:
         axes.plot([column, column], [members[0], members[-1]], color=canvas.SKY, linewidth=1.6, gid=f"group-{text}")
         axes.plot(np.full(len(members), column), members, "o", color=canvas.BLUE, markersize=2.4)
         axes.annotate(text, (column, members[0]), (0, 3), textcoords="offset points", ha="center", fontsize=5.5)
+
+
+def _plot_ranges(axes: Any, ranges: Sequence[tuple[int, int]], starts: Sequence[int]) -> None:
+    """Draw the range of ranks of each system, and a line above the first system of each group but the best."""
+    low, high = np.asarray(ranges, np.int64).reshape(-1, 2).T
+    axes.hlines(np.arange(len(low)), low - 0.35, high + 0.35, color=canvas.SKY, linewidth=2.2, gid="ranks")
+    for start in starts:
+        if start:
+            axes.axhline(start - 0.5, color=canvas.INK, linewidth=0.6, gid="cluster")
+    axes.set_xlim(0.5, max(len(low), 1) + 0.5)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("rank")
 
 
 def _assign_rows(spans: Sequence[tuple[float, float]]) -> list[int]:

@@ -208,13 +208,17 @@ def critical_difference(table: Table) -> Figure:
     names = [system.system for system in ranking.systems]
     is_lettered = ranking.grouping == "letters"
     marks = [""] * len(names) if is_lettered else [f" {text}" for text in format_groups(ranking)]
+    is_one_group = any(len(indices) == len(names) for indices in members.values())
+    titles = ONE_GROUP_TITLES if is_one_group else GROUPING_TITLES
+    has_ranges = ranking.grouping == "ranks"
     return plots.critical_difference(
         [*map("".join, zip(names, marks, strict=True))],
         np.array([system.score for system in ranking.systems]),
         [*members.values()],
         higher_is_better=table.metric[0].higher_is_better,
-        title=", ".join([*get_subject(table)[:-1], *GROUPING_TITLES[ranking.grouping]]),
+        title=", ".join([*get_subject(table)[:-1], *titles[ranking.grouping]]),
         score=_describe_score(table),
+        rank_ranges=[(system.rank_low, system.rank_high) for system in ranking.systems] if has_ranges else None,
         **({"group_titles": BAR_TITLES[ranking.grouping]} if ranking.grouping in BAR_TITLES else {}),
     )
 
@@ -222,7 +226,7 @@ def critical_difference(table: Table) -> Figure:
 BAR_TITLES = {
     "clusters": ("clusters, each better than all below", "clusters"),
     "tied": ("not significantly different from the best", "tied with\nthe best"),
-    "ranks": ("clusters, each better than all below", "clusters"),
+    "ranks": ("range of ranks; lines divide clusters", "range of\nranks"),
 }
 """Wide and narrow titles of the bars of a diagram with a line for each system, by the option `grouping`."""
 
@@ -231,6 +235,12 @@ GROUPING_TITLES = {
     "ranks": ("clusters and ranges of ranks",),
 }  # fmt: skip
 """What the title of a diagram says of its bars, by the option `grouping`."""
+
+ONE_GROUP_TITLES = {
+    "letters": ("no two significantly different",), "clusters": ("all in one cluster",),
+    "tied": ("= all tied with the best",), "ranks": ("ranges of ranks, all in one cluster",),
+}  # fmt: skip
+"""The same where one bar holds all systems."""
 
 
 def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:

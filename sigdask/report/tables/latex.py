@@ -1,7 +1,8 @@
 r"""Tables as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
 
 Nothing is left out: a table of more rows than a page takes goes on in another, and so do columns of more metrics than a
-line takes. A table wider than a column of a two-column page is a `table*`. A character that pdflatex has no glyph for
+line takes. A table wider than a column of a two-column page is a `table*`. If it fits on such a page, but not on the
+lines of a one-column article, LaTeX chooses between one table and several. A character that pdflatex has no glyph for
 is printed as its number there, and as itself by the others.
 """
 
@@ -26,19 +27,24 @@ COLUMN_POINTS, LINE_POINTS = 225, 342
 """Points of a column of LaTeX's two-column article, and of a line of its one-column article, less a reserve."""
 
 PAGE_POINTS = 460
-"""Points of both columns of the two-column article, less a reserve: columns beyond them go on in another table."""
+"""Points of both columns of the two-column article, less a reserve."""
 
-LONG_HEADER = 10
-"""Characters from which headers are written in two lines, if the texts of their columns are shorter."""
+CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.7)
+"""Widths of characters in digits. Capitals have the width `CAPITAL`, and others that of a digit."""
+
+CAPITAL, BOLD = 1.4, 1.15
+"""Widths of a capital letter, and of a bold digit, in digits."""
 
 LEAST_NAME_POINTS = 50
 """Points that a column of long names has at least."""
 
 SIZES = (
-    (r"\small", 4.6, 6), (r"\footnotesize", 4.3, 6), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3),
-    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3), (r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 4.1, 1.5),
+    (r"\small", 4.6, 6, 10), (r"\footnotesize", 4.3, 6, 10), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3, 10),
+    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3, 10),
+    (r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 4.1, 1.5, 6),
 )  # fmt: skip
-"""Of type: the points of a digit, and those on either side of a column."""
+"""Of type: the points of a digit, and those on either side of a column. The last number is the length of headers from
+which they are written in two lines, if the texts of their columns are shorter."""
 
 LABEL = "tab:sigdask"
 
@@ -153,60 +159,89 @@ def _iter_float_lines(table: PaperTable, caption: str | None, label: str) -> Ite
     """Yield the lines of a table, split into parts that fit on a page each."""
     title = escape(table.title) if caption is None else caption
     full_caption = " ".join([title, *map(escape, table.legend)])
-    forms = [(_format_tabular(sections), sections) for sections in _split_columns(table.sections)]
-    parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections, form[-1])]
     yield from (f"% note: {make_printable(note)}" for note in table.warnings)
+    narrow, wide = ([*_split_columns(table.sections, line)] for line in (LINE_POINTS, PAGE_POINTS))
+    if len(narrow) > len(wide):
+        yield rf"\ifdim\textwidth>{PAGE_POINTS}pt % for two-column pages"
+        yield from _iter_part_lines(table, wide, PAGE_POINTS, title, full_caption, label)
+        yield r"\else % the same for lines of one-column pages, in more tables"
+    yield from _iter_part_lines(table, narrow, LINE_POINTS, title, full_caption, label)
+    if len(narrow) > len(wide):
+        yield r"\fi"
+
+
+def _iter_part_lines(
+    table: PaperTable, selections: Sequence[Sequence[TableSection]], line: float, title: str, caption: str, label: str
+) -> Iterator[str]:
+    """Yield the lines of a table for each selection of its columns, split where it is longer than a page."""
+    forms = [(_format_tabular(sections, line), sections) for sections in selections]
+    parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections, form[-1])]
     for k, (environment, size, opening, header, _, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
         yield from (rf"\begin{{{environment}}}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
         else:
-            yield from (rf"\caption{{{full_caption}}}", rf"\label{{{label}}}")
+            yield from (rf"\caption{{{caption}}}", rf"\label{{{label}}}")
         yield from (opening, r"\toprule", header, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
         if k == len(parts) - 1 and table.method:
             yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize\sloppy {_format_method(table)}}}")
         yield from (rf"\end{{{environment}}}", "")
 
 
-def _format_tabular(sections: Sequence[TableSection]) -> tuple[str, str, str, str, float | None]:
+def _format_tabular(sections: Sequence[TableSection], line: float) -> tuple[str, str, str, str, float | None]:
     """Return the environment, font size, opening and header of a table, and the points of names that are broken."""
     columns = sections[0].columns
-    widths = [max(_measure(section.columns[k]) for section in sections) for k in range(len(columns))]
-    environment, size, name_points = _choose_form(columns, widths)
+    environment, size, long_header, name_points = _choose_form(sections, line)
     opening = rf"\begin{{tabular}}{{{''.join(map(_format_alignment, columns))}}}"
-    return environment, size, opening, _format_row(map(_format_header, columns)), name_points
+    header = _format_row(_format_header(column, long_header) for column in columns)
+    return environment, size, opening, header, name_points
 
 
-def _measure(column: TableColumn) -> float:
-    """Return the width of a column in characters. Raised marks are smaller."""
-    header = max(map(len, _split_header(column)))
-    return max(header, *map(len, column.texts), 0) + 0.75 * max(map(len, column.marks or [""]), default=0)
+def _measure_columns(sections: Sequence[TableSection], points: float, gap: float, long_header: int) -> list[float]:
+    """Return the width of each column in points, with the gaps on both sides."""
+    columns = zip(*(section.columns for section in sections), strict=True)
+    return [max(_measure(part, long_header) for part in parts) * points + 2 * gap for parts in columns]
 
 
-def _choose_form(columns: Sequence[TableColumn], widths: Sequence[float]) -> tuple[str, str, float | None]:
-    """Return the environment and the largest font size in which columns are likely to fit, and the points of names.
+def _measure(column: TableColumn, long_header: int) -> float:
+    """Return the width of a column in digits. Headers stand above texts and marks."""
+    header = max(map(_measure_text, _split_header(column, long_header)))
+    marks = max(map(len, column.marks or [""]), default=0)
+    texts = (
+        max(map(_measure_text, column.texts), default=0.0) if column.is_name else max(map(len, column.texts), default=0)
+    )
+    return max(header, texts * (1.0 if column.bold is None else BOLD) + marks)
+
+
+def _measure_text(text: str) -> float:
+    return sum(CHARACTER_WIDTHS.get(c, CAPITAL if c.isupper() else 1.0) for c in text)
+
+
+def _choose_form(sections: Sequence[TableSection], line: float) -> tuple[str, str, int, float | None]:
+    """Return the environment, the largest font size that is likely to fit, its long headers, and the points of names.
 
     Names are broken, so their points are given, where the smallest type is too wide.
     """
-    for environment, line, sizes in (("table", COLUMN_POINTS, SIZES[:3]), ("table*", LINE_POINTS, SIZES)):
-        for size, points, gap in sizes:
-            if sum(widths) * points + 2 * gap * len(columns) <= line:
-                return environment, size, None
-    names = [width for column, width in zip(columns, widths, strict=True) if column.is_name]
-    rest = LINE_POINTS - (sum(widths) - sum(names)) * points - 2 * gap * len(columns)
-    least = min(LEAST_NAME_POINTS, max(names, default=0) * points)
-    return environment, size, max(rest / max(len(names), 1), least)
+    for environment, room, sizes in (("table", COLUMN_POINTS, SIZES[:3]), ("table*", line, SIZES)):
+        for size, points, gap, long_header in sizes:
+            widths = _measure_columns(sections, points, gap, long_header)
+            if sum(widths) <= room:
+                return environment, size, long_header, None
+    names = [width - 2 * gap for width, column in zip(widths, sections[0].columns, strict=True) if column.is_name]
+    rest = line - (sum(widths) - sum(names))
+    least = min(LEAST_NAME_POINTS, max(names, default=0))
+    return environment, size, long_header, max(rest / max(len(names), 1), least)
 
 
-def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
-    """Yield sections with as many columns of numbers as fit on a page; each repeats the columns of names."""
+def _split_columns(sections: Sequence[TableSection], line: float) -> Iterator[list[TableSection]]:
+    """Yield sections with as many columns of numbers as fit on a line; each repeats the columns of names."""
     columns = sections[0].columns
     names = [k for k, column in enumerate(columns) if column.is_name]
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
-    _, points, gap = SIZES[-1]
-    widths = [max(_measure(section.columns[k]) for section in sections) * points + 2 * gap for k in range(len(columns))]
-    room = PAGE_POINTS - sum(min(widths[k], LEAST_NAME_POINTS + 2 * gap) for k in names)
+    _, points, gap, long_header = SIZES[-1]
+    widths = _measure_columns(sections, points, gap, long_header)
+    room = line - sum(min(widths[k], LEAST_NAME_POINTS + 2 * gap) for k in names)
     n_parts = max(math.ceil(len(numbers) / MOST_COLUMNS), math.ceil(sum(widths[k] for k in numbers) / max(room, 1)), 1)
     per_part = MOST_COLUMNS if n_parts * MOST_COLUMNS - len(numbers) < MOST_COLUMNS else -(-len(numbers) // n_parts)
     for start in range(0, max(len(numbers), 1), max(per_part, 1)):
@@ -237,7 +272,7 @@ def _count_lines(section: TableSection, name_points: float | None) -> list[int]:
     """Return about how many lines each row takes, of which broken names leave a quarter empty."""
     if name_points is None:
         return [1] * len(section.columns[0].texts)
-    _, points, _ = SIZES[-1]
+    _, points, *_ = SIZES[-1]
     names = zip(*(column.texts for column in section.columns if column.is_name), strict=True)
     return [math.ceil(max(map(len, row)) * points / (0.75 * name_points)) for row in names]
 
@@ -276,20 +311,21 @@ def _count_columns(columns: Sequence[TableColumn]) -> int:
     return len(columns) + sum(map(_is_double, columns))
 
 
-def _split_header(column: TableColumn) -> list[str]:
-    """Return a long header in two lines, at a space or hyphen, if the texts of its column are shorter."""
+def _split_header(column: TableColumn, long_header: int) -> list[str]:
+    """Return a long header in two lines, at a space, hyphen or @, if the texts of its column are shorter."""
     header = column.header
-    if len(header) < LONG_HEADER or len(header) <= max(map(len, column.texts), default=0):
+    if len(header) < long_header or len(header) <= max(map(len, column.texts), default=0):
         return [header]
+    places = re.finditer(r" (?![%(↓])|(?<=\w[-@])(?=\w)" if long_header > 6 else r" |(?<=\w[-@])(?=\w)", header)
     return min(
-        ([header[: m.start()], header[m.end() :]] for m in re.finditer(r" (?![%(↓])|(?<=\w-)(?=\w)", header)),
+        ([header[: m.start()], header[m.end() :]] for m in places),
         key=lambda parts: max(map(len, parts)),
         default=[header],
     )
 
 
-def _format_header(column: TableColumn) -> str:
-    lines = [MATHEMATICAL.get(line) or escape(line) for line in _split_header(column)]
+def _format_header(column: TableColumn, long_header: int) -> str:
+    lines = [MATHEMATICAL.get(line) or escape(line) for line in _split_header(column, long_header)]
     text = lines[0] if len(lines) == 1 else rf"\shortstack{{{lines[0]} \\ {lines[1]}}}"
     return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
 
