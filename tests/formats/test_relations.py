@@ -92,6 +92,41 @@ def test_events_are_relations_from_their_trigger_and_equivalences_have_no_order(
     assert _score(counts, "relation-recall") == [3 / 6, 2 / 6]
 
 
+def test_roles_are_names_whose_order_has_no_meaning(tmp_path):
+    """Counted by hand from brat's definition: an argument is ROLE:ID, and a relation is its type and its arguments."""
+    systems, gold = _write_brat(
+        tmp_path,
+        gold=SPANS + "R1~Works-For Employee:T1 Employer:T2\nR2~Near Place:T2 Place:T3\n",
+        a=SPANS + "R1~Works-For Employer:T2 Employee:T1\nR2~Near Place:T3 Place:T2\n",  # the same, in another order
+        b=SPANS + "R1~Works-For Employee:T2 Employer:T1\nR2~Near Place:T2 Place:T3\n",  # exchanged roles
+        c=SPANS + "R1~Works-For Arg1:T1 Arg2:T2\nR2~Works-For Employer:T1 Employee:T3\n",  # other roles
+    )
+    counts = _read(systems, gold)
+    assert counts.field("relation-strict-tp").tolist() == [[2, 1, 0]]
+    assert counts.field("relation-strict-predicted").tolist() == [[2, 2, 2]]
+    [warning] = counts.warnings
+    assert warning == (
+        "relations of types and roles that gold never has are never correct: c 1 of 2 (such as Works-For(Arg1, Arg2))"
+    )
+    assert _read(systems, gold, own={"symmetric": "Works-For"}).field("relation-strict-tp").tolist() == [[2, 2, 1]]
+
+
+def test_arguments_of_events_have_no_order_and_may_be_events_that_come_later(tmp_path):
+    """Counted by hand: E lines are TYPE:TRIGGER and ROLE:ID in any order, with numbers for repeated roles."""
+    spans = "".join(f"T{k}~{kind} {3 * k} {3 * k + 2}~xx\n" for k, kind in enumerate(["Gene"] * 4 + ["Bind", "Cut"]))
+    systems, gold = _write_brat(
+        tmp_path,
+        gold=spans + "E1~Cut:T5 Theme:E2 Cause:T3 Site2:T2\nE2~Bind:T4 Theme:T0 Theme2:T1 Theme3:T2\nE3~Bind:T4\n",
+        a=spans + "E9~Bind:T4 Theme:T2 Theme2:T0 Theme3:T1\nE8~Cut:T5 Site:T2 Cause:T3 Theme:E9\n",
+        b=spans + "E2~Bind:T4 Theme:T0 Theme2:T1\nE1~Cut:T5 Cause:E2 Theme:T3\n",
+    )
+    counts = _read(systems, gold)
+    assert counts.field("relation-strict-gold").tolist() == [[6]]
+    assert counts.field("relation-strict-tp").tolist() == [[6, 2]]
+    assert counts.field("relation-strict-predicted").tolist() == [[6, 4]]
+    assert counts.field("relation-strict-gold[Theme]").tolist() == [[4]]
+
+
 def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
     entities = [{"start": 0, "end": 3, "type": "PER", "id": "x"}, {"start": 7, "end": 10, "type": "ORG", "id": "y"}]
     lines = {

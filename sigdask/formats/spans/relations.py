@@ -1,7 +1,8 @@
 """Relations between labelled spans: lines R, * and E of brat, and lists of relations in JSON.
 
 A relation is its type and its two arguments, each the type and offsets of a span, so that ids need not agree with those
-of the gold file. The arguments of an event are relations from its trigger, with the role as their type.
+of the gold file. Roles of arguments are names, as in brat: their order in a line has no meaning. The arguments of an
+event are relations from its trigger, with the role as their type.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import enumerate_lines
 from sigdask.metrics.labels import RELATION_MATCHES
+from sigdask.text import format_list
 
 SpanPosition = tuple[Any, ...] | str
 Span = tuple[str, SpanPosition]
 """Label and place; the place is (start, end), a tuple of such pairs, or a text without offsets."""
 
-Relation = tuple[str, Span, Span]
-"""Type, first and second argument."""
+Relation = tuple[Any, ...]
+"""Type, first and second argument; then both roles, if they are others than Arg1 and Arg2."""
 
 RelationSets = dict[str, frozenset[Any]]
 """How arguments are matched ("strict", "boundaries") to the distinct relations of a document."""
@@ -28,6 +30,7 @@ RelationSets = dict[str, frozenset[Any]]
 SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 ARGUMENT = re.compile(r"(\S+?):(\S+)")
 EQUIVALENCE = "*"
+DEFAULT_ROLES = ("Arg1", "Arg2")
 
 HEAD_NAMES = ("head", "arg1", "subject", "subj", "h", "source", "from", "from_id", "head_id")
 TAIL_NAMES = ("tail", "arg2", "object", "obj", "t", "target", "to", "to_id", "tail_id")
@@ -52,7 +55,7 @@ def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Re
     """
     spans: dict[str, Span] = {}
     triggers: dict[str, str] = {}
-    links: list[tuple[str, str, str, str]] = []  # type, ids of the arguments, where
+    links: list[tuple[str, ...]] = []  # where, type, ids of the arguments, roles
     for number, line in enumerate_lines(path):
         where = f"{path}, line {number}"
         if line.startswith("T"):
@@ -62,24 +65,26 @@ def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Re
             spans[name] = parse(span, where)
         elif line[:1] in {"R", "E", EQUIVALENCE}:
             links += _parse_links(line, where, triggers)
-    return [(label, *(_find_span(name, spans, triggers, where) for name in names)) for label, *names, where in links]  # type: ignore[misc]
+    return [
+        (label, *(_find_span(name, spans, triggers, where) for name in names[:2]), *names[2:])
+        for where, label, *names in links
+    ]
 
 
-def _parse_links(line: str, where: str, triggers: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the relations of a line, and remember the trigger of an event."""
+def _parse_links(line: str, where: str, triggers: dict[str, str]) -> Iterator[tuple[str, ...]]:
+    """Yield the relations of a line, with arguments in the order of their roles; remember the trigger of an event."""
     name, _, rest = line.strip().partition("\t")
     label, *words = rest.split() or [""]
     arguments = [match.groups() for word in words if (match := ARGUMENT.fullmatch(word)) is not None]
     if name == EQUIVALENCE and len(words) > 1:
         pairs = ((a, b) for k, a in enumerate(words) for b in words[k + 1 :])
-        yield from ((f"{EQUIVALENCE}{label}", a, b, where) for a, b in pairs)
+        yield from ((where, f"{EQUIVALENCE}{label}", a, b) for a, b in pairs)
     elif name[0] == "R" and len(words) == len(arguments) == 2:
-        if {role for role, _ in arguments} == {"Arg1", "Arg2"}:
-            arguments.sort()
-        yield label, arguments[0][1], arguments[1][1], where
+        roles, ids = zip(*sorted(arguments), strict=True)
+        yield where, label, *ids, *(roles if roles != DEFAULT_ROLES else ())
     elif name[0] == "E" and len(words) == len(arguments) and (head := ARGUMENT.fullmatch(label)):
         triggers[name] = head[2]
-        yield from ((role.rstrip("0123456789") or role, name, argument, where) for role, argument in arguments)
+        yield from ((where, role.rstrip("0123456789") or role, name, argument) for role, argument in arguments)
     else:
         form = {"R": "R1<tab>TYPE Arg1:T1 Arg2:T2", "E": "E1<tab>TYPE:T1 ROLE:T2"}.get(name[:1], "*<tab>TYPE T1 T2")
         raise InputError(f"{where}: found {line.strip()[:60]!r}, expected {form}")
@@ -168,12 +173,32 @@ def collect_relations(
         Types whose arguments have no order.
     """
     sets: dict[str, set[Any]] = {match: set() for match in RELATION_MATCHES}
-    for label, *spans in relations:
+    for label, first, second, *roles in relations:
         name = label.removeprefix(EQUIVALENCE)
-        mapped = [(label_map.get(kind, kind), position) for kind, position in spans]
+        mapped = [(label_map.get(kind, kind), position) for kind, position in (first, second)]
+        has_order = name == label and name not in symmetric and len(set(roles)) != 1
         for match, found in sets.items():
             arguments: list[Any] = mapped if match == "strict" else [position for _, position in mapped]
-            if name != label or name in symmetric:
+            if not has_order:
                 arguments = sorted(arguments, key=repr)
-            found.add((label_map.get(name, name), *arguments))
+            found.add((label_map.get(name, name), *arguments, *(roles if has_order else ())))
     return {match: frozenset(found) for match, found in sets.items()}
+
+
+def describe_foreign(gold: Sequence[frozenset[Any]], systems: Mapping[str, Sequence[frozenset[Any]]]) -> list[str]:
+    """Return a warning if systems give types of relations, or roles of arguments, that no gold relation has."""
+
+    def get_name(relation: tuple[Any, ...]) -> str:
+        label, _, _, *roles = relation
+        return f"{label}({', '.join(roles or DEFAULT_ROLES)})"
+
+    known = {get_name(relation) for relations in gold for relation in relations}
+    parts = []
+    for system, column in systems.items():
+        names = [get_name(relation) for relations in column for relation in relations]
+        if foreign := sorted(set(names) - known):
+            n_foreign = sum(name in foreign for name in names)
+            parts.append(f"{system} {n_foreign:,} of {len(names):,} (such as {foreign[0]})")
+    return (
+        [f"relations of types and roles that gold never has are never correct: {format_list(parts)}"] if parts else []
+    )

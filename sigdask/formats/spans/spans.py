@@ -28,6 +28,7 @@ from sigdask.formats.spans.relations import (
     Span,
     SpanPosition,
     collect_relations,
+    describe_foreign,
     iter_json_relations,
     parse_ann_span,
     read_ann_relations,
@@ -385,7 +386,10 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
         gold=[sets["strict"] for sets in aligned.gold],
         systems={name: [sets["strict"] for sets in column] for name, column in aligned.systems.items()},
     )
-    return build_list_counts(strict, fields, options, suggested=("relation-f1",), warnings=aligned.warnings)
+    foreign = describe_foreign(strict.gold, strict.systems)
+    return build_list_counts(
+        strict, fields, options, suggested=("relation-f1",), warnings=(*aligned.warnings, *foreign)
+    )
 
 
 def _read_relation_listing(
