@@ -8,6 +8,7 @@ import pytest
 
 from sigdask import formats
 from sigdask.formats import Source, detect, remember_shapes
+from sigdask.formats.tables.scores import read_plain_scores
 from sigdask.io.compression import set_variable
 
 TABLES = {
@@ -325,3 +326,23 @@ def test_tables_of_tricky_cells_are_read_after_others_as_they_are_read_alone(tmp
                 with set_variable(formats._known_tables, None):
                     assert read_whole(path, formats.DEFAULTS) == found, (seed, text)
     assert n_short > 40
+
+
+@pytest.mark.parametrize("name", ["i1", "7", "B-7", "wmt22/en-de:doc.a_1", "x.5"])
+def test_ids_of_one_word_with_a_digit_are_read_as_they_stand(tmp_path, name):
+    assert read_with_id(tmp_path, name).ids[0] == name
+
+
+@pytest.mark.parametrize(
+    "name", ["nan", "NA", "none", "null", "", "bob", "-1", ".5", "_1", "a 1", "5%", "#1", "a#1", "a+1", "a=1", "(1)"]
+)
+def test_other_ids_are_looked_at(tmp_path, name):
+    """A word may be a missing value, and signs may make a number, a comment or a summary of an id."""
+    assert read_with_id(tmp_path, name) is None
+
+
+def read_with_id(folder, name):
+    path = folder / "a.csv"
+    path.write_text(with_column(0, [name, *(f"i{k}" for k in range(10, 19))]))
+    shown = formats._describe_score_table([Source(path)], None, formats.DEFAULTS)
+    return read_plain_scores(shown.text, shown.shapes, formats.DEFAULTS)

@@ -303,68 +303,112 @@ def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n
 
 
 @cached_njit()
-def _count_orders(cells, levels, n, human_levels, tree, block, n_levels, counts):
-    """Count the pairs of sorted scores: in the human order, in the other, tied, and tied in both; into `counts`.
-
-    `tree` is a Fenwick tree of the human scores of lower scores, `block` has those of the scores tied with this one.
-    """
-    same = opposite = tied = tied_both = 0
-    tree[: n_levels + 1] = 0
-    start = 0
-    while start < n:
-        stop = start
-        while stop < n and levels[stop] == levels[start]:
-            human = human_levels[cells[stop]]
-            lower, k = 0, human
-            while k:
-                lower += tree[k]
-                k &= k - 1
-            upto, k = 0, human + 1
-            while k:
-                upto += tree[k]
-                k &= k - 1
-            same += lower
-            opposite += start - upto
-            tied_both += block[human]
-            block[human] += 1
-            stop += 1
-        tied += (stop - start) * (stop - start - 1) // 2
-        for other in range(start, stop):
-            block[human_levels[cells[other]]] = 0
-            k = human_levels[cells[other]] + 1
-            while k <= n_levels:
-                tree[k] += 1
-                k += k & -k
-        start = stop
-    counts[0], counts[1], counts[2], counts[3] = same, opposite, tied, tied_both
-
-
-@cached_njit()
-def count_orders(
-    is_accuracy, swaps, entries, starts, human_levels, n_levels, n_tied_human, set_of_group, n_sets, zero, scores
+def count_orders(  # noqa: C901, PLR0912  # one walk
+    is_accuracy, swapped, entries, starts, human_levels, n_levels, n_tied_human, set_of_group, n_sets, zero, scores
 ):
     """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics; for large groups.
 
-    Other parameters as in `count_spearman`; `human_levels` are numbers of human scores within each group, `n_levels`
-    how many a group has, and `n_tied_human` its pairs that are tied.
+    One walk through the sorted scores of both metrics counts all trials side by side. A Fenwick tree over human scores
+    has the scores of A* that were passed. In one more trial A* has all scores, so that the rest are those of B*.
+
+    Parameters
+    ----------
+    swapped : int32 array, shape (n_cells, n_trials + 1)
+        1 where a trial swaps a cell, else 0. The last column is not read.
+    human_levels : int64 array, shape (n_cells,)
+        The number of each human score within its group.
+    n_levels, n_tied_human : int64 array, shape (n_groups,)
+        How many human scores differ, and pairs of equal ones.
+    entries, starts, set_of_group, n_sets, zero, scores
+        As in `count_spearman`.
     """
-    n_groups = starts.shape[0] - 1
-    longest = (starts[1:] - starts[:-1]).max()
-    cells, levels = np.empty((2, longest + 1), np.int32), np.empty((2, longest + 1), np.int32)
-    tree, block = np.zeros((2, n_levels.max() + 1), np.int64)
-    counts = np.empty(4, np.int64)
-    values = np.empty((2, n_groups))
-    for t in range(swaps.shape[0]):
-        for g in range(n_groups):
-            n = starts[g + 1] - starts[g]
-            _part_scores(swaps[t], entries, starts, g, cells, levels)
+    n_groups, width = starts.shape[0] - 1, swapped.shape[1]
+    tree, equal = np.empty((n_levels.max() + 1, width), np.int32), np.empty((n_levels.max(), width), np.int32)
+    tied_equal = np.zeros((n_levels.max(), width), np.int32)  # of equal human scores, those of this group of ties
+    is_first, passed = np.empty(width, np.int32), np.empty(width, np.int32)
+    tied, gain = np.empty(width, np.int32), np.empty(width, np.int32)
+    sums, ties = np.empty((2, width), np.int64), np.empty((2, width), np.int64)
+    values = np.empty((width - 1, 2, n_groups))
+    for g in range(n_groups):
+        n, end = starts[g + 1] - starts[g], 2 * starts[g + 1]
+        tree[: n_levels[g] + 1] = 0
+        equal[: n_levels[g]] = 0
+        passed[:] = 0
+        sums[:] = 0
+        ties[:] = 0
+        start = 2 * starts[g]
+        while start < end:
+            stop = start + 1
+            while stop < end and entries[1, stop] == entries[1, start]:
+                stop += 1
+            is_tie = stop - start > 1
+            tied[:] = 0
+            for k in range(start, stop):
+                human = human_levels[entries[0, k] >> 1]
+                _find_first(swapped, entries[0, k], is_first)
+                _find_gain(is_accuracy, tree, human, equal[human], passed, gain)
+                if is_tie:
+                    _add_sides(tied, is_first, ties)
+                    _add_lanes(tied, is_first)
+                    if is_accuracy:
+                        _add_lanes(gain, tied_equal[human])
+                        _add_lanes(tied_equal[human], is_first)
+                _add_sides(gain, is_first, sums)
+            for k in range(start, stop):
+                human = human_levels[entries[0, k] >> 1]
+                if is_tie:
+                    _find_first(swapped, entries[0, k], is_first)
+                    tied_equal[human] = 0
+                _add_lanes(passed, is_first)
+                _add_lanes(equal[human], is_first)
+                human += 1
+                while human <= n_levels[g]:
+                    _add_lanes(tree[human], is_first)
+                    human += human & -human
+            start = stop
+        for t in range(width - 1):
             for side in range(2):
-                _count_orders(cells[side], levels[side], n, human_levels, tree, block, n_levels[g], counts)
-                values[side, g] = divide_orders(
-                    is_accuracy, counts[0], counts[1], counts[2], counts[3], n, n_tied_human[g]
-                )
+                values[t, side, g] = divide_orders(is_accuracy, sums[side, t], 0, ties[side, t], 0, n, n_tied_human[g])
+    for t in range(width - 1):
         for side in range(2):
-            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
+            scores[side, t] = average_groups(values[t, side], set_of_group, n_sets, zero)
+
+
+@cached_njit()
+def _find_first(swapped, entry, is_first):
+    """Fill `is_first` with 1 where A* has an entry, as in the last lane, else 0."""
+    row, flip = swapped[entry >> 1], np.int32(1 - (entry & 1))
+    for t in range(is_first.shape[0] - 1):
+        is_first[t] = row[t] ^ flip
+    is_first[-1] = 1
+
+
+@cached_njit()
+def _find_gain(is_accuracy, tree, human, equal, passed, gain):
+    """Fill `gain` with A*'s passed scores with a lower human score; for tau-b, minus those with a higher one."""
+    gain[:] = 0
+    while human:
+        _add_lanes(gain, tree[human])
+        human &= human - 1
+    if not is_accuracy:
+        for t in range(gain.shape[0]):
+            gain[t] += gain[t] + equal[t] - passed[t]
+
+
+@cached_njit()
+def _add_lanes(total, more):
+    for t in range(total.shape[0]):
+        total[t] += more[t]
+
+
+@cached_njit()
+def _add_sides(numbers, is_first, sums):
+    """Add an entry's numbers to the sums of A* where it has the entry, else what the last lane has more to B*'s."""
+    every, first, second = numbers[-1], sums[0], sums[1]
+    for t in range(numbers.shape[0]):
+        mask = np.int32(-is_first[t])
+        first[t] += np.int32(numbers[t] & mask)
+        second[t] += np.int32(np.int32(every - numbers[t]) & ~mask)
 
 
 @cached_njit()

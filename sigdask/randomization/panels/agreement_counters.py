@@ -19,6 +19,9 @@ from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, 
 LANES = 128
 """Trials that are counted next to each other, in one pass over the sorted differences."""
 
+MAX_COUNTS = 2**22
+"""Counts in a table of human scores by trials, at most; but at least 16 trials."""
+
 SMALL_GROUP = 64
 """Cells of a group up to which its pairs are counted by words."""
 
@@ -175,11 +178,17 @@ class OrderCounter(SortingCounter):
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
         cells, (levels, sizes, tied) = self.cells, self.human_levels
-        for p, (i, j) in enumerate(pairs.tolist()):
-            kernels.count_orders(
-                self.is_accuracy, swaps, self.get_entries((i, j)), cells.starts, levels, sizes, tied, cells.sets,
-                cells.n_sets, self.is_zero, scores[p],
-            )  # fmt: skip
+        n_lanes = min(LANES, max(16, MAX_COUNTS // int(sizes.max())))
+        for start in range(0, len(swaps), n_lanes):
+            block = swaps[start : start + n_lanes]
+            swapped, counted = np.zeros((len(levels), len(block) + 1), np.int32), np.empty((2, len(block)))
+            swapped[:, :-1] = block.T
+            for p, (i, j) in enumerate(pairs.tolist()):
+                kernels.count_orders(
+                    self.is_accuracy, swapped, self.get_entries((i, j)), cells.starts, levels, sizes, tied, cells.sets,
+                    cells.n_sets, self.is_zero, counted,
+                )  # fmt: skip
+                scores[p, :, start : start + n_lanes] = counted
 
 
 @dataclass(frozen=True)
