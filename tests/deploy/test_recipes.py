@@ -47,14 +47,28 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def add_pages(text):
+    """Return the workflow's text with both parts of the README that publish the site."""
+    section = (GITHUB / "README.md").read_text().split("## A site on GitHub Pages")[1].split("\n## ")[0]
+    steps, job = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
+    return f"{text}\n{steps}\n{re.sub('^    ', '', job, flags=re.MULTILINE)}"
+
+
+@pytest.mark.parametrize("path", [*SCHEMAS, "pages"], ids=lambda path: getattr(path, "name", path))
 def test_workflows_actions_and_forms_are_valid_in_the_published_schemas(path):
+    text = add_pages(WORKFLOW.read_text()) if path == "pages" else path.read_text()
+    if path == "pages":
+        path, jobs = WORKFLOW, yaml.safe_load(text)["jobs"]
+        assert [*jobs] == ["evaluate", "pages"]
+        assert [step["uses"].split("@")[0] for step in jobs["evaluate"]["steps"][-1:] + jobs["pages"]["steps"]] == [
+            "actions/upload-pages-artifact", "actions/deploy-pages",
+        ]  # fmt: skip
     package_spec = importlib.util.find_spec("check_jsonschema")
     if package_spec is None:
         pytest.skip("check-jsonschema is not installed: the schema that it holds is needed")
     jsonschema = pytest.importorskip("jsonschema")
     schema_path = Path(package_spec.origin).parent / f"builtin_schemas/vendor/{SCHEMAS[path]}.json"
-    schema, document = json.loads(schema_path.read_text()), yaml.safe_load(path.read_text())
+    schema, document = json.loads(schema_path.read_text()), yaml.safe_load(text)
     if True in document:
         document["on"] = document.pop(True)  # YAML 1.1 takes the key `on` for a truth value
     jsonschema.validate(document, schema)
@@ -232,6 +246,16 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert annotation.startswith("candidate is significantly worse than production by acc on harness, task gsm8k")
         assert annotation in server.comments[1]["body"]
         assert "nightly: gate FAILED** (2 comparisons)" in server.comments[1]["body"]
+        rows = re.findall(
+            r"^\| candidate \| production \| harness, (?:arc|gsm8k)\S*, acc \| (\S+) \| (\S+) \|$",
+            server.comments[1]["body"],
+            re.MULTILINE,
+        )
+        exact = [(r["difference"], r["p_value"]) for r in json.loads(Path(outputs["results"]).read_text())["results"]]
+        assert [(float(d), float(p.strip("*"))) for d, p in rows] == [
+            (pytest.approx(d, rel=1e-3), pytest.approx(p, rel=5e-3)) for d, p in sorted(exact, key=lambda row: row[1])
+        ]
+        assert rows[0][1].startswith("**")
         assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
         assert json.loads(Path(outputs["results"]).read_text())["gate"]["passed"] is False
         write_logs(evaluation.parent, 2)

@@ -271,6 +271,28 @@ def test_parts_have_data_and_say_which_rows_open(opened, sets, tmp_path):
     page.wait_for_function("title => document.title === title", arg=sets["news"][3].b)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_a_warning_of_a_row_means_is_read_by_keyboard_and_touch(opened, tmp_path, width):
+    x = np.random.default_rng(0).random(40)
+    scores = {"a": x, "b": x + np.where(np.arange(40) % 2, 0.01, 0.02)}  # no item favours a
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=99, second_run=False)
+    path = tmp_path / "note.html"
+    path.write_text(render_page({"": results}, title="t"), encoding="utf-8")
+    page = opened(path, width=width)
+    button = page.get_by_role("button", name="explain")
+    button.focus()
+    page.keyboard.press("Enter")
+    told = page.locator(".explained")
+    assert "none of 40 items favours the other system" in told.inner_text()
+    box = told.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert find_violations(page) == []
+    page.keyboard.press("Escape")
+    assert not told.is_visible()
+    assert button.evaluate("button => button === document.activeElement")
+
+
 def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_path):
     names = [f"run{k}" for k in range(142)]
     results = compare_all(draw_scores(names, n=12), metrics=["mean"], trials=99, adjust="none", second_run=False)

@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 MOST_FINDINGS = 20
-"""In a comment, and as annotations: GitHub shows ten of each kind a step."""
+"""In a comment (also comparisons), and as annotations: GitHub shows ten of each kind a step."""
 
 
 def main(path):
@@ -40,13 +40,40 @@ def escape(text):
 def build_comment(document, rules, failed):
     """Return the verdict as Markdown, without what GitHub would take for a mention or for HTML."""
     outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
-    n_comparisons = len(document["results"])
+    results = document["results"]
+    if isinstance(results, dict):  # json_layout = "columns"
+        results = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
+    n_comparisons = len(results)
     lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
     lines += [f"- {text}" for text in failed[:MOST_FINDINGS]]
     lines += [f"- and {len(failed) - MOST_FINDINGS} more"] * (len(failed) > MOST_FINDINGS)
+    lines += build_table(results, document["alpha"])
     server, repository, run = (os.environ[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
     text = "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")
     return f"{text}\n\n[Report of this run]({server}/{repository}/actions/runs/{run})"
+
+
+def build_table(results, alpha):
+    """Return the comparisons with the smallest p as lines of a Markdown table."""
+    rows = []
+    for result in results:
+        p = result["p_value"] if result["p_adjusted"] is None else result["p_adjusted"]
+        place = [result["test_set"], (result["subset"] or {}).get("value"), result["metric"]]
+        names = (result["a"], result["b"], ", ".join(filter(None, place)))
+        difference = "" if result["difference"] is None else f"{result['difference']:+.4g}"
+        shown_p = "" if p is None else f"**{p:.3g}**" if p <= alpha else f"{p:.3g}"
+        rows.append((2.0 if p is None else p, [*(name.replace("|", "\\|") for name in names), difference, shown_p]))
+    rows.sort(key=lambda row: row[0])
+    is_adjusted = any(result["p_adjusted"] is not None for result in results)
+    head = ["A", "B", "metric", "A - B", "adjusted p" if is_adjusted else "p"]
+    lines = ["", *(f"| {' | '.join(cells)} |" for cells in (head, ["---", "---", "---", "--:", "--:"]))]
+    lines += [f"| {' | '.join(cells)} |" for _, cells in rows[:MOST_FINDINGS]]
+    n_more = len(rows) - MOST_FINDINGS
+    return (
+        [*lines, "", f"Bold: significant at {alpha:g}." + f" {n_more} more in the report." * (n_more > 0)]
+        if rows
+        else []
+    )
 
 
 def write_comment(text, marker):

@@ -40,6 +40,23 @@ const sigdask = (() => {
   };
   document.querySelectorAll(".copyable code").forEach((code) => code.after(copyable(code)));
 
+  const explanation = make("div", { class: "explained", popover: "auto", role: "status" });
+  document.body.append(explanation);
+
+  /** A text that explains itself when it is pressed, for keyboards and touch; pointers read the cell's title. */
+  const explained = (text, words) => {
+    const button = make("button", { type: "button", class: "why", "aria-label": `${text}: explain` }, text);
+    button.addEventListener("click", () => {
+      explanation.textContent = words;
+      explanation.showPopover?.();
+      const box = button.getBoundingClientRect();
+      const { offsetWidth: width, offsetHeight: height } = explanation;
+      explanation.style.left = `${Math.max(Math.min(box.left, innerWidth - width - 12), 8)}px`;
+      explanation.style.top = `${box.bottom + height + 8 < innerHeight ? box.bottom + 4 : Math.max(box.top - height - 4, 4)}px`;
+    });
+    return button;
+  };
+
   /* ---- sorting: by what is written ---- */
 
   const collator = new Intl.Collator("en", { numeric: true });
@@ -249,11 +266,13 @@ const sigdask = (() => {
       const first = all ? 0 : Math.max(Math.floor(this.scroll.scrollTop / height) - BEYOND, 0);
       const seen = Math.ceil((this.scroll.clientHeight || 600) / height) + 2 * BEYOND;
       const last = Math.min(first + (all || seen), this.shown.length);
-      const focused = document.activeElement?.closest?.("tr")?.dataset.row;
+      const active = document.activeElement;
+      const focused = this.body.contains(active) ? active.closest("tr").dataset.row : undefined;
+      const place = focused && [...active.closest("tr").querySelectorAll("button, a")].indexOf(active);
       const rows = this.shown.slice(first, last).map((row, k) => this.row(row, first + k));
       this.body.replaceChildren(this.space(first * height), ...rows, this.space(all ? 0 : (this.shown.length - last) * height));
       if (rows.length && !this.height) this.height = rows[0].getBoundingClientRect().height;
-      if (focused) this.body.querySelector(`tr[data-row="${focused}"] button`)?.focus({ preventScroll: true });
+      if (focused) this.body.querySelectorAll(`tr[data-row="${focused}"] :is(button, a)`)[place]?.focus({ preventScroll: true });
     }
 
     space(height) {
@@ -271,10 +290,12 @@ const sigdask = (() => {
         const text = own.values[own.at(row)];
         const wins = (own.head === "A" && better === "1") || (own.head === "B" && better === "2");
         const mark = own.head === "verdict" || own.head === "checks" ? `mark ${MARKS[text] ?? "open"}` : wins && "wins";
-        const hint = [text, own.hints?.[text], own.head === "verdict" && this.notes.get(row)].filter(Boolean).join("; ");
+        const note = own.head === "verdict" && this.notes.get(row);
+        const hint = [text, own.hints?.[text], note].filter(Boolean).join("; ");
+        const words = note || text === "disagree" ? explained(text, hint) : text;
         const button = own.head === "A" && this.opened.rows.has(row) ? this.button(row) : null;
         const link = own.links?.[text];
-        const shown = own === this.pair ? this.both(row, button) : [button, link ? make("a", { href: link }, text) : text];
+        const shown = own === this.pair ? this.both(row, button) : [button, link ? make("a", { href: link }, text) : words];
         return make("td", { class: this.kind(own, mark), title: hint.length > 12 ? hint : null }, ...shown);
       });
       const found = this.cell("verdict", row) === "significant" ? "found" : this.held.quiet?.[row] === "1" ? "quiet" : null;
