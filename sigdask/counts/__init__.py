@@ -243,25 +243,28 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        checks.check_names(tuple(scores))
+        names = tuple(scores)
+        checks.check_names(names)
         matrix = ScoreMatrix.from_scores(scores)
         n_items, present = len(matrix.values), matrix.present
         has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present
         if has is not None:
-            checks.check_common_items(has, tuple(scores), min_items, missing, ids)
+            checks.check_common_items(has, names, min_items, missing, ids)
         if present is not None and missing == "error":
-            checks.check_complete(present, tuple(scores), ids)
+            checks.check_complete(present, names, ids)
         if missing == "zero":
             present = None
         fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
-        numbers = ExactNumbers.from_columns({"score": matrix.columns}, fields, tuple(scores))
+        numbers = ExactNumbers.from_columns({"score": matrix.columns}, fields, names)
         return Counts(
-            systems=tuple(scores),
+            systems=names,
             fields=numbers,
             present=present,
             outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
-            **_build_item_arguments(n_items, ids, groups, name, (*warnings, *numbers.notes)),
+            **_build_item_arguments(
+                n_items, ids, groups, name, (*warnings, *checks.describe_scales(fields, names), *numbers.notes)
+            ),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:

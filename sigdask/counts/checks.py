@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
+from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
@@ -20,6 +21,9 @@ MIN_COMMON_SHARE = 0.05
 
 BLOCK = 1 << 16
 """Items looked at at a time."""
+
+LARGE_SCORE, LARGE_RATIO = 10, 20
+"""Scores above the first are no shares; means of percentages and shares differ by more than the second."""
 
 FEW_NAMES = 256
 """Names that are checked one by one, which takes less time than an array of them."""
@@ -244,6 +248,35 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     if few_foreign:
         warnings.append(f"labels that gold never has, so they are never correct: {format_list(few_foreign)}")
     return warnings
+
+
+def describe_scales(fields: Mapping[str, Array], systems: Sequence[str]) -> Iterator[ScopeNote]:
+    """Yield notes on scores of which some systems' are shares, and others' seem to be percentages or of another metric.
+
+    Parameters
+    ----------
+    fields : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
+        Item scores of each metric, 0 where one is missing; other fields may be among them.
+    systems : sequence of str
+        Their names.
+    """
+    for name, values in fields.items():
+        if values.shape == (len(values), len(systems)) and len(values):
+            largest = values.max(axis=0)
+            shares, others = np.flatnonzero(largest <= 1), np.flatnonzero(largest > LARGE_SCORE)
+            if len(shares) and len(others) and _are_other_scales(values[:, shares], values[:, others]):
+                metric = "" if name == "score" else f" on {name}"
+                small, large = (format_list([systems[k] for k in side.tolist()]) for side in (shares, others))
+                yield ScopeNote(
+                    f"scores of {small}{metric} are at most 1, those of {large} go up to {largest.max():g}: shares and "
+                    "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
+                )
+
+
+def _are_other_scales(shares: Array, others: Array) -> bool:
+    """Return whether scores are so much larger than those of at most 1 that they are not of the same metric."""
+    are_counts = others.dtype.kind != "f" and not np.isin(others, (0, 100)).all()
+    return not are_counts and bool(others.mean() >= LARGE_RATIO * np.abs(shares).mean())
 
 
 def suggest_group_file(name: str) -> str:

@@ -282,3 +282,11 @@ def test_lists_of_references_are_texts(tmp_path):
 def test_lists_of_different_lengths_are_refused(tmp_path):
     with pytest.raises(InputError, match="'references' holds 1 values, but 'predictions' 4"):
         compare_lists(tmp_path, {**LABELS, "references": ["pos"]}, LABELS)
+
+
+def test_one_object_of_gold_labels_and_labels_of_systems_is_a_table(tmp_path):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps({"gold": ["x", "y", "x"], "A": ["x", "y", "y"], "B": ["y", "y", "x"]}))
+    counts = read(path)
+    assert counts.systems == ("A", "B")
+    assert [round(3 * result.score_a) for result in compare_all(counts)] == [2]

@@ -100,7 +100,7 @@ def test_one_file_of_lists_holds_systems_unless_they_are_called_like_metrics(tmp
     counts = read(tmp_path / "s.json")
     assert counts.field("score").tolist() == [[0.5, 1], [1, 1], [0, 1]]
     (tmp_path / "m.json").write_text(json.dumps({"precision": [0.5, 1], "recall": [0, 1]}))
-    assert "called like metrics" in read(tmp_path / "m.json").warnings[0]
+    assert "called like metrics" in read(tmp_path / "m.json").scope[0]
 
 
 # evaluate's bertscore.py, _compute, and bert_score_cli/score.py, main: what they return and print

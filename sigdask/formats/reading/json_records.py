@@ -327,6 +327,9 @@ SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", 
 ANSWER_LISTS = frozenset({"predictions", "references"})
 """Lists that users of `evaluate` keep, of labels or of texts."""
 
+GOLD_LISTS = frozenset({"gold", "gold_label", "label", "labels", "truth", "target", "y_true"})
+"""Lists of labels beside which other lists hold the systems' labels."""
+
 
 def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
     """Return the error for lists of predictions and references that are texts, or may be."""
@@ -342,7 +345,7 @@ def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
 
 
 def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
-    """Return the columns of a JSON object of lists with numbers, or of answers; None for any other document.
+    """Return the columns of a JSON object of lists of numbers, answers or labels; None for any other document.
 
     Single values beside the lists (a hash, a mean, the version of a tool) are left out, and so are lists that a tool
     writes of a whole system, not of its items (the precisions of BLEU).
@@ -362,7 +365,8 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
         raise build_texts_error(path, may_be_labels=False)
     if isinstance(next(iter(first_list), []), dict | list):
         return None
-    if not are_answers and not any(map(_are_numbers, lists.values())):
+    has_labels = not GOLD_LISTS.isdisjoint(columns) and all(map(_are_texts, columns.values()))
+    if not (are_answers or has_labels or any(map(_are_numbers, lists.values()))):
         return None
     if any(isinstance(cell, dict | list) for cells in columns.values() for cell in cells):
         return None

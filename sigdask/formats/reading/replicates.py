@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common_items, check_complete
+from sigdask.counts.checks import check_common_items, check_complete, describe_scales
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
@@ -549,6 +549,7 @@ def build_score_counts(
         if item_values is not None or not has_score.all():
             n_parts = np.ones(n_items, np.int64) if item_values is None else item_values
             fields[f"items[{name}]"] = np.asarray(weight * n_parts[:, None] * has_score)
+    scores = {name or "score": fields[f"score[{name}]" if name else "score"] / weight for name in matrices}
     fields["items"] = np.full((n_items, 1), weight, np.int64)
     return Counts(
         systems=tuple(systems),
@@ -561,5 +562,5 @@ def build_score_counts(
         held={name: has_item for name, has_item in held.items() if not (has_item == present).all()},
         outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
         suggested=tuple(name or "mean" for name in matrices),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *describe_scales(scores, systems)),
     )

@@ -109,7 +109,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
     ]
     warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
-    warnings += _describe_doubts(tables, scores, ids)
+    warnings += map(ScopeNote, _describe_doubts(tables, scores, ids))
     return Counts.from_scores(
         scores,
         ids=ids,
@@ -197,11 +197,12 @@ def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
 
 
 def are_same_scores(first: Counts, second: Counts) -> bool:
-    """Return whether scores were read alike, without notes, groups and missing scores."""
+    """Return whether scores were read alike, without groups and missing scores."""
     return (
         first.systems == second.systems
         and first.ids == second.ids
-        and not any((first.notices, second.notices, second.groups, second.files, second.replicates))
+        and first.notices == second.notices
+        and not any((second.groups, second.files, second.replicates))
         and second.present is None
         and second.fields.keys() == first.fields.keys()
         and all(np.array_equal(first.field(name), second.field(name)) for name in first.fields)
@@ -227,7 +228,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
 def _describe_doubts(
     tables: Sequence[FileTable], scores: Mapping[str, NDArray[np.float64]], ids: Sequence[str] | None
 ) -> Iterator[str]:
-    """Yield warnings on columns that may not be scores of items, and on rows that may not be items."""
+    """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
     path = tables[0].path
     summary = [name for name in scores if name.lower() in LEADERBOARD_NAMES]
     if len(summary) > 1:
