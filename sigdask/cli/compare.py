@@ -139,6 +139,7 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
     """Read the files that a command's options name, and log what they are."""
     counts, format_name = _read_files(options, steps)
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
+    noun = "metric" if format_name == "meta" else noun
     log_note(
         f"read as {format_name}: {format_count(counts.n_systems, noun)}{times}, "
         f"{format_count(counts.of_one.n_items, 'item')}"

@@ -260,7 +260,7 @@ def test_other_tokens_and_sentences_are_noted(tmp_path):
     joined = [(*DOG[0][:2], 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("ran.", "VERB", 0, "root")]
     one = format_sentence([*joined, *((form, tag, head + 3 if head else 3, rel) for form, tag, head, rel in CAT)])
     counts = read_texts(tmp_path, one)
-    assert "7 words in 1 sentences, gold has 8 words in 2 sentences" in counts.warnings[0]
+    assert "7 words in 1 sentence, gold has 8 words in 2 sentences" in counts.warnings[0]
     assert counts.field("system[words]").tolist() == [[3], [4]]
     assert counts.field("correct[LAS]").tolist() == [[1], [3]]
     assert counts.field("system[sentences]").tolist() == [[1], [0]]

@@ -359,10 +359,26 @@ def test_agreement_between_systems_needs_two(options, tmp_path):
 def test_scores_that_cannot_tell_metrics_apart_are_said_first(tmp_path):
     few = read(write_table(tmp_path, [row for row in ROWS if row[0] in "ab"]), format="meta")
     assert any(note.startswith("only 2 systems: ") for note in few.scope)
+    one = read(write_table(tmp_path, [row for row in ROWS if row[2] in "12"]), format="meta")
+    assert any(note.startswith("only 2 segments of each system: ") for note in one.scope)
     flat = read(write_table(tmp_path, [f"{row.rpartition(',')[0]},7" for row in ROWS]), format="meta")
     assert any(note.startswith("constant scores in 1 metric ('ter')") for note in flat.scope)
     with pytest.raises(InputError, match="all human scores are 3, so no metric can agree"):
         read(write_table(tmp_path, [re.sub(r"^(.,.),.", r"\1,3", row) for row in ROWS]), format="meta")
+
+
+def test_equal_means_of_systems_and_constant_groups_are_counted(tmp_path):
+    """Counted by hand: `flat` has the mean 2 in each system, and people call all outputs of segments 2 and 3 equal."""
+    rows = ["a,1,0,1,1", "a,2,5,3,2", "a,3,1,2,1", "b,1,1,3,2", "b,2,5,1,1", "b,3,1,2,2", "c,1,2,2,3", "c,2,5,2,3",
+            "c,3,1,2,3"]  # fmt: skip
+    path = write_table(tmp_path, rows, "system,segment,human,flat,good")
+    assert any(
+        note.startswith("all systems have the same mean in 1 metric ('flat')")
+        for note in read(path, format="meta").scope
+    )
+    for name, text in (("item", "2 of 3 segments have"), ("item,undefined=zero", "counts them as 0"), ("system", "")):
+        notes = read(path, format="meta", options=Options(metrics=(f"meta-kendall:group={name}",))).scope
+        assert any("correlation is undefined" in note and text in note for note in notes) == bool(text)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -29,6 +29,7 @@ from sigdask.formats.reading.files import read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS
+from sigdask.text import format_count
 
 UNIVERSAL_TAGS = frozenset({
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
@@ -205,7 +206,10 @@ def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
     sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
     if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
         return []
-    words, gold_words = (f"{n_words:,} words in {n_sentences:,} sentences" for n_words, n_sentences in sizes[::-1])
+    words, gold_words = (
+        f"{format_count(n_words, 'word')} in {format_count(n_sentences, 'sentence')}"
+        for n_words, n_sentences in sizes[::-1]
+    )
     rule = "words are aligned by characters, and count for the gold sentence in which they begin"
     return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
 

@@ -5,7 +5,8 @@ Several files or language pairs are sets, over which agreement is averaged. An i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +33,12 @@ GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "
 """Columns that are no metrics, even of numbers."""
 
 SUGGESTED = ("meta-pearson",)
+
+CORRELATION = re.compile(r"(meta-(?:pearson|spearman|kendall)):(?:.*,)?group=(item|system)(?:,.*)?")
+"""Metrics that are averages of correlations within groups."""
+
+EQUAL = 1e-9
+"""Means of systems that differ by less are equal."""
 
 Column = NDArray[np.float64]
 
@@ -293,7 +300,7 @@ def _build_counts(
             f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
         )
     )
-    notes += _note_little_information(sets, metric_names)
+    notes += [*_note_little_information(sets, metric_names), *_note_constant_groups(sets, options)]
     return Counts(
         systems=tuple(metric_names),
         fields={
@@ -312,7 +319,7 @@ def _build_counts(
 
 
 def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequence[str]) -> list[str]:
-    """Return notes on sets of one or two systems, and on scores that are all the same; constant human scores raise."""
+    """Return notes on sets of one or two systems or segments, and on equal scores; constant human scores raise."""
     notes: list[str] = []
     for name, cells in sets.items():
         place = f" of {name}" * (len(sets) > 1)
@@ -328,6 +335,9 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
                 else "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
             )
             notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
+        if (n_segments := len({*cells.segments})) < 3:
+            limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"
+            notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
         if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
             notes.append(
                 ScopeNote(
@@ -335,4 +345,35 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
                     "accuracies say only how often people call outputs equal; leave such metrics out"
                 )
             )
+        _, codes = np.unique(cells.systems, return_inverse=True)
+        is_flat = {m: n_systems > 1 and np.ptp(_average_groups(codes, cells.scores[m])) < EQUAL for m in metric_names}
+        if flat := [m for m in metric_names if is_flat[m] and m not in constant]:
+            notes.append(
+                ScopeNote(
+                    f"all systems{place} have the same mean in {describe_items(flat, 'metric')}: such metrics do not "
+                    "tell systems apart; at the level of systems a correlation counts as 0"
+                )
+            )
     return notes
+
+
+def _average_groups(codes: NDArray[np.int64], values: Column) -> Column:
+    return np.bincount(codes, values) / np.bincount(codes)
+
+
+def _note_constant_groups(sets: Mapping[str, ScoredCells], options: Options) -> Iterator[str]:
+    """Yield a note for each requested correlation within groups if human scores are constant in some groups."""
+    for group in dict.fromkeys(filter(None, map(CORRELATION.fullmatch, options.metrics))):
+        column, n, n_constant = ("segments" if group[2] == "item" else "systems"), 0, 0
+        for cells in sets.values():
+            _, codes = np.unique(getattr(cells, column), return_inverse=True)
+            low, high = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
+            np.minimum.at(low, codes, cells.human)
+            np.maximum.at(high, codes, cells.human)
+            n, n_constant = n + len(low), n_constant + int((low == high).sum())
+        if n_constant:
+            average = "counts them as 0" if "undefined=zero" in group[0] else "leaves them out"
+            yield ScopeNote(
+                f"{group[1]}: {n_constant:,} of {n:,} {column} have only equal human scores, so that their correlation "
+                f"is undefined; the average over {column} {average}"
+            )

@@ -86,4 +86,5 @@ def format_groups(ranking: SystemRanking) -> list[str]:
 
 def explain_group_marks(ranking: SystemRanking) -> str:
     """Return a clause on what `format_groups` shows."""
-    return GROUPING_MEANINGS[ranking.grouping]
+    meaning = GROUPING_MEANINGS[ranking.grouping]
+    return meaning if ranking.clusters is None else meaning.replace("systems", "metrics")

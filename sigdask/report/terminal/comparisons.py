@@ -367,9 +367,9 @@ def _format_ranking(ranking: SystemRanking, width: int | None, n_systems: int | 
     header, meaning, cells = GROUPING_HEADERS[ranking.grouping], explain_group_marks(ranking), format_groups(ranking)
     shown = zip(ranking.systems[:n_systems], cells[:n_systems], strict=True)
     rows = [[str(s.rank), s.system, format_score(s.score), cell] for s, cell in shown]
-    columns = ["rank", "system", "score", header]
+    columns = ["rank", "system" if ranking.clusters is None else "metric", "score", header]
     if ranking.clusters is not None:
-        start = "a cluster begins with a system that is significantly worse than one of the previous cluster"
+        start = "a cluster begins with a metric that is significantly worse than one of the previous cluster"
         meaning = f"{meaning}; {start} (unadjusted p)"
         columns = [*dict.fromkeys(["cluster", *columns[1:]])]
         rows = [[str(cluster), *row[1:]][: len(columns)] for cluster, row in zip(ranking.clusters, rows, strict=False)]
