@@ -59,3 +59,23 @@ def test_metric_is_named(tmp_path: Path) -> None:
 
 def test_frames_and_arrays_are_asked_too() -> None:
     assert Counts.from_scores({"A": SHARES, "B": 100 * np.array(SHARES)}).scope
+
+
+@pytest.mark.parametrize(
+    ("predictions", "metric", "n_notes"),
+    [
+        ((0, 0.2, 0.5, 0.8), "MAE", 1),
+        ((0, 0.2, 0.5, 0.8), "pearson", 0),  # no scale matters
+        ((0, 2, 2, 4), "MAE", 0),
+        ((60, 20, 70, 50), "MAE", 0),  # it does not follow gold
+        ((3, 3, 3, 3), "MAE", 0),
+    ],
+)
+def test_predictions_that_follow_gold_on_another_scale(
+    predictions: tuple[float, ...], metric: str, n_notes: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "numbers.csv"
+    rows = zip((1, 2, 3, 5), predictions, strict=True)
+    path.write_text("id,gold,A,B\n" + "".join(f"i{k}x,{gold},{gold - 0.125},{x}\n" for k, (gold, x) in enumerate(rows)))
+    scope = formats.read(path, options=formats.Options(metrics=(metric,))).scope
+    assert len([note for note in scope if "predictions of B" in note]) == n_notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -20,6 +21,9 @@ from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import remove_bookkeeping, select_systems
 from sigdask.formats.tables.labels import find_gold_column, get_gold_column, get_prediction_column
+
+ERROR_METRICS = frozenset({"MAE", "MSE", "RMSE", "R2"})
+CLEAR_CORRELATION = 0.5
 
 
 def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -100,5 +104,25 @@ def _build_counts(
     gold = _read_column(base, gold_column, FILE_ORDER)
     groups = get_group_columns(base, replace(options, ignore=(*options.ignore, gold_column)))
     factors = {name: Factor.from_values(cells) for name, cells in groups.items()}
-    counts = Counts.from_numbers(gold, predictions, ids=ids, name=options.name, warnings=warnings)
+    notes = [*warnings, *_describe_scales(gold, predictions, options.metrics)]
+    counts = Counts.from_numbers(gold, predictions, ids=ids, name=options.name, warnings=notes)
     return replace(counts, groups=factors)
+
+
+def _describe_scales(
+    gold: NDArray[np.float64], predictions: Mapping[str, NDArray[np.float64]], metrics: Sequence[str]
+) -> Iterator[ScopeNote]:
+    """Yield notes on predictions that follow gold and are still far from it, so that their errors may say little."""
+    if metrics and ERROR_METRICS.isdisjoint(metrics):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = [name for name, column in predictions.items() if np.mean((column - gold) ** 2) > gold.var() > 0]
+        correlations = {name: np.corrcoef(gold, predictions[name])[0, 1] for name in far if predictions[name].var()}
+    for name, correlation in correlations.items():
+        column = predictions[name]
+        if correlation >= CLEAR_CORRELATION:
+            yield ScopeNote(
+                f"predictions of {name} ({column.min():g} to {column.max():g}) correlate with gold ({gold.min():g} to "
+                f"{gold.max():g}) by {correlation:.2f}, but are further from it than gold's own mean: on another "
+                "scale? Then MAE, MSE, RMSE and R2 mean nothing; bring them to the scale of gold"
+            )
