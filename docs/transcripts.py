@@ -21,16 +21,20 @@ import difflib
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 COLUMNS = 100
@@ -54,6 +58,12 @@ TITLE = re.compile(r'\S+ .*\btitle="([^"]+)"')
 
 CALL = re.compile(r"""sigdask (?P<arguments>(?:[^'"|<>&;`]|'[^']*'|"[^"]*")*)(?P<rest>[|>].*)?""", re.DOTALL)
 """A command of the program alone, and where its output goes."""
+
+SCRIPT = re.compile(r"python (\w+\.py)")
+"""A script of the page. It runs in this process, which has loaded what it imports."""
+
+HIDDEN_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+"""Warnings that Python does not show by default."""
 
 
 class PageError(AssertionError):
@@ -249,6 +259,8 @@ class _Shell:
         if command.startswith("cd "):
             self.folder /= command.removeprefix("cd ")
             return 0, ""
+        if match := SCRIPT.fullmatch(command):
+            return self._run_script(match[1])
         if not (match := CALL.fullmatch(command)):
             return self._run_in_shell(command)
         from tests.command import call_sigdask
@@ -260,6 +272,23 @@ class _Shell:
             return completed.returncode, completed.stdout + completed.stderr
         status, output = self._run_in_shell(f"cat {match['rest']}", completed.stdout)
         return status, completed.stderr + output
+
+    def _run_script(self, name: str) -> tuple[int, str]:
+        """Run a Python script as `python NAME` does."""
+        output = StringIO()
+        with (
+            chdir(self.folder), _use_settings(), redirect_stdout(output), redirect_stderr(output),
+            patch.multiple(sys, argv=[name], path=[str(self.folder), *sys.path]), warnings.catch_warnings(),
+        ):  # fmt: skip
+            warnings.simplefilter("default")
+            for category in HIDDEN_WARNINGS:
+                warnings.simplefilter("ignore", category)
+            try:
+                runpy.run_path(name, run_name="__main__")
+            except Exception:  # noqa: BLE001  # as Python, whatever it is
+                traceback.print_exc()
+                return 1, output.getvalue()
+        return 0, output.getvalue()
 
     def _run_in_shell(self, command: str, stdin: str = "") -> tuple[int, str]:
         """Run a command in a shell that finds this Python and this source tree first."""

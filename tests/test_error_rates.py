@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -30,6 +31,7 @@ from benchmarks.calibration.table import (
 QUIET_OPTIONS = {"report": lambda _text: None}
 
 
+@cache
 def measure_case(name, n_sets=1000):
     return {m.procedure: m for m in measure_cases([get_case(name)], n_sets, **QUIET_OPTIONS)}
 
@@ -157,7 +159,7 @@ def without_ties(counts, *, method, trials=999, alternative="two-sided", seed=0)
 
 def test_a_test_that_leaves_out_ties_is_found(monkeypatch):
     monkeypatch.setattr(pairs, "compute_p_values", without_ties)
-    wrong = [m.is_wrong for m in measure_case("pairs: 0/1 at 8 %, 20").values()]
+    wrong = [m.is_wrong for m in measure_case.__wrapped__("pairs: 0/1 at 8 %, 20").values()]
     assert wrong == [True] * 3
 
 

@@ -128,3 +128,24 @@ def test_blocks_of_other_languages_are_left_alone():
     page = build_page("$ false", info="bash")
     transcripts.check_page(page)
     assert transcripts.renew_page(page) == page
+
+
+SCRIPT_LINES = """
+```python title="shown.py"
+import sys
+
+print(sys.argv, __name__)
+print("to standard error", file=sys.stderr)
+```
+
+```python title="fails.py"
+1 / 0
+```
+"""
+
+
+def test_scripts_of_the_page_print_as_in_a_process_of_their_own():
+    shown = ["['shown.py'] __main__", "to standard error"]
+    transcripts.check_page(build_page("$ python shown.py", *shown, comment=SCRIPT_LINES))
+    with pytest.raises(transcripts.PageError, match="(?s)ZeroDivisionError.*ended with status 1"):
+        transcripts.check_page(build_page("$ python fails.py", comment=SCRIPT_LINES))

@@ -14,12 +14,13 @@ from pyarrow import parquet
 from recorded_runs import RUNS, read_run
 
 from sigdask import formats
+from sigdask.analysis import reproduce as reproduce_module
 from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.examples import yeh2000
-from sigdask.results import fields
+from sigdask.results import comparisons, fields
 from sigdask.results.export import iter_csv
 from sigdask.results.fields import DOCUMENT_UNDETERMINED, read_schema
 
@@ -325,6 +326,26 @@ def alter_table(rows, column):
     return file.getvalue()
 
 
+@pytest.fixture
+def compute_rows_once(monkeypatch):
+    """Keep the rows that are made of a table, as each alteration is held against the same few tables."""
+
+    def keep(module, name, convert=lambda rows: rows):
+        function, kept = getattr(module, name), {}
+
+        def get_rows(table, *arguments):
+            key = id(table), repr(arguments)
+            if key not in kept:
+                kept[key] = table, [*function(table, *arguments)]  # with the table, so that no other has its id
+            return convert(kept[key][1])
+
+        monkeypatch.setattr(module, name, get_rows)
+
+    keep(comparisons, "iter_results", iter)
+    keep(reproduce_module, "iter_json_lines")
+    keep(reproduce_module, "list_csv_rows")
+
+
 def compare_runs():
     """Return a function that compares as `compare_all`, and each time once."""
     done = {}
@@ -383,7 +404,7 @@ QUICK_CSV = ("baseline, Holm", "confidence sequence", "BLEU, two references")
 
 
 @pytest.fixture
-def run(request, tmp_path):
+def run(request, tmp_path, compute_rows_once):
     """Return results of a kind of run, and a function that reproduces them from the text of a file."""
     files, reading, options = RUNS[request.param]
     counts, compare = read_run(tmp_path, files, reading), compare_runs()
@@ -435,6 +456,7 @@ def test_each_altered_column_of_parquet_is_refused_or_listed(run):
     assert_each_alteration_is_noticed(altered, reproduce)
 
 
+@pytest.mark.usefixtures("compute_rows_once")
 def test_each_altered_key_of_a_gated_plan_is_refused_or_listed(tmp_path):
     gate = '[gate]\nrules = [{ rule = "not-worse" }, { rule = "non-inferior", margin = 0.2 }]\n'
     plan = write_plan(tmp_path, sets=2, systems=2, trials=200)

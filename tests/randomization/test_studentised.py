@@ -53,12 +53,12 @@ class FractionPair:
     """One pair on one test set, scored by num / den of summed fields, in any arrangement."""
 
     def __init__(self, first, second, above, below, offset=0, n_sets=1):
-        self.x, self.y = ([[Fraction(v) for v in unit] for unit in system] for system in (first, second))
+        self.x, self.y = first, second  # whole numbers, which Python adds faster than fractions
         self.above, self.below, self.offset, self.n_sets = above, below, offset, n_sets
 
     def score(self, sums):
         n, d = (sum(w * s for w, s in zip(side, sums, strict=True)) for side in (self.above, self.below))
-        return n / d if d else Fraction(0)
+        return Fraction(n, d) if d else Fraction(0)
 
     def difference(self, signs):
         set_signs = signs[self.offset : self.offset + len(self.x)]
@@ -73,7 +73,7 @@ class FractionPair:
 
     def contributions(self):
         """Return each unit's contribution, by the quotient rule at the pooled sums."""
-        pooled = [sum(col, Fraction()) / 2 for col in zip(*self.x, *self.y, strict=True)]
+        pooled = [Fraction(sum(col), 2) for col in zip(*self.x, *self.y, strict=True)]
         n, d = (sum(w * s for w, s in zip(side, pooled, strict=True)) for side in (self.above, self.below))
         slope = [(a * d - n * b) / d**2 if d else 0 for a, b in zip(self.above, self.below, strict=True)]
         return {

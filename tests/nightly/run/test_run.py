@@ -111,7 +111,7 @@ def test_the_store_keeps_each_comparison_once(plan):
 @pytest.mark.parametrize("adjust", ["max-t", "none"])
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
     def count_trials(folder, trials):
-        text = (path := write_plan(folder, sets=1, trials=trials)).read_text()
+        text = (path := write_plan(folder, sets=1, systems=3, trials=trials)).read_text()
         path.write_text(f'adjust = "{adjust}"\n' + text)
         outcome = run_plan(load_plan(path), cluster="none")
         assert outcome.exit_status == 0
@@ -344,7 +344,7 @@ def test_a_second_driver_is_refused_with_status_2(plan):
     with open_store(plan.store, plan.name):
         with pytest.raises(HeldError, match="is being run by process"):
             run_plan(plan)
-        result = run_sigdask("run", plan.path, cwd=plan.path.parent)
+        result = call_sigdask("run", plan.path, cwd=plan.path.parent)
     assert result.returncode == 2
     assert f"process {os.getpid()}" in result.stderr
 

@@ -213,20 +213,34 @@ DAMAGE_STATEMENTS = {
 }
 
 
+def fill_all_tables(path, store_url):
+    """Run a plan and change its scores in between, so that results of before end."""
+    assert run_plan_again(path, "--store", store_url).returncode == 0
+    scores = (path.parent / "set0.csv").read_text()
+    (path.parent / "set0.csv").write_text(scores.replace("0.1", "0.3"))
+    assert run_plan_again(path, "--store", store_url).returncode == 0
+    (path.parent / "set0.csv").write_text(scores)
+    assert run_plan_again(path, "--store", store_url).returncode == 0
+    with open_store(store_url, "other") as store:
+        store.extraction_cache.put({"a": pack_statistics("a", np.arange(3))})
+
+
+@pytest.fixture(scope="module")
+def full_night(night, tmp_path_factory):
+    """Return a plan whose store has rows in every table."""
+    folder = shutil.copytree(night.parent, tmp_path_factory.mktemp("full") / "calm")
+    fill_all_tables(folder / night.name, str(folder / "night.sqlite"))
+    return folder / night.name
+
+
 @pytest.mark.parametrize("named", DAMAGE_STATEMENTS)
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def test_damage_of_each_table_is_told_and_mended(named, kind, copy, request):
+def test_damage_of_each_table_is_told_and_mended(named, kind, full_night, tmp_path, request):
+    copy = shutil.copytree(full_night.parent, tmp_path / "calm") / full_night.name
     store_url = str(copy.parent / "night.sqlite")
     if kind == "postgresql":
         store_url = create_empty_database(request.getfixturevalue("server"))
-    assert run_plan_again(copy, "--store", store_url).returncode == 0
-    scores = (copy.parent / "set0.csv").read_text()
-    (copy.parent / "set0.csv").write_text(scores.replace("0.1", "0.3"))  # so that results of before end
-    assert run_plan_again(copy, "--store", store_url).returncode == 0
-    (copy.parent / "set0.csv").write_text(scores)
-    assert run_plan_again(copy, "--store", store_url).returncode == 0
-    with open_store(store_url, "other") as store:
-        store.extraction_cache.put({"a": pack_statistics("a", np.arange(3))})
+        fill_all_tables(copy, store_url)
     before = read_tallies(store_url)
     with closing(open_to_write(store_url)) as database, database.transaction() as connection:
         if kind == "postgresql":

@@ -67,15 +67,15 @@ def compare_tails(trial, observed):
     return [trial >= observed - TINY, trial <= observed + TINY, abs(trial) >= abs(observed) - TINY]
 
 
-def draw_fractions(seed, n_items, n_systems, n_fields, bounds, below):
+def draw_numerators(seed, n_items, n_systems, n_fields, bounds):
     rng = np.random.default_rng(seed)
     integers = rng.integers(*bounds, (n_items, n_systems, n_fields))
     integers[:, :, 2::3] = 6  # a shared field, as of gold data
-    return [[[Fraction(int(x), below) for x in row] for row in item] for item in integers]
+    return integers.tolist()
 
 
-def build_counts(values):
-    floats = np.array([[[float(x) for x in row] for row in item] for item in values])
+def build_counts(values, below):
+    floats = np.array([[[x / below for x in row] for row in item] for item in values])
     fields = {f"f{k}": floats[:, :, k] for k in range(floats.shape[2])}
     return Counts(tuple(f"s{k}" for k in range(floats.shape[1])), fields, len(values))
 
@@ -84,20 +84,21 @@ def bind_form(form, counts):
     return BoundMetric("m", tuple(counts.fields), form)
 
 
-def compute_score(exact, values, systems):
+def compute_score(exact, values, below, systems):
     """Return the score that takes each item from the given system."""
     rows = [item[s] for item, s in zip(values, systems, strict=True)]
-    return exact(*(sum(column) for column in zip(*rows, strict=True)))
+    return exact(*(Fraction(sum(column), below) for column in zip(*rows, strict=True)))
 
 
-def compute_differences(exact, values, pair, swaps):
+def compute_differences(exact, values, below, pair, swaps):
     """Return observed and swapped differences, in Fractions."""
     i, j = pair
     results = []
     for bits in ([False] * len(values), *swaps):
         sources = [j if bit else i for bit in bits]
         results.append(
-            compute_score(exact, values, sources) - compute_score(exact, values, [i + j - s for s in sources])
+            compute_score(exact, values, below, sources)
+            - compute_score(exact, values, below, [i + j - s for s in sources])
         )
     return results[0], results[1:]
 
@@ -107,12 +108,12 @@ def compute_differences(exact, values, pair, swaps):
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(2, 7))
 def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exact, of, below, seed, n_items):
-    values = draw_fractions(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)
-    counts = build_counts(values)
+    values = draw_numerators(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of)
+    counts = build_counts(values, below)
     [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), [bind_form(form, counts)], [(0, 1)])
     panel = placed.panel
     observed, trials = compute_differences(
-        exact, values, (0, 1), draw_swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
+        exact, values, below, (0, 1), draw_swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
     )
     want = np.sum([compare_tails(d, observed) for d in trials], axis=0)
     assert panel.tally(n_trials=64).counts[0, 0].tolist() == want.tolist()
@@ -121,7 +122,7 @@ def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exac
     concordant = [item for item in values if item[0] == item[1]]
     assert len(discordant) == len(enumeration.addresses)
     everyone = [[*bits, *[False] * len(concordant)] for bits in reference.list_arrangements(len(discordant))]
-    observed, trials = compute_differences(exact, discordant + concordant, (0, 1), everyone)
+    observed, trials = compute_differences(exact, discordant + concordant, below, (0, 1), everyone)
     want = np.sum([compare_tails(d, observed) for d in trials], axis=0)
     assert enumeration.tally(n_trials=2 ** len(discordant)).counts[0, 0].tolist() == want.tolist()
 
@@ -131,14 +132,14 @@ def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exac
 @given(seed=st.integers(0, 2**31), below=st.sampled_from([6, 7, 10]), n_items=st.integers(2, 5))
 def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     form, exact, bounds = FORMS[name]
-    values = draw_fractions(seed, n_items, 3, 3, bounds, below)
-    counts = build_counts(values)
+    values = draw_numerators(seed, n_items, 3, 3, bounds)
+    counts = build_counts(values, below)
     pairs = list(combinations(range(3), 2))
     panel = build_joint_panel(counts, SwapUnits.from_counts(counts, seed), bind_form(form, counts), pairs)
     family = MaxTFamily((FamilyMember(panel, 0),), np.array([[[0, row]] for row in range(3)]))
     trial_counts = family.tally(run=0, first=0, n_trials=32).counts[:, 0]
     bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
-    by_pair = [compute_differences(exact, values, pair, bits) for pair in pairs]
+    by_pair = [compute_differences(exact, values, below, pair, bits) for pair in pairs]
     largest = [max(abs(trials[t]) for _, trials in by_pair) for t in range(32)]
     for h, (observed, trials) in enumerate(by_pair):
         assert trial_counts[h, :3].tolist() == np.sum([compare_tails(d, observed) for d in trials], axis=0).tolist()
@@ -147,7 +148,7 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     labels = reference.draw_relabellings(panel.key, 0, 0, 32, n_items, 3)
     ranges = []
     for trial in labels:
-        scores = [compute_score(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
+        scores = [compute_score(exact, values, below, [int(s) for s in trial[:, k]]) for k in range(3)]
         ranges.append(max(scores) - min(scores))
     trial_counts = Relabelling((FamilyMember(panel, 0),), rows).tally(run=0, first=0, n_trials=32).counts[:, 0, 0]
     assert trial_counts.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
