@@ -729,7 +729,6 @@ OPTIONS = list_options(SelectionOptions)
 PRINT_OPTIONS = list_options(TableLayoutOptions)
 JSON_OPTIONS = list_options(JsonOptions)
 FIGURE_STYLE = list_options(FigureStyleOptions)
-"""What is asked of tables for papers."""
 
 READING_OPTIONS = list_options(ReadingOptions)
 """What is said of its files."""

@@ -206,7 +206,6 @@ MAX_EXACT = 10**7
 """Units of a sign test beyond which it serves as well."""
 
 POINTS_PER_JOB = 64
-"""Points of one job."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -542,7 +542,6 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 
 
 LONG_SECONDS = 60.0
-"""Seconds from which work is long."""
 
 ROUGH_SECONDS = 1.0
 """Seconds up to which the time of one block is estimate enough."""

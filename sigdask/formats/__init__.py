@@ -293,7 +293,6 @@ FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metr
 """Metric to the format that alone has it beside a gold file; without one it is a column of scores."""
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
-"""Formats that read folders."""
 
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
 

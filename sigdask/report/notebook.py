@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sigdask.results.comparisons import ComparisonResults
 
 MAX_ROWS = 10
-"""Rows of a table."""
 
 
 def build_summary_table(results: ComparisonResults) -> PaperTable:

@@ -139,14 +139,11 @@ TABLE_OPTIONS = (
 """Options of commands whose tables have one layout."""
 
 TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions))
-"""Options of tables for papers."""
 
 
 JSON_OPTIONS = declare_options(JsonOptions)
-"""Options of commands that write comparisons as JSON."""
 
 CSV_OPTIONS = declare_options(CsvOptions)
-"""Options of commands that write CSV."""
 
 
 REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sigdask.nightly.plan import Plan
 
 SECONDS_BETWEEN_LINES = 30.0
-"""Seconds between two lines."""
 
 NEAR = 0.05
 """Difference of two shares up to which the one is not told from the other."""

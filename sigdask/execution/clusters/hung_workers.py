@@ -18,7 +18,6 @@ from distributed import SchedulerPlugin
 from distributed.metrics import time
 
 CHECK_SECONDS = 3.0
-"""Seconds between looks."""
 
 
 class HungWorkers(SchedulerPlugin):  # type: ignore[misc]

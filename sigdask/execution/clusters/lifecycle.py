@@ -88,7 +88,6 @@ def _forget_dead(cluster: Any, names: set[Any]) -> None:
 
 
 PROGRESS_SECONDS = 10.0
-"""Seconds between lines of progress."""
 
 
 def wait_for_worker(

@@ -25,7 +25,6 @@ TOKEN_NAMES = frozenset({"token", "tokens", "word", "words", "form", "text"})
 LABEL_NAMES = frozenset({"tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags", "ne", "entity", "chunk",
                          "chunks", "chunk_tag", "chunk_tags", "pos", "pos_tag", "pos_tags", "upos", "xpos", "gold",
                          "pred", "prediction", "predicted", "gold_label", "gold_tag"})  # fmt: skip
-"""Names of columns, in headers."""
 
 CONLLU_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.+)")

@@ -305,7 +305,6 @@ def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
 
 
 TABLE_LISTS = frozenset({"test_set", "rankings", "independence"})
-"""Keys that are lists of tables."""
 
 
 def _describe_form(key: PlanKey, value: Any) -> str:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from itertools import accumulate, groupby
 from pathlib import Path
 from threading import Thread
@@ -362,7 +362,13 @@ def digest_file_states(plan: Plan) -> dict[str, str]:
 
 def _describe_shared(plan: Plan) -> str:
     """Describe what the results of all test sets depend on."""
-    return repr((get_versions("dask", "distributed"), plan.comparison, plan.family, plan.stopping))
+    return repr((_get_versions(), plan.comparison, plan.family, plan.stopping))
+
+
+@cache
+def _get_versions() -> dict[str, str]:
+    """Return the versions of all packages that count, once a process: parsing their metadata takes milliseconds."""
+    return get_versions("dask", "distributed")
 
 
 def _digest_file_state(test_set: TestSet, shared: str) -> str:
@@ -502,7 +508,7 @@ def build_provenance(
     the digests of the files of test sets that were not read.
     """
     inputs = _hash_inputs(plan.test_sets, read_paths, unread) | _hash_other_inputs(plan)
-    return {"versions": get_versions("dask", "distributed"), "settings": _list_settings(plan), "inputs": inputs}
+    return {"versions": _get_versions(), "settings": _list_settings(plan), "inputs": inputs}
 
 
 def _list_settings(plan: Plan) -> dict[str, Any]:

@@ -227,7 +227,6 @@ DISPERSION_LEVEL = 0.05
 """p below which samples are said to vary more than the model says."""
 
 MOST_BAR = 30
-"""Most characters of a bar."""
 
 
 def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = None) -> str:
