@@ -264,7 +264,7 @@ def describe_scales(fields: Mapping[str, Array], systems: Sequence[str]) -> Iter
         if values.shape == (len(values), len(systems)) and len(values):
             largest = values.max(axis=0)
             shares, others = np.flatnonzero(largest <= 1), np.flatnonzero(largest > LARGE_SCORE)
-            if len(shares) and len(others) and _are_other_scales(values[:, shares], values[:, others]):
+            if len(shares) and len(others) and _are_of_other_scale(values[:, shares], values[:, others]):
                 metric = "" if name == "score" else f" on {name}"
                 small, large = (format_list([systems[k] for k in side.tolist()]) for side in (shares, others))
                 yield ScopeNote(
@@ -273,10 +273,16 @@ def describe_scales(fields: Mapping[str, Array], systems: Sequence[str]) -> Iter
                 )
 
 
-def _are_other_scales(shares: Array, others: Array) -> bool:
+def _are_of_other_scale(shares: Array, others: Array) -> bool:
     """Return whether scores are so much larger than those of at most 1 that they are not of the same metric."""
     are_counts = others.dtype.kind != "f" and not np.isin(others, (0, 100)).all()
     return not are_counts and bool(others.mean() >= LARGE_RATIO * np.abs(shares).mean())
+
+
+def are_other_scales(score_a: float, score_b: float) -> bool:
+    """Return whether one of two mean scores is a share, and the other seems to be a percentage or another metric."""
+    low, high = sorted((score_a, score_b))
+    return 0 <= low <= 1 and high > LARGE_SCORE and high >= LARGE_RATIO * low
 
 
 def suggest_group_file(name: str) -> str:

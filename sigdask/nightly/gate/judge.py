@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sigdask.nightly.gate.coverage import GateContext, covers_comparison, covers_metric, iter_covered
+from sigdask.counts.checks import are_other_scales
+from sigdask.nightly.gate.coverage import (
+    CoveredComparison,
+    GateContext,
+    covers_comparison,
+    covers_metric,
+    describe_scope,
+    iter_covered,
+)
 from sigdask.nightly.gate.non_inferiority import judge_within_margin
 from sigdask.nightly.gate.not_worse import judge_not_worse
 from sigdask.nightly.gate.rules import (
@@ -75,7 +83,20 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
+    if gains := [c for c in covered if c.gain > 0 and are_other_scales(c.result.score_a, c.result.score_b)]:
+        verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
     return _add_absent(verdict, absent) if absent else verdict
+
+
+def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
+    """Return why a rule fails though systems are ahead: their scores are not on the scale of the baseline's."""
+    c, more_text = gains[0], f"; {len(gains) - 1:,} more" if len(gains) > 1 else ""
+    scores = [c.result.score_a, c.result.score_b]
+    score, baseline_score = scores if c.system == c.result.a else scores[::-1]
+    return (
+        f"{c.system} scores {score:g} and {c.baseline} {baseline_score:g} by {describe_scope(c)}{more_text}: shares "
+        "and percentages, or two metrics? Bring both to one scale"
+    )
 
 
 def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
