@@ -536,8 +536,8 @@ class _ResumedProgress:
         self.progress(self.n_before + done, self.n_before + total)
 
     @property
-    def expecting(self) -> Any:
-        return getattr(self.progress, "expecting", None)
+    def show_estimate(self) -> Any:
+        return getattr(self.progress, "show_estimate", None)
 
 
 def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:

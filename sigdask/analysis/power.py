@@ -366,7 +366,7 @@ MARGIN = 1e-9
 LARGE_SHARE = 0.25
 """Difference of shares from which it is more likely to be meant in points of 100."""
 
-ONE_POINT = "0.01 is one point of accuracy, F1 and other shares"
+ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +428,8 @@ class PowerSearch:
         self.strength = observed.find_strength(self.target.side * difference)
         if high <= 1 + MARGIN <= difference + 2 * MARGIN:
             self.strength = None
-            self.note = f"a difference of {difference:g} needs every unit to favour one system; {ONE_POINT}"
+            reach = f"the largest possible one is {high:.4g}"
+            self.note = f"a difference of {difference:g} is impossible with units like these: {reach}. {ONE_POINT}"
             return
         if self.strength is None:
             reach = f"{max(low, 0.0):.4g} to {high:.4g}"
@@ -645,7 +646,7 @@ def estimate_powers(
         power_search.build_power(names, grouped.name, grouped.unit)
         for power_search, (*_, names) in zip(searches, comparisons, strict=True)
     )
-    notes = (*_warn_correlated(counts, spec), *_question_difference(powers), *_iter_notes(powers, options, level))
+    notes = (*_warn_of_correlation(counts, spec), *_question_difference(powers), *_iter_notes(powers, options, level))
     return PowerResults(powers, alpha, options["adjust"], spec.seed, notes)
 
 
@@ -713,7 +714,7 @@ def _check_answerable(
     raise InputError(f"{a} and {b} by {searches[0].target.observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
 
 
-def _warn_correlated(counts: Counts, spec: CompareSpec) -> Iterator[str]:
+def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
     """Yield a warning for each coarser column within which differences are correlated, as `compare` has it."""
     if counts.groups:
         for note in SetAnalysis.from_spec(counts, spec, second_run=False).notes:

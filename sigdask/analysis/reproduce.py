@@ -912,8 +912,8 @@ def _compare_signatures(old: Signature, new: Signature, comparison: FieldCompari
     """Compare what two signatures say; the version of the program is not compared."""
     if old.adjust is not None and old.family != new.family:
         comparison.differences.append(
-            f"p_adjusted: its family of {old.members or 0:,} comparisons differs from the one here "
-            f"({new.members or 0:,}): {old.family}, now {new.family}"
+            f"p_adjusted: the family had {old.members or 0:,} comparisons (digest {old.family}), now it has "
+            f"{new.members or 0:,} ({new.family})"
         )
     else:
         comparison.compare("test_signature.m", old.members, new.members)

@@ -38,8 +38,8 @@ def _check_plan(plan: str) -> None:
     """Validate a plan with its files and data, and print what it would cost."""
     loaded = plans.load_plan(plan)
     loaded.report.check_packages()
-    with show_progress() as steps, steps.reading(list_plan_files(loaded)):
-        costs = estimate_costs(loaded, steps.extracting)
+    with show_progress() as steps, steps.show_reading(list_plan_files(loaded)):
+        costs = estimate_costs(loaded, steps.show_extraction)
     stops = loaded.stopping is not None
     print_text(render(loaded.name, costs, count_threads(loaded), gate=loaded.gate, stops=stops, width=output_columns()))
 

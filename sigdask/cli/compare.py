@@ -179,7 +179,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
     requested, format_options = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
         check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with formats.cache_tables(), steps.reading(filter(None, (gold, *list_source_paths(sources)))):
+    with formats.cache_tables(), steps.show_reading(filter(None, (gold, *list_source_paths(sources)))):
         format_name = requested if requested != "auto" else formats.detect(sources, gold, reading)
         for metric in options["metrics"]:
             of_data = formats.may_have_metric(metric, format_name, gold)

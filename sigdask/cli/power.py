@@ -43,8 +43,8 @@ class _SampleProgress:
 
     def __init__(self, steps: ProgressSteps) -> None:
         self._steps = steps
-        self.extracting = steps.extracting
+        self.show_extraction = steps.show_extraction
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many samples are drawn."""
-        self._steps.sampling(done, total)
+        self._steps.show_samples(done, total)

@@ -44,7 +44,7 @@ def run(plan_file: str, **options: Any) -> int:
         raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
     if options["quiet"]:
         be_quiet()
-    with show_progress(quiet=options["quiet"]) as steps, steps.reading(list_plan_files(plan)):
+    with show_progress(quiet=options["quiet"]) as steps, steps.show_reading(list_plan_files(plan)):
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],

@@ -117,7 +117,7 @@ def report(wheres: Sequence[str], store: str | None, name: str | None, number: i
 def _open_details(where: str, plan_report: PlanReport, options: Mapping[str, Any]) -> tuple[ComparisonDetails, ...]:
     """Return the details of the comparisons that `--open` names, and of those that a run's page opens."""
     plan = load_plan(where)
-    with show_progress() as steps, steps.reading(list_plan_files(plan)):
+    with show_progress() as steps, steps.show_reading(list_plan_files(plan)):
         return open_recorded(plan, plan_report, options["open_pairs"])
 
 

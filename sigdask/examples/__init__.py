@@ -39,7 +39,7 @@ def copy_example(name: str, target: Path) -> list[str]:
         Where there is no such example, or something in the folder.
     """
     if name not in EXAMPLES:
-        raise InputError(f"{name!r}: there is no such example; there are {', '.join(EXAMPLES)}")
+        raise InputError(f"no example {name!r}; the examples are {', '.join(EXAMPLES)}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InputError(f"{target}: exists already; name another folder, or remove it")
     try:

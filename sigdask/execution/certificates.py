@@ -141,7 +141,9 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
                 files.certs[role], _encode_pem(_sign_certificate(f"sigdask {role}", key, authority, authority_key, end))
             )
     except OSError as error:
-        raise InputError(f"{folder}: certificates cannot be written ({error.strerror})") from None
+        raise InputError(
+            f"{folder}: certificates cannot be written ({error.strerror}); name a new folder or a writable one"
+        ) from None
     return files
 
 

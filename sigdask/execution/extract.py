@@ -141,6 +141,6 @@ def extract_with_options(requests: Sequence[tuple[Counts, Sequence[Any]]], optio
     if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
         return [counts for counts, _ in requests]
     cache = get_user_cache() if options["cache"] else NO_CACHE
-    log = getattr(options["progress"], "extracting", None) or ExtractionLog()
+    log = getattr(options["progress"], "show_extraction", None) or ExtractionLog()
     executor = ClusterExtraction(options["cluster"], options["workers"])
     return [entry.counts for entry in extract_statistics(requests, StatisticsSource(cache, executor, log))]

@@ -403,8 +403,9 @@ def count_jobs(
     workers : int, optional
         Worker threads or processes to start; by default one a core.
     progress : callable, optional
-        Called with trials done and trials in all, summed over comparisons. Where it has them, its `expecting` is told
-        what is ahead, and its `counting` beside both numbers the share of the work that is done and the seconds left.
+        Called with trials done and trials in all, summed over comparisons. If it has a method `show_estimate`, this
+        gets the estimate of the work. If it has `show_trials`, this is called instead, with the share of the work that
+        is done and the seconds left.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
@@ -682,16 +683,16 @@ def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
     """Estimate the work, tell the estimate to `progress` if it accepts one, and return the pace at the start."""
     estimate = estimate_work(jobs, costs, n_threads)
-    expecting = getattr(progress, "expecting", None)
-    if expecting is not None:
-        expecting(estimate)
+    show_estimate = getattr(progress, "show_estimate", None)
+    if show_estimate is not None:
+        show_estimate(estimate)
     return CountingPace(estimate)
 
 
 def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
     """Tell `progress` how many trials are done and, if it accepts them, the share of work and the time left."""
-    counting = getattr(progress, "counting", None)
-    if counting is not None and pace is not None:
-        counting(n_done, total, pace.share, pace.seconds_left)
+    show_trials = getattr(progress, "show_trials", None)
+    if show_trials is not None and pace is not None:
+        show_trials(n_done, total, pace.share, pace.seconds_left)
     elif progress is not None:
         progress(n_done, total)

@@ -356,7 +356,7 @@ def read(
     if format_options:
         options = options.with_format_options(format_options)
     with cache_tables(), _limit_resources(sources, options):
-        return _read_look_alike(sources, gold_path, format_name, options)
+        return _read_with_shortcut(sources, gold_path, format_name, options)
 
 
 def _find_datasets(sources: Sequence[Source]) -> list[Source]:
@@ -598,7 +598,7 @@ def _describe_score_table(sources: Sequence[Source], gold: Path | None, options:
     return _ScoreTable(f"{path.suffix}\n{header}\n{settings}", shapes, "\n".join(lines))
 
 
-def _read_look_alike(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
+def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
     """Read files; a small table of scores that looks like one before it is read as that one was."""
     known_tables = _known_tables.get()
     table = None

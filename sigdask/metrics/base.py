@@ -297,7 +297,8 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
     names = [field for field in counts.fields if field != "items"]
     has_scores = all(field.split("[")[0] == "score" for field in names)
-    found = "only scores" if has_scores else f"only {', '.join(names[:6])}"
+    has_labels = "correct" in names and any(field.startswith(("tp[", "gold[")) for field in names)
+    found = "only scores" if has_scores else "labels" if has_labels else f"only {', '.join(names[:6])}"
     remedy = "leave out --metric, or give the outputs of the systems" if has_scores else "choose another with --metric"
     return InputError(f"metric {name!r} needs {needed}, but these data have {found}; {remedy}")
 

@@ -48,14 +48,14 @@ def compute_unit_contributions(panel: ScoredSums | PresencePanel, row: int, colu
     Concordant units, of which a panel keeps some, contribute 0; a user's formula that gives no score is NaN.
     """
     if isinstance(panel, PresencePanel):
-        return _compute_from_sets(panel, row, column)
+        return _compute_influences_from_sets(panel, row, column)
     if panel.linear[column]:
         above = panel.compute_numerators(column, panel.values[:, panel.pairs[row]])
         return np.asarray((above[:, 0] - above[:, 1]) * panel.compute_step_value(column))
-    return _compute_from_sums(panel, row, column)
+    return _compute_influences_from_sums(panel, row, column)
 
 
-def _compute_from_sums(panel: ScoredSums, row: int, column: int) -> Floats:
+def _compute_influences_from_sums(panel: ScoredSums, row: int, column: int) -> Floats:
     i, j = panel.pairs[row]
     metric = panel.metrics[column]
     result = np.zeros(len(panel.values))
@@ -73,7 +73,7 @@ def _compute_from_sums(panel: ScoredSums, row: int, column: int) -> Floats:
     return result
 
 
-def _compute_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
+def _compute_influences_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
     """Return the units' contributions under a set metric, recounting only terms that one system alone has."""
     n_units, form = panel.n_units, panel.metrics[column].form
     held = [panel.holdings[s] for s in panel.pairs[row]]

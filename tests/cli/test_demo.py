@@ -39,7 +39,7 @@ def test_examples_are_listed_and_copied_by_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["examples", "parsing"], "'parsing': there is no such example; there are translation, retrieval"),
+        (["examples", "parsing"], "no example 'parsing'; the examples are translation, retrieval"),
         (["examples", "tagging", "full"], "full: exists already; name another folder, or remove it"),
         (["examples", "tagging", "full/file"], "full/file: exists already"),
         (["examples", "tagging", "full/file/below"], "full/file/below: cannot be written (Not a directory)"),

@@ -54,13 +54,13 @@ def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 10)
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     (tmp_path / "folder" / "inner" / "b").write_bytes(b"x" * 30)
-    with steps.reading([tmp_path / "a", tmp_path / "folder", tmp_path / "absent"]):
-        steps._show_reading(tmp_path / "a", 10)
-        steps._show_reading(tmp_path / "folder" / "inner" / "b", 20)
-        steps._show_reading(tmp_path / "another", 20)
-        steps._show_reading(tmp_path / "folder" / "inner" / "b", 30)
-    steps.extracting(ExtractionProgress("TER", 0, 8, 0.5, 1))
-    steps.extracting(ExtractionProgress("TER", 8, 8, 0.0, 1))
+    with steps.show_reading([tmp_path / "a", tmp_path / "folder", tmp_path / "absent"]):
+        steps._update_reading(tmp_path / "a", 10)
+        steps._update_reading(tmp_path / "folder" / "inner" / "b", 20)
+        steps._update_reading(tmp_path / "another", 20)
+        steps._update_reading(tmp_path / "folder" / "inner" / "b", 30)
+    steps.show_extraction(ExtractionProgress("TER", 0, 8, 0.5, 1))
+    steps.show_extraction(ExtractionProgress("TER", 8, 8, 0.0, 1))
     steps(0, 5)
     steps(5, 5)
     assert list_numbers(kept) == [
@@ -79,7 +79,7 @@ def test_sizes_of_what_cannot_be_looked_at_are_left_out_and_those_of_a_folder_en
     for k in range(9):
         (tmp_path / f"f{k}").write_bytes(b"xx")
     steps = ProgressSteps(kept)
-    with steps.reading([Path("x" * 5000), Path("a\0b"), Path("s3://bucket/file"), tmp_path]):
+    with steps.show_reading([Path("x" * 5000), Path("a\0b"), Path("s3://bucket/file"), tmp_path]):
         assert sum(steps._sizes.values()) == 6
 
 
@@ -107,7 +107,7 @@ def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
     path = tmp_path / ("t.jsonl" if name == "lines" else "t.csv")
     path.write_bytes(gzip.compress(text.encode()) if name == "packed" else text.encode())
     steps = ProgressSteps(kept)
-    with steps.reading([path]):
+    with steps.show_reading([path]):
         counts = sigdask.read(path)
     assert counts.n_items == len(rows)
     byte_counts = [step.done for step in kept.steps if step.doing == "reading"]

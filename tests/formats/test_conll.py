@@ -495,7 +495,7 @@ def test_forgotten_gold_labels_are_asked_for(files):
 
 
 def test_two_systems_of_one_name_are_an_error(tmp_path, files):
-    with pytest.raises(InputError, match=r"b.txt: the name of its system, 'a', .*a.txt.*NAME=FILE"):
+    with pytest.raises(InputError, match=r"a.txt and .*b.txt are both taken for a system 'a'; .*NAME=FILE"):
         read(files[0], f"a={files[1]}", gold=files[2])
 
 

@@ -129,7 +129,7 @@ def test_replicates_have_a_name_that_was_given(files):
     assert len(read("x=x.1", "x=x.2", "y=y.1", "y=y.2", gold="gold").replicates) == 2
     with pytest.raises(InputError, match="give every system as many"):
         read("x=x.1", "x=x.2", "y.1", "y.2", gold="gold")
-    with pytest.raises(InputError, match="x.1: the name of its system, 'x.1', is also that of x.1"):
+    with pytest.raises(InputError, match="x.1 and x.1 are both taken for a system 'x.1'"):
         read("x.1", "x.1", gold="gold")
 
 

@@ -374,7 +374,7 @@ def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
 
 def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
     x, qrels = write_files(tmp_path, x=RUN_X, qrels=QRELS)
-    with pytest.raises(InputError, match="name of its system, 'x', is also that of .*NAME=FILE"):
+    with pytest.raises(InputError, match="are both taken for a system 'x'; .*NAME=FILE"):
         read(x, x, gold=qrels)
     with pytest.raises(InputError, match="no such file"):
         read(x, tmp_path / "none", gold=qrels)

@@ -64,7 +64,9 @@ class RankingSpec:
             return list_default_cutoffs(n_candidates)
         beyond = next((n for n in self.cutoffs if n > n_candidates), None)
         if beyond is not None:
-            raise InputError(f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list")
+            raise InputError(
+                f"n = {beyond:,} is more than the {n_candidates:,} candidates of the list; choose a smaller n"
+            )
         return self.cutoffs
 
     def list_pairs(self, measures: Sequence[str]) -> list[tuple[int, int]]:

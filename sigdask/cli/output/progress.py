@@ -237,37 +237,37 @@ class ProgressSteps:
         """Show how many of the trials are counted."""
         self._show(ProgressStep("counting", self._unit, done, total), then="judging")
 
-    def counting(self, done: int, total: int, share: float, left: float) -> None:
+    def show_trials(self, done: int, total: int, share: float, left: float) -> None:
         """Show how many of the trials are counted, with the share of the work done and the seconds left."""
         self._show(ProgressStep("counting", self._unit, done, total, left, share=share), then="judging")
 
-    def sampling(self, done: int, total: int) -> None:
+    def show_samples(self, done: int, total: int) -> None:
         """Show how many simulated samples are drawn, round by round."""
         self._show(ProgressStep("simulating", "samples", done, total), then="simulating")
 
-    def extracting(self, how_far: ExtractionProgress) -> None:
+    def show_extraction(self, how_far: ExtractionProgress) -> None:
         """Show how many outputs are extracted. A log line says beforehand what is extracted and for how long."""
         self._announce(how_far)
         self._show(ProgressStep(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left))
 
-    def expecting(self, ahead: WorkEstimate) -> None:
+    def show_estimate(self, ahead: WorkEstimate) -> None:
         """Log the expected time of counting if it is long, and what fewer trials would take."""
         if ahead.is_long:
             log_note(describe_expected_time(ahead))
         self._unit = ahead.unit
         if self._step.doing != "counting":
-            self.counting(0, ahead.total, 0.0, ahead.seconds)
+            self.show_trials(0, ahead.total, 0.0, ahead.seconds)
 
     @contextmanager
-    def reading(self, paths: Iterable[Path]) -> Iterator[None]:
+    def show_reading(self, paths: Iterable[Path]) -> Iterator[None]:
         """Show in the body how much of the given files and folders has been read."""
         self._sizes = {file: file.stat().st_size for path in paths for file in _list_files(path)}
         self._total_bytes, self._bytes_done, self._offsets = sum(self._sizes.values()), 0, {}
-        with report_reading(self._show_reading):
+        with report_reading(self._update_reading):
             yield
         self._begin_step("preparing")
 
-    def _show_reading(self, path: Path, offset: int) -> None:
+    def _update_reading(self, path: Path, offset: int) -> None:
         if path in self._sizes:
             offset = min(offset, self._sizes[path])
             self._bytes_done += offset - self._offsets.get(path, 0)  # less than before where it is read again

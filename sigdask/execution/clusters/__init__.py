@@ -71,7 +71,7 @@ def resolve_active(cluster: Any) -> Any:
     if isinstance(result, str) and result == "current":
         raise InputError(
             "no current dask cluster: this process has no active distributed.Client, and dask's settings name "
-            "no scheduler (scheduler-address, DASK_SCHEDULER_ADDRESS)"
+            "no scheduler. Create a client first, set DASK_SCHEDULER_ADDRESS, or give --cluster tcp://HOST:PORT"
         )
     return result
 
@@ -162,7 +162,8 @@ def _parse_cluster(cluster: str | Mapping[str, Any]) -> ClusterDescription:
         return as_allocation(read(Path(cluster.removeprefix(ALLOCATION_PREFIX))))
     if cluster.endswith(".toml"):
         return read(Path(cluster))
-    raise InputError(f"cluster {cluster!r}: expected {KINDS}")
+    hint = f'; for this class, write a cluster file with class = "{cluster}"' if cluster in MODULES else ""
+    raise InputError(f"cluster {cluster!r}: expected {KINDS}{hint}")
 
 
 @contextmanager

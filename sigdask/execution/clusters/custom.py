@@ -47,7 +47,8 @@ def _import_class(description: ClusterDescription) -> Any:
     try:
         return reduce(getattr, name.split("."), importlib.import_module(module))
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{description.source}: class {description.kind!r}: {error}") from None
+        remedy = "write MODULE:CLASS of a dask cluster class that Python can import here"
+        raise InputError(f"{description.source}: class {description.kind!r}: {error}; {remedy}") from None
 
 
 def _has_parameter(cluster_class: Any, name: str) -> bool:

@@ -226,7 +226,8 @@ def check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], source: str) 
     for key in table:
         if key not in allowed:
             hint = suggest_name(key, allowed, f"; known keys: {', '.join(allowed)}")
-            aside = "; arguments of the class itself belong in [options]" if allowed is KEYS else ""
+            aside = " Arguments of the class itself belong in [options]" if allowed is KEYS else ""
+            aside = aside if not aside or hint.endswith("?") else f".{aside}"
             raise InputError(f"{source}: unknown key {key!r}{hint}{aside}")
 
 

@@ -85,7 +85,10 @@ class _RemoteHosts:
 def _get_hosts(options: dict[str, Any], description: ClusterDescription) -> list[str]:
     hosts = options.get("hosts")
     if not isinstance(hosts, list) or not hosts or not all(isinstance(h, str) and h for h in hosts):
-        raise description.build_error(f"[options] hosts = {hosts!r}: must be a list of host names")
+        raise description.build_error(
+            f"[options] hosts {'is missing' if hosts is None else f'= {hosts!r}'}: must be a list of host names, "
+            'such as ["node1", "node2"]'
+        )
     if description.is_adaptive:
         raise description.build_error(
             "class ssh has a fixed size, one worker for each of hosts; leave out minimum and maximum"

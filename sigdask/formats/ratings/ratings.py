@@ -98,7 +98,7 @@ def check_once(path: Path, header: Sequence[str], names: Iterable[str]) -> None:
             raise InputError(f"{path}: column {column!r} {problem}")
 
 
-def missing_column_error(
+def build_missing_column_error(
     path: Path, header: Sequence[str], role: str, option: str, possible: Sequence[str]
 ) -> InputError:
     """Return the error for a column that is missing or ambiguous."""
@@ -544,12 +544,12 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
     if "system" not in roles and n_sources > 1:
         system = source.system
     if "score" not in roles and not ("severity" in roles and "category" in roles):
-        raise missing_column_error(
+        raise build_missing_column_error(
             path, header, "score", "--score-column", _find_scores(header) or _find_metrics(header, rows, roles)
         )
     for role, option in (("system", "--system-column"), ("item", "--id")):
         if role not in roles and (role, system) != ("system", system or ""):
-            raise missing_column_error(path, header, role, option, [])
+            raise build_missing_column_error(path, header, role, option, [])
     needed = list(dict.fromkeys((*roles.values(), *options.groups)))
     table, notes = select_ratings(read_columns(path, needed), header, roles)
     is_direct = STANDARDISED in map(str.lower, header) or "SYSTEM" in table.columns.get(roles.get("type", ""), ())

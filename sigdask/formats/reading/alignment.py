@@ -164,7 +164,7 @@ def _have_digits(texts: Texts) -> bool:
 def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:
     """Return the note on rows aligned by position although some of their words differ."""
     return ScopeNote(
-        f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others are written otherwise; "
+        f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others differ in wording; "
         "aligned by position"
     )
 

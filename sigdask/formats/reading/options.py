@@ -211,8 +211,8 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
     for source, name in zip(sources, names, strict=True):
         if name in seen:
             raise InputError(
-                f"{source.path}: the name of its system, {name!r}, is also that of {seen[name]}; give each a name of "
-                "its own: NAME=FILE"
+                f"{seen[name]} and {source.path} are both taken for a system {name!r}; give each a name of its own: "
+                "NAME=FILE"
             )
         seen[name] = source.path
 

@@ -406,7 +406,7 @@ def _read_relation_listing(
         return lambda where: iter_json_relations(record[key], entities, parse, where)
 
     listing = listings.FileListing(path, {}, {})
-    if path.is_dir() or _is_ann(path):
+    if path.is_dir() or _is_annotation_file(path):
         folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
         for item, file in folder:
             relations = read_ann_relations(file, parse)
@@ -492,7 +492,9 @@ def _describe_count(kind: str, all_listings: Sequence[listings.FileListing]) -> 
     if not holders:
         return ""
     numbers = [number for listing in holders for number in listing.unscored[kind]]
-    container = "file" if any(listing.path.is_dir() or _is_ann(listing.path) for listing in holders) else "document"
+    container = (
+        "file" if any(listing.path.is_dir() or _is_annotation_file(listing.path) for listing in holders) else "document"
+    )
     per_file = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in holders)
     noun = kind if sum(numbers) != 1 else kind.removesuffix("s")
     return f"{sum(numbers):,} {noun} in {len(numbers):,} {container}{'s' * (len(numbers) > 1)} ({per_file})"
@@ -524,8 +526,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     if gold is None:
         return _has_gold(path, options) and '_extracts"' in read_head(path)
     if path.is_dir():
-        return any(_is_ann(file) for file in listings.list_first_files(path))
-    if _is_ann(path):
+        return any(_is_annotation_file(file) for file in listings.list_first_files(path))
+    if _is_annotation_file(path):
         return True
     start = read_head(path)
     if not start.lstrip().startswith(("{", "[")):
@@ -538,14 +540,14 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     return re.search(_OFFSETS, heads) is not None or re.search(r'"(pred_)?extracts"\s*:\s*\{', start) is not None
 
 
-def _is_ann(path: Path) -> bool:
+def _is_annotation_file(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(SUFFIX)
 
 
 def _read_listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> listings.FileListing:
     """Read the values that hold spans, without parsing the spans."""
     listing = listings.FileListing(path, {}, {})
-    if path.is_dir() or _is_ann(path):
+    if path.is_dir() or _is_annotation_file(path):
         folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
         for item, file in folder:
             spans, unscored = read_ann(file)

@@ -60,7 +60,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     scope = sentences.describe_scope([f.columns for f in files if f.columns], None if gold is None else first.columns)
     first, *files = (file.split_at(first.marked_ends) for file in (first, *files))
     other_files = files if gold is not None else files[1:]
-    gold_labels = sentences.check_gold(files, labels) if gold is None else first.labels
+    gold_labels = sentences.get_shared_gold(files, labels) if gold is None else first.labels
     scheme = options.own.get("scheme", "conlleval")
     tags = _TagCodes.from_labels(labels, scheme, options)
     for file in (first, *other_files):

@@ -360,7 +360,7 @@ def describe_missing_breaks(first: TaggedFile) -> list[str]:
     return [f"{problem}; put an empty line after each sentence"]
 
 
-def check_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
+def get_shared_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
     """Return the gold labels, which must be equal in all files."""
     first = files[0].gold
     assert first is not None
@@ -388,7 +388,7 @@ def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tok
             k = differs[0]
             names = list(tokens)
             warnings.append(
-                f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens are written otherwise than in "
+                f"{other.path}: {len(differs):,} of {len(other.lines):,} tokens differ from those of "
                 f"{first.path} (first on {other.unit} {other.lines[k]}: {names[other.tokens[k]]!r} for "
                 f"{names[first.tokens[k]]!r}); aligned by position"
             )

@@ -169,7 +169,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     files = [_read_sentences(source.path, end, labels, tokens) for source in sources]
     first, other_files = files[0], files[1:]
     sentences.check_structure(first, other_files, end)
-    gold_codes = sentences.check_gold(files, labels)
+    gold_codes = sentences.get_shared_gold(files, labels)
     label_map = options.label_mapping
     mapped = Codes()
     code = np.array([mapped[label_map.get(label, label)] for label in labels], np.int32)

@@ -287,7 +287,7 @@ def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs
         "alpha": report.alpha,
         "grids": [grid for grid in grids if grid.n_rows],
     }
-    data = {grid.name: grid.build_data() for grid in grids if grid.n_rows}
+    data = {grid.name: grid.build_script_data() for grid in grids if grid.n_rows}
     return render_frame(context, data, {"site": PagePart(None)}, "site.html")
 
 

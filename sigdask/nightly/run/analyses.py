@@ -162,7 +162,7 @@ def open_recorded(
     return open_details(batches, report, gated, open_pairs)
 
 
-def list_gated(gate: GateVerdict | None) -> list[ComparisonKey]:
+def list_gated_comparisons(gate: GateVerdict | None) -> list[ComparisonKey]:
     """Return the comparisons that the rules of a gate judge, failures first."""
     findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
     return [finding.key for finding in sorted(findings, key=lambda finding: finding.passed)]

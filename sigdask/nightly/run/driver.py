@@ -29,7 +29,7 @@ from sigdask.nightly.report.text import write_files
 from sigdask.nightly.run.analyses import (
     PlanIndependence,
     PlanRankings,
-    list_gated,
+    list_gated_comparisons,
     open_details,
     read_rankings,
     read_tests,
@@ -314,7 +314,7 @@ class _PlanRunner:
         opened_details: tuple[ComparisonDetails, ...] = ()
         problems: list[UnfinishedError] = []
         if is_opened:
-            gated = list_gated(outcome.gate)
+            gated = list_gated_comparisons(outcome.gate)
             try:
                 opened_details = open_details(self.batches, report, gated, files.open)
             except InputError as error:  # a pair that no test set compares

@@ -31,6 +31,7 @@ from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, Tested
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
 from sigdask.nightly.run.ledger import Ledger, schedule_jobs
 from sigdask.nightly.run.work import build_study
+from sigdask.options import rename_error_options
 from sigdask.randomization.slabs import Job, sum_trials
 
 _T = TypeVar("_T")
@@ -248,7 +249,7 @@ def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
 
 def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:
     """Return a test set with its format detected, and its counts."""
-    with formats.cache_tables():
+    with formats.cache_tables(), rename_error_options("plan"):
         if test_set.format == "auto":
             format_name = formats.detect(test_set.sources, test_set.gold, test_set.options)
             test_set = replace(test_set, format=format_name, options=replace(test_set.options, is_detected=True))

@@ -122,7 +122,7 @@ def build_source(
     store: Store, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: Callable[[str], None]
 ) -> StatisticsSource:
     """Return the source of a run's extracted statistics: store, user's cache, or else extraction on the cluster."""
-    tell = getattr(progress, "extracting", None) or ExtractionLog(note)
+    tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
     return StatisticsSource(
         LayeredCache(store.extraction_cache, get_user_cache()), ClusterExtraction(cluster, workers), tell
     )
@@ -179,7 +179,7 @@ def _prepare_set(plan: Plan, shared: str, test_set: TestSet) -> _PreparedSet:
     """Read a test set, and list its jobs where that takes nothing else."""
     prepared = _PreparedSet(_digest_file_state(test_set, shared), test_set.read())
     counts = prepared.counts
-    if not _is_joint(plan):
+    if not _judges_sets_together(plan):
         with suppress(SigdaskError):
             if not needs_extraction(counts, _build_spec(test_set, counts, ()).find_metrics(counts)):
                 prepared.study = build_study(plan, [(test_set, counts)])
@@ -302,7 +302,7 @@ def read_batches(
     extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in incomplete], source)
     counts_by_set = {t.name: p.counts for t, p in zip(test_sets, prepared_sets, strict=True)}
     counts_by_set |= {t.name: extraction.counts for (t, _), extraction in zip(incomplete, extractions, strict=True)}
-    if _is_joint(plan) and test_sets:
+    if _judges_sets_together(plan) and test_sets:
         studies = [(counts_by_set, build_study(plan, [(t, counts_by_set[t.name]) for t in test_sets]))]
     else:
         studies = [
@@ -341,7 +341,7 @@ def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
     return Batch.from_studies({name: c for counts, _ in pairs for name, c in counts.items()}, [s for _, s in pairs])
 
 
-def _is_joint(plan: Plan) -> bool:
+def _judges_sets_together(plan: Plan) -> bool:
     """Return whether all test sets of a plan are judged together."""
     return plan.family == "plan" and plan.comparison["adjust"] != "none"
 
@@ -447,7 +447,7 @@ class UnreadSets:
             for p in run.progress
             if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
         }
-        needs_all = _is_joint(plan) or plan.stopping is not None
+        needs_all = _judges_sets_together(plan) or plan.stopping is not None
         return none if needs_all and len(unread) < len(states) else UnreadSets(unread, run.details, stored)
 
 

@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, build_extra_error
 from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths, limit_steps
-from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version
+from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version, refuse_foreign_database
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
 
 log = logging.getLogger("sigdask.nightly.store")
@@ -197,8 +197,9 @@ def open_to_read(text: str) -> Database:
         with database.transaction() as connection:
             version = read_version(connection)
             _check_pages(connection)
-        if version == 0:
-            raise InputError(f"store {database.where}: no plan has been run yet")
+            if version == 0:
+                refuse_foreign_database(connection, database.where)
+                raise InputError(f"store {database.where}: no plan has been run yet")
         check_version(version, database.where)
     return database
 

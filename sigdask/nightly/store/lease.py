@@ -133,7 +133,7 @@ class Lease:
                 if is_lease and row.beat != watched and not holder.is_dead():
                     silent = now - row.beat if watched is None else 0.0
                     if abs(silent) < LEASE_SECONDS:
-                        raise _build_held_error(self._describe(), holder, row.since, max(silent, 0.0))
+                        raise _build_lease_error(self._describe(), holder, row.since, max(silent, 0.0))
                     return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
             values = {**self._key, "holder": json.dumps(asdict(LeaseHolder.from_this_process())), "now": now}
@@ -160,7 +160,7 @@ def has_sign_of_life(connection: Connection, names: Sequence[str], host: str, pi
     return False
 
 
-def _build_held_error(description: str, holder: LeaseHolder, since: float, silent: float) -> HeldError:
+def _build_lease_error(description: str, holder: LeaseHolder, since: float, silent: float) -> HeldError:
     start = f"{datetime.fromtimestamp(since).astimezone():%Y-%m-%d %H:%M:%S}"
     return HeldError(
         f"{description} is being run by process {holder.pid} on {holder.host} since {start} (last sign of life "

@@ -325,16 +325,21 @@ def check_version(version: int, where: str) -> None:
         )
 
 
+def refuse_foreign_database(connection: Connection, where: str) -> None:
+    """Raise if a SQLite file without sigdask's tables has other ones."""
+    if connection.dialect.name == "sqlite" and (tables := [*read_schema(connection).values()]):
+        raise InputError(
+            f"store {where}: is a database of another program (it has {format_list(tables, 5)}); name another file "
+            "with --store"
+        )
+
+
 def migrate(connection: Connection, where: str, target: int = NEWEST) -> None:
     """Bring a store to a version, within the caller's transaction; a later version stays."""
     version = read_version(connection)
     check_version(version, where)
     if version == 0:
-        if connection.dialect.name == "sqlite" and (tables := [*read_schema(connection).values()]):
-            raise InputError(
-                f"store {where}: is a database of another program (it has {format_list(tables, 5)}); name another file "
-                "with --store"
-            )
+        refuse_foreign_database(connection, where)
         connection.execute(text(CREATE_VERSION))
         connection.execute(text("INSERT INTO schema_version VALUES (0)"))
     for step in MIGRATIONS[version:target]:

@@ -122,7 +122,7 @@ def iter_faults(connection: Connection) -> Iterator[Fault]:
     version = read_version(connection)
     checks: list[tuple[str, Callable[[Connection], Iterator[Fault]]]] = [
         ("tallies", partial(_check_tallies, has_checksums=version >= WITH_CHECKSUMS)),
-        *((table, partial(_check_sealed, table=table)) for table in SEALED),
+        *((table, partial(_check_checksums, table=table)) for table in SEALED),
         *((table, partial(_check_parents, table=table, column=name, parent=of)) for table, name, of in PARENTS),
         ("found", _check_blocks), ("results", _check_results), ("extracted", _check_extracted),
         ("leases", _check_leases),
@@ -205,7 +205,7 @@ def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
         yield Fault("tallies", (), f"{description}, are missing")
 
 
-def _check_sealed(connection: Connection, table: str) -> Iterator[Fault]:
+def _check_checksums(connection: Connection, table: str) -> Iterator[Fault]:
     for row in iter_sealed_rows(connection, table):
         if not (is_intact(table, row) and _can_read(connection, table, row)):
             key = tuple(row[name] for name in SEALED[table].key)

@@ -145,7 +145,7 @@ def render_page(
         "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
         "curve": page_data.build_curve(table),
     }
-    data: dict[str, Any] = {grid.name: grid.build_data() for grid in grids if grid is not None}
+    data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in grids if grid is not None}
     return render_frame(context, data, parts)
 
 

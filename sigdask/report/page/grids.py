@@ -66,7 +66,7 @@ class PageColumn:
     links: Mapping[str, str] = field(default_factory=dict)
     series: str = ""
 
-    def build_data(self) -> dict[str, Any]:
+    def build_script_data(self) -> dict[str, Any]:
         """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
         codes = self.texts.codes.tolist()
         column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
@@ -119,12 +119,12 @@ class PageTable:
         for row in range(min(self.n_rows, self.n_plain)):
             yield [(column, column.texts[row]) for column in visible]
 
-    def build_data(self) -> dict[str, Any]:
+    def build_script_data(self) -> dict[str, Any]:
         """Return the table as data for the script."""
         return {
             "caption": self.caption,
             "n": self.n_rows,
-            "columns": [column.build_data() for column in self.columns],
+            "columns": [column.build_script_data() for column in self.columns],
             **self.more,
         }
 

@@ -164,10 +164,10 @@ class ProgressRecorder:
     def __call__(self, done, total):
         raise AssertionError((done, total))  # where share and time are known, they are told
 
-    def expecting(self, ahead):
+    def show_estimate(self, ahead):
         self.predictions.append(ahead)
 
-    def counting(self, done, total, share, left):
+    def show_trials(self, done, total, share, left):
         self.reports.append((done, total, share, left))
 
 
