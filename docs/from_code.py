@@ -140,7 +140,7 @@ def describe_type(schema: Mapping[str, Any], keyed: str = "table") -> str:
     >>> describe_type({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
     'number, above 0, below 1'
     >>> describe_type({"anyOf": [{"const": "all", "type": "string"}, {"type": "array", "items": {"type": "string"}}]})
-    '`"all"`, or list of text'
+    '`"all"`, or list of texts'
     >>> describe_type({"anyOf": [{"$ref": "#/$defs/exact"}, {"type": "null"}]}, "object")
     'object `exact`, or null'
     """
@@ -156,9 +156,20 @@ def describe_type(schema: Mapping[str, Any], keyed: str = "table") -> str:
     kind = " or ".join(TYPE_WORDS.get(name, keyed) for name in ([types] if isinstance(types, str) else types))
     if kind == "list":
         items = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("prefixItems", [])[:1]
-        return f"list of {describe_type(items[0], keyed)}" if items else kind
+        return f"list of {pluralize(describe_type(items[0], keyed))}" if items else kind
     bounds = [f"{word} {schema[key]:,}" for key, word in BOUNDS.items() if key in schema]
     return ", ".join([kind, *bounds])
+
+
+def pluralize(description: str) -> str:
+    """Return a description of a type for several of it.
+
+    Examples
+    --------
+    >>> pluralize("whole number, at least 1"), pluralize("table `[gate]`"), pluralize('`"svg"`, `"pdf"`')
+    ('whole numbers, at least 1', 'tables `[gate]`', '`"svg"`, `"pdf"`')
+    """
+    return re.sub(r"^(text|whole number|number|table|object|list)\b|, or (text|table|object)\b", r"\g<0>s", description)
 
 
 TYPE_WORDS = {

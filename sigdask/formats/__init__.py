@@ -122,11 +122,11 @@ class FileFormat:
 FORMATS: dict[str, FileFormat] = {
     "responses": FileFormat(
         "tables.scores:read_responses",
-        "one row per response: id, gold (is it of interest: 1/0), one column per system (did it give it: 1/0)",
+        "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
     ),
     "labels": FileFormat(
         "tables.labels:read_labels",
-        "one label per item, or sets (lists, labels:separator=|): columns of gold and systems; or --gold FILE, files",
+        "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options="separator systems",
     ),
     "numbers": FileFormat(
@@ -238,7 +238,7 @@ FORMATS: dict[str, FileFormat] = {
     ),
     "samples": FileFormat(
         "samples.samples:read_samples",
-        "logs of single samples: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus; the newest",
+        "logs with a record per sample: lm-evaluation-harness, Inspect, HELM, promptfoo, OpenAI evals, EvalPlus",
         no_gold="scores",
         options="filter repeats=mean|error logs=newest|all",
         traits="folders metrics",

@@ -37,7 +37,7 @@ _PARSES = {
 
 METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "mean": (labels.mean, "mean of item scores"),
-    "accuracy": (labels.accuracy, "share of items labelled right; of tokens (conll, mbt)"),
+    "accuracy": (labels.accuracy, "share of items labelled right (of tokens in the formats conll and mbt)"),
     "precision": (labels.ratio, "correct / given; precision[LABEL]; option zero_division=0|1"),
     "recall": (labels.ratio, "correct / gold; recall[LABEL]; option zero_division=0|1"),
     "f1": (labels.ratio, "harmonic mean of precision and recall; f1[LABEL]; option zero_division=0|1"),
@@ -72,7 +72,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "CER": (speech.error_rate, "character error rate by jiwer, spaces count; options as WER"),
     "AP": (
         retrieval.ranking_measure,
-        "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for rankings",
+        "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for retrieval",
     ),
     "mcc": (labels.agreement, "Matthews correlation, any number of labels"),
     "kappa": (labels.agreement, "Cohen's kappa of system and gold"),

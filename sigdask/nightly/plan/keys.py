@@ -232,7 +232,9 @@ class ConfidenceSequenceKeys:
     """Stop when the confidence sequence leaves alpha: a decision, no p."""
 
     rule: Literal["confidence-sequence"]
-    epsilon: Annotated[Share, Field(description="Resampling risk.")] = 1e-3
+    epsilon: Annotated[
+        Share, Field(description="Largest probability that infinitely many trials would decide otherwise.")
+    ] = 1e-3
 
 
 StoppingKeys = Annotated[BesagCliffordKeys | ConfidenceSequenceKeys, Discriminator("rule")]
@@ -285,7 +287,7 @@ RULE_SCOPE = (
 NOT_WORSE_OPTIONS = (
     Option(
         "Adjust p by Holm over all comparisons of the rule, like the plan, or not at all. By default like the plan if "
-        "it adjusts.", name="adjust", choices=("holm", "plan", "none")
+        "it sets an adjustment, else by Holm.", name="adjust", choices=("holm", "plan", "none")
     ),
     *RULE_SCOPE,
     Option(
@@ -382,7 +384,7 @@ class PlanKeys:
         tuple[IndependenceKeys, ...],
         Field(max_length=MOST_ENTRIES, description="Labellings to test for independence of another labelling."),
     ] = ()
-    name: Annotated[Text | None, Field(description="By default the file's name.")] = None
+    name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
     family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[

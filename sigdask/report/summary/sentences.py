@@ -354,9 +354,10 @@ def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
     if sign is None or sign.unseen_rate is None or not r.decision(alpha):
         return ""
     size = sign.cancelling_size
-    lost = "" if size is None else f", and {format_amount(size, points=points)} lost on each would cancel it"
+    lost = "" if size is None else f"; a loss of {format_amount(size, points=points)} on each would cancel the lead"
     none = f"with none of {r.n_units:,} {pluralize(r.unit, r.n_units)} against it"
-    return f", {none} (at 95 % confidence up to {100 * sign.unseen_rate:.2g} % may be{lost})"
+    hidden = f"up to {100 * sign.unseen_rate:.2g} % of all {pluralize(r.unit)} may be"
+    return f", {none} (at 95 % confidence, {hidden}{lost})"
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:

@@ -67,8 +67,8 @@ def test_gains_without_a_loss_tell_how_many_units_could_lose():
     # 1 - 0.05^(1/20) = 0.1391 (the exact binomial bound of none in 20); 0.1 (1 - r) / r = 0.619
     results = compare_differences(np.full(20, 0.1))
     assert headline.build_verdict(results).headline == (
-        "I is better than II on mean by 0.10, with none of 20 items against it (at 95 % confidence up to 14 % may be, "
-        "and 0.62 lost on each would cancel it); p = 1.91e-06 (exact)."
+        "I is better than II on mean by 0.10, with none of 20 items against it (at 95 % confidence, up to 14 % of all "
+        "items may be; a loss of 0.62 on each would cancel the lead); p = 1.91e-06 (exact)."
     )
     [assumption] = results[0].assumptions
     assert (assumption.kind, assumption.severity) == ("one-sign", "note")
