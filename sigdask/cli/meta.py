@@ -43,7 +43,8 @@ def meta(**options: Any) -> None:
     own = ",".join(f"{key}={value}" for key, value in parts.items() if value)
     shared = {name: value for name, value in options.items() if name not in OWN}
     format_ = f"meta:{own}" if own else "meta"
-    log_note(f"equivalent command: sigdask compare --format {format_} --metric {metric} --unit {unit}")
+    if not options["quiet"]:
+        log_note(f"equivalent command: sigdask compare --format {format_} --metric {metric} --unit {unit}")
     read: dict[str, Any] = {"format_": format_, "gold_column": options["human"], "metrics": (metric,), "unit": (unit,)}
     compare(partial(_sort_metrics, metric), **UNREAD, **shared, **read)
 

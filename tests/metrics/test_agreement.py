@@ -462,6 +462,20 @@ def test_meta_compares_metrics_and_prints_clusters(tmp_path):
     assert again.returncode == 0, again.stderr
 
 
+def test_reports_call_metrics_so_and_show_their_clusters(tmp_path):
+    rows = [f"{row},{k % 3}" for k, row in enumerate(ROWS)]
+    path = write_table(tmp_path, rows, "system,segment,human,bleu,chrf,rand")
+    written = ["--html", tmp_path / "r.html", "--markdown", tmp_path / "r.md", "--trials", "200", "--quiet"]
+    printed = call_sigdask("meta", path, *written, cwd=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    assert "equivalent command" not in printed.stderr
+    assert "cluster  metric" in printed.stdout
+    assert "metrics that share a letter are not significantly different" in printed.stdout.replace("\n ", "")
+    assert "**Scores of 3 metrics.**" in (tmp_path / "r.md").read_text()
+    header = '<th scope="col" class="n">cluster</th><th scope="col">metric</th>'
+    assert header in (tmp_path / "r.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

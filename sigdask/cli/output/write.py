@@ -29,6 +29,7 @@ from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
 from sigdask.results.export import import_pyarrow
+from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, format_count, format_list, is_url, make_printable, redact
 
 if TYPE_CHECKING:
@@ -310,7 +311,8 @@ def _build_title(results: Results, name: str) -> str:
     """Return a page's title: the names of up to three systems, or the number of more, and the test set."""
     table = results.table
     systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
-    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} systems"
+    noun = "metrics" if is_agreement(table) else "systems"
+    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
     return f"{compared} on {name}" if name else compared
 
 

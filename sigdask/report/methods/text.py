@@ -283,7 +283,7 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
     if facts.n_skewed:
         subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
-    yield from (sentence for name, sentence in GROUPING_SENTENCES.items() if name in facts.groupings)
+    yield from _describe_groupings(facts)
     if facts.has_sets:
         yield (
             "Verdicts over several sets are about the mean difference. A lower bound of the number of sets in which "
@@ -309,6 +309,13 @@ GROUPING_SENTENCES = {
     "ranks": CLUSTERS_SENTENCE,
 }
 """What the methods say of rankings, by the option `grouping`."""
+
+
+def _describe_groupings(facts: Facts) -> Iterator[str]:
+    noun = "Metrics" if _list_agreements(name for name, _ in facts.metrics) else "Systems"
+    for name, sentence in GROUPING_SENTENCES.items():
+        if name in facts.groupings:
+            yield sentence.replace("Systems", noun)
 
 
 def _describe_null_hypothesis(facts: Facts) -> Iterator[str]:

@@ -18,7 +18,15 @@ from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, 
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemRanking, SystemScores, build_ranking, collect_scores, group_rows, is_ranked
+from sigdask.results.ranking import (
+    SystemRanking,
+    SystemScores,
+    build_ranking,
+    collect_scores,
+    group_rows,
+    is_agreement,
+    is_ranked,
+)
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
@@ -177,6 +185,7 @@ def _build_system_table(
     """Return a table of systems by metrics, a section for each test set and subset."""
     headers = {_format_header(table.metric[0]): None for table in grouped.tables}
     systems = _order_systems(grouped)
+    noun = "metric" if is_agreement(results.table) else "system"
     sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
     for table, scores in zip(grouped.tables, grouped.scores, strict=True):
         column = _build_score_column(table, scores, grouped.design, systems, decimals)
@@ -187,10 +196,10 @@ def _build_system_table(
         parts = ([test_set] if has_several_sets else []) + ([f"{subset.column}: {subset.value}"] if subset else [])
         filled = [columns.get(header, TableColumn(header, [""] * len(systems))) for header in headers]
         rows = [k for k, texts in enumerate(zip(*(column.texts for column in filled), strict=True)) if any(texts)]
-        names = TableColumn("system", systems, is_name=True)
+        names = TableColumn(noun, systems, is_name=True)
         table_sections.append(TableSection(", ".join(parts), tuple(c.select_rows(rows) for c in (names, *filled))))
     baseline = f" with the baseline {systems[0]}" if grouped.design == "baseline" else ""
-    title = f"Scores of {len(systems):,} systems{baseline}{_describe_test_set(results.table)}."
+    title = f"Scores of {len(systems):,} {noun}s{baseline}{_describe_test_set(results.table)}."
     legend = (
         "Best scores in bold.",
         *_describe_system_marks(results, grouped),
@@ -255,7 +264,7 @@ def _describe_lower_mark(table: Table) -> list[str]:
 def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroups) -> list[str]:
     alpha = f"{results.alpha:g}"
     if grouped.design == "letters":
-        meanings = [GROUPING_MEANINGS[grouping] for grouping in grouped.list_groupings()]
+        meanings = [*dict.fromkeys(explain_group_marks(build_ranking(table)) for table in grouped.tables)]
         return [f"{capitalize_first(meaning)} at {alpha}." for meaning in meanings]
     if grouped.design == "":
         return ["No letters: they need all pairs, or all systems with one baseline, compared two-sided."]
@@ -415,10 +424,11 @@ def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
 def build_ranking_table(ranking: SystemRanking) -> PaperTable:
     """Return a table of systems by score, with their letters."""
     systems = ranking.systems
+    clusters = ranking.clusters or ([r.cluster for r in systems] if ranking.grouping == "ranks" else [])
     columns = (
-        *([] if ranking.grouping != "ranks" else [TableColumn("cluster", [f"{ranked.cluster}" for ranked in systems])]),
+        *([TableColumn("cluster", [*map(str, clusters)])] if clusters else []),
         TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
-        *build_name_columns(systems, system="system"),
+        *build_name_columns(systems, **{"system" if ranking.clusters is None else "metric": "system"}),
         TableColumn(
             ranking.metric, format_numbers(collect_numbers(systems, "score")),
             bold=collect_numbers(systems, "rank") == 1, marks=format_groups(ranking),
