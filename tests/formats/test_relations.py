@@ -144,6 +144,21 @@ def test_json_names_arguments_by_index_id_or_offsets(tmp_path):
     assert _score(_read(systems, tmp_path / "gold", label_map=(("at", ("near",)),)), "relation-f1") == [1, 1, 1]
 
 
+def test_whole_numbers_are_ids_if_entities_have_these_ids_and_else_indices(tmp_path):
+    """Doccano's export numbers entities in any order, and Prodigy's has spans; the relation is the same in all."""
+    spans = [{"start": 0, "end": 3, "label": "PER"}, {"start": 7, "end": 10, "label": "ORG"}]
+    for name, ids, relation in (
+        ("gold", [None, None], {"head": 0, "tail": 1, "type": "at"}),
+        ("a", [1, 0], {"from_id": 1, "to_id": 0, "type": "at"}),
+        ("b", [1, 2], {"head": 0, "tail": 1, "type": "at"}),  # 0 is no id
+        ("c", [5, 6], {"head": 4, "child": 9, "head_span": spans[0], "child_span": spans[1], "label": "at"}),
+    ):
+        entities = [{**span, "id": k} if k is not None else span for span, k in zip(spans, ids, strict=True)]
+        (tmp_path / name).write_text(json.dumps({"id": 1, "entities": entities, "relations": [relation]}) + "\n")
+    counts = _read([tmp_path / name for name in "abc"], tmp_path / "gold")
+    assert counts.field("relation-strict-tp").tolist() == [[1, 1, 1]]
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

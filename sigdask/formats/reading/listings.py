@@ -193,8 +193,10 @@ def read_listing(
             continue
         if key is None:
             content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
+            format_ = "spans" if noun == "relations" else noun
             raise InputError(
-                f"{path}, {record.place}: no list of {noun}; found: {content}; name its key, --format {noun}:{noun}=KEY"
+                f"{path}, {record.place}: no list of {noun}; found: {content}; name its key, "
+                f"--format {format_}:{noun}=KEY"
             )
         if count_unscored is not None:
             listing.add_unscored(count_unscored(record.value, key))

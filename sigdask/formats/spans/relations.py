@@ -32,8 +32,8 @@ ARGUMENT = re.compile(r"(\S+?):(\S+)")
 EQUIVALENCE = "*"
 DEFAULT_ROLES = ("Arg1", "Arg2")
 
-HEAD_NAMES = ("head", "arg1", "subject", "subj", "h", "source", "from", "from_id", "head_id")
-TAIL_NAMES = ("tail", "arg2", "object", "obj", "t", "target", "to", "to_id", "tail_id")
+HEAD_NAMES = ("head_span", "head", "arg1", "subject", "subj", "h", "source", "from", "from_id", "head_id")
+TAIL_NAMES = ("child_span", "tail", "arg2", "object", "obj", "t", "target", "to", "to_id", "tail_id")
 TYPE_NAMES = ("type", "label", "relation", "relation_type", "predicate", "rel", "name")
 
 
@@ -122,6 +122,7 @@ def iter_json_relations(
     """
     if not isinstance(value, list | None):
         raise InputError(f"{where}: found {str(value)[:40]}, expected a list of relations")
+    all_parts: list[list[Any]] = []
     for element in value or ():
         if isinstance(element, list) and all(isinstance(part, list) for part in element):
             yield from iter_json_relations(element, entities, parse, where)
@@ -138,11 +139,25 @@ def iter_json_relations(
             raise InputError(
                 f"{where}: found {str(element)[:60]}, expected a relation: an object with head, tail and type"
             )
-        head, tail = (_find_argument(part, entities, parse, where) for part in parts[:2])
-        yield str(parts[2]), head, tail
+        all_parts.append(parts)
+    named = _name_entities(entities, [part for parts in all_parts for part in parts[:2]])
+    for head, tail, label in all_parts:
+        yield str(label), *(_find_argument(part, entities, named, parse, where) for part in (head, tail))
 
 
-def _find_argument(part: Any, entities: Sequence[Any], parse: Callable[[Any, str], Span], where: str) -> Span:
+def _name_entities(entities: Sequence[Any], references: Sequence[Any]) -> dict[Any, Any]:
+    """Return entities by id if all references are ids, else by index, and by id where this is no index."""
+    ids: dict[Any, Any] = {
+        str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity
+    }
+    if all(isinstance(part, list | dict) or str(part) in ids for part in references):
+        return ids
+    return ids | dict(enumerate(entities))
+
+
+def _find_argument(
+    part: Any, entities: Sequence[Any], named: Mapping[Any, Any], parse: Callable[[Any, str], Span], where: str
+) -> Span:
     """Return the span that a head or tail names by index or id, or is itself."""
     if isinstance(part, list | dict):
         label, position = parse(part, where)
@@ -150,12 +165,10 @@ def _find_argument(part: Any, entities: Sequence[Any], parse: Callable[[Any, str
             spans = (parse(entity, where) for entity in entities)
             label = next((name for name, place in spans if place == position), "")
         return label, position
-    if type(part) is int and 0 <= part < len(entities):
-        return parse(entities[part], where)
-    ids = {str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity}
-    if str(part) in ids:
-        return parse(ids[str(part)], where)
-    raise InputError(f"{where}: a relation names entity {part!r}, which is not among its {len(entities)} entities")
+    entity = named.get(part, named.get(str(part)))
+    if entity is None:
+        raise InputError(f"{where}: a relation names entity {part!r}, which is not among its {len(entities)} entities")
+    return parse(entity, where)
 
 
 def collect_relations(
