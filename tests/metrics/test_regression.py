@@ -284,3 +284,24 @@ def test_submissions_are_read_by_their_indices(tmp_path):
         path.write_text("\n".join(["12345", "99", "1", *rows[:2], row]))
         with pytest.raises(InputError, match=message):
             read(path, tmp_path / "b.txt", gold=tmp_path / "gold", format="numbers")
+
+
+def test_decimal_commas_and_truth_values_are_read_as_in_other_tables(tmp_path):
+    """The oracles are SciPy's and scikit-learn's scores of the same numbers with points, and of 1 and 0."""
+    gold, a, b = _draw_columns("pearson", 40, digits=2)
+    is_true = gold > np.median(gold)
+    for name, column in (("gold", gold), ("a", a), ("b", b)):
+        cells = (f"i{k};{x:.2f}".replace(".", ",") for k, x in enumerate(column.tolist()))
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id;score", *cells]) + "\n")
+    (tmp_path / "true.csv").write_text("\n".join(["id;score", *(f"i{k};{x}" for k, x in enumerate(is_true))]) + "\n")
+    systems = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    counts = read(*systems, gold=tmp_path / "gold.csv", options=Options(metrics=("pearson",)))
+    assert _score(counts, "pearson") == pytest.approx([stats.pearsonr(gold, x)[0] for x in (a, b)], abs=1e-12)
+    assert "gold.csv: decimal commas: " in counts.warnings[0]
+    counts = read(*systems, gold=tmp_path / "true.csv", options=Options(metrics=("AUC",)))
+    assert _score(counts, "AUC") == pytest.approx([BINARY_ORACLES["AUC"](is_true, x) for x in (a, b)])
+    numbers = enumerate(np.column_stack([gold, a, b]).tolist())
+    rows = [";".join([f"i{k}", *(f"{x:.2f}".replace(".", ",") for x in row)]) for k, row in numbers]
+    (tmp_path / "all.csv").write_text("\n".join(["id;gold;a;b", *rows]) + "\n")
+    counts = read(tmp_path / "all.csv", options=Options(metrics=("MAE",)))
+    assert _score(counts, "MAE") == pytest.approx([np.abs(gold - x).mean() for x in (a, b)])

@@ -21,6 +21,7 @@ from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import remove_bookkeeping, select_systems
 from sigdask.formats.tables.labels import find_gold_column, get_gold_column, get_prediction_column
+from sigdask.formats.tables.notation import convert_scores
 
 ERROR_METRICS = frozenset({"MAE", "MSE", "RMSE", "R2"})
 CLEAR_CORRELATION = 0.5
@@ -31,11 +32,13 @@ def read_numbers(sources: Sequence[Source], gold: Path | None, options: Options)
     if gold is None:
         if len(sources) > 1:
             raise InputError("format numbers: several files and no gold values; give --gold FILE")
-        return _read_one_table(read_table(sources[0].path, options.ignore), options)
-    base = read_table(gold, options.ignore)
+        return _read_one_table(read_table(sources[0].path, options.ignore, options.decimal), options)
+    base = read_table(gold, options.ignore, options.decimal)
     gold_column = get_gold_column(base, options)
+    base = convert_scores(base, options, [gold_column])
     base = select_one_sample(base, base.find_id_column(options), options, gold=gold_column)
-    tables = [_order_submission(read_table(source.path, options.ignore)) for source in sources]
+    tables = [_order_submission(read_table(source.path, options.ignore, options.decimal)) for source in sources]
+    tables = [convert_scores(table, options, [get_prediction_column(table, options)]) for table in tables]
     tables = [select_one_sample(table, table.find_id_column(options), options) for table in tables]
     ids, orders, warnings = align(base, tables, options)
     predictions = {
@@ -78,6 +81,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     gold_column = options.gold_column or find_gold_column(table)
     if gold_column is None:
         raise table.build_column_error("no column 'gold'", "--gold-column")
+    table = convert_scores(table, options, [gold_column, *table.list_system_columns(options, gold_column)])
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold_column)
     table = remove_bookkeeping(
         table, replace(options, ignore=(*options.ignore, gold_column)), costs=True, noun="numbers"
