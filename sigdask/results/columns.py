@@ -45,15 +45,15 @@ class CodedColumn(Generic[Value]):
 
     @staticmethod
     def from_constant(value: Value, n: int) -> CodedColumn[Value]:
-        """Build a column with one value in all rows."""
-        return CodedColumn(np.zeros(n, np.int32), (value,))
+        """Build a column with one value in all rows; its codes are read-only and take no memory."""
+        return CodedColumn(np.broadcast_to(np.int32(0), n), (value,))
 
     @staticmethod
     def join(columns: Iterable[CodedColumn[Value]]) -> CodedColumn[Value]:
         """Return the values of several columns one after the other."""
         codes_by_value: dict[Value, int] = {}
         codes = [recode(column, codes_by_value) for column in columns]
-        return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
+        return CodedColumn(codes[0] if len(codes) == 1 else np.concatenate(codes), tuple(codes_by_value))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -96,7 +96,7 @@ def join_column(columns: Sequence[Any]) -> Column:
 def recode(column: CodedColumn[Any], codes_by_value: dict[Any, int]) -> NDArray[np.int32]:
     """Return a column's codes in a mapping shared with other columns; new values are added to it."""
     codes = [codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values]
-    return np.array(codes, np.int32)[column.codes] if codes else column.codes
+    return column.codes if codes == [*range(len(codes))] else np.array(codes, np.int32)[column.codes]
 
 
 def get_filling(dtype: Any) -> Any:
@@ -149,7 +149,7 @@ class ColumnGroup:
                 values[name] = np.full(n, get_filling(dtype), dtype)
             elif name not in values and get_origin(hint) is CodedColumn:
                 filling = None if type(None) in get_args(get_args(hint)[0]) else ""
-                values[name] = CodedColumn(np.zeros(n, np.int32), (filling,)[:n])
+                values[name] = CodedColumn(np.broadcast_to(np.int32(0), n), (filling,)[:n])
         return cls(**values)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.results.columns import (
@@ -233,7 +234,7 @@ def _format_trials(n: int) -> str:
 
 def _code_numbers(numbers: NDArray[Any], form: Callable[[Any], str] = "{:,}".format) -> CodedColumn[str]:
     """Return a column of formatted numbers; equal ones are formatted once."""
-    distinct, positions = np.unique(numbers, return_inverse=True)
+    distinct, positions = find_distinct(numbers)
     return CodedColumn(positions.astype(np.int32), tuple(map(form, distinct.tolist())))
 
 

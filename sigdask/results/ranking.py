@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
 from sigdask.metrics.agreement import PREFIX
 from sigdask.options import Grouping
@@ -90,11 +91,7 @@ def group_rows(table: Table) -> Iterator[Integers]:
     positions = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
     metric_numbers = np.array([positions[names[score]] for score in table.metric.values], np.int64)
     keys = (table.test_set.codes, table.subset.codes, metric_numbers[table.metric.codes])
-    _, first, group_numbers = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
-    rows = np.argsort(group_numbers.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(group_numbers.reshape(-1)))
-    row_groups = np.split(rows, ends[:-1]) if len(rows) else []
-    yield from (row_groups[k] for k in np.argsort(first))
+    yield from factors.group_rows(factors.number_rows(*keys))
 
 
 def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
@@ -114,8 +111,8 @@ def is_ranked(table: Table) -> bool:
     if sides != {"two-sided"} and not is_better_first:
         return False
     names, a, b = index_systems(table)
-    n_systems = len(np.unique(np.concatenate([a, b])))
-    n_pairs = len(np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b)))
+    n_systems = int(np.count_nonzero(np.bincount(a, minlength=len(names)) + np.bincount(b, minlength=len(names))))
+    n_pairs = len(factors.find_distinct(np.minimum(a, b) * len(names) + np.maximum(a, b))[0])
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
 
 

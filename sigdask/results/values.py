@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.results.columns import CodedColumn, take_column
 from sigdask.text import as_json_line
@@ -234,7 +235,7 @@ def _count_rows(values: Values) -> int:
 
 def _format_coded(column: CodedColumn[Any], convert: Callable[[list[Any]], list[str]]) -> str | list[str]:
     """Return the text of each row's value, or a single one if all rows have the same; equal values convert once."""
-    used_codes, positions = np.unique(column.codes, return_inverse=True)
+    used_codes, positions = find_distinct(column.codes)
     texts = convert([column.values[code] for code in used_codes.tolist()])
     return texts[0] if len(texts) == 1 else [texts[position] for position in positions.tolist()]
 

@@ -31,6 +31,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.rounding import format_p_equals
@@ -75,13 +76,20 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
     >>> k.tolist(), n.tolist(), places.tolist()
     ([1, 3], [9, 9], [1, 0, 1])
     """
-    order = np.lexsort((k, n))
-    is_first = np.ones(len(k), np.bool_)
-    is_first[1:] = (np.diff(k[order]) != 0) | (np.diff(n[order]) != 0)
-    inverse = np.empty(len(k), np.int64)
-    inverse[order] = np.cumsum(is_first) - 1
-    return k[order][is_first], n[order][is_first], inverse
+    width = int(k.max(initial=0)) + 1
+    if not len(k) or int(k.min()) < 0 or int(n.min()) < 0 or int(n.max()) > LARGEST_CODE // width:
+        order = np.lexsort((k, n))
+        is_first = np.ones(len(k), np.bool_)
+        is_first[1:] = (np.diff(k[order]) != 0) | (np.diff(n[order]) != 0)
+        inverse = np.empty(len(k), np.int64)
+        inverse[order] = np.cumsum(is_first) - 1
+        return k[order][is_first], n[order][is_first], inverse
+    codes, inverse = find_distinct(n * width + k)
+    return codes % width, codes // width, inverse
 
+
+LARGEST_CODE = 2**62
+"""Largest number that stands for a pair."""
 
 DEFAULT_CONFIDENCE = 0.99
 
@@ -243,11 +251,30 @@ def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> Floats:
     float64 array, shape (...)
     """
     count, n, known_p = np.broadcast_arrays(k, n_trials, p)
-    inside = np.where(known_p < 1, known_p, 0.5)
-    lower = np.where(count < n, scipy.special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
-    upper = np.where(count > 0, scipy.special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
-    fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
-    return np.asarray(np.where(known_p < 1, fits, np.where(count == n, 1.0, 0.0)))
+    fits = np.empty(count.size)
+    for start in range(0, count.size, FIT_BLOCK):
+        block = slice(start, start + FIT_BLOCK)
+        fits[block] = _compute_fits(count.ravel()[block], n.ravel()[block], known_p.ravel()[block])
+    return fits.reshape(count.shape)
+
+
+FIT_BLOCK = 2**15
+"""Counts whose fit is computed at a time, for less memory."""
+
+FROM_MEAN = 2
+"""From this distance of a count from its mean on, it is known which tail is smaller: the median is less than 1 away."""
+
+
+def _compute_fits(count: Integers, n: Integers, p: Floats) -> Floats:
+    """Return twice the smaller binomial tail of each count, shape (n_counts,)."""
+    inside = np.where(p < 1, p, 0.5)
+    excess, tail = count - n * inside, np.ones(len(count))
+    rows = np.flatnonzero((excess < FROM_MEAN) & (count < n))
+    tail[rows] = scipy.special.betainc((n - count)[rows], count[rows] + 1, 1 - inside[rows])
+    rows = np.flatnonzero((excess > -FROM_MEAN) & (count > 0))
+    upper = scipy.special.betainc(count[rows], (n - count)[rows] + 1, inside[rows])
+    tail[rows] = np.where(excess[rows] < FROM_MEAN, np.minimum(tail[rows], upper), upper)
+    return np.where(p < 1, np.minimum(1.0, 2 * tail), np.where(count == n, 1.0, 0.0))
 
 
 def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:

@@ -86,12 +86,12 @@ def compute_correlations(
         block_products = (
             centred.T @ centred if pairs is None else (centred[:, pairs[0]] * centred[:, pairs[1]]).sum(axis=0)
         )
-        products = products + block_products
+        products = np.add(products, block_products, out=block_products)  # large, so not copied
     if pairs is None:
         squares = np.diag(products)  # rounded as the products are, so that a system is one with its twin
     lengths = np.where(varies, np.sqrt(squares), np.nan)
     length_products = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
-    return np.asarray(products / length_products)
+    return np.asarray(np.divide(products, length_products, out=length_products))
 
 
 def compute_inflation(r12: float) -> float:

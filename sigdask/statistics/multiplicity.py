@@ -42,7 +42,9 @@ def holm(p: Sequence[float] | Floats) -> Floats:
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
     n_left = np.arange(len(values), 0, -1)
-    return _restore_order(order, np.maximum.accumulate(values[order] * n_left))
+    adjusted = values[order]
+    adjusted *= n_left
+    return _restore_order(order, np.maximum.accumulate(adjusted, out=adjusted))
 
 
 def hochberg(p: Sequence[float] | Floats) -> Floats:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
 from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts.factors import group_rows, number_rows
-from sigdask.counts.fields import Integers
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
+from sigdask.counts.fields import Bools, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.families.skewness import SHARE
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
@@ -240,8 +242,14 @@ BLOCK_ROWS = 2**15
 
 def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
     """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
-    columns = Assumptions.build_empty(len(table))
+    empty: dict[str, Any] = Assumptions.build_empty(1).columns
+    columns = {name: np.broadcast_to(value, len(table)) for name, value in empty.items()}
     verdicts, start = extract_verdicts(table), 0
+
+    def enter(name: str, rows: Integers, values: NDArray[Any], mask: Bools) -> None:
+        if mask.any():
+            columns[name] = scatter_rows(columns[name], rows[mask], values[mask])
+
     for comparisons in set_comparisons:
         for rows in _iter_panel_rows(comparisons):
             panel, metric = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
@@ -251,16 +259,17 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
                 verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
             )
             influence = compute_influence(panel, metric, pairs, selected)
-            columns.skewness[table_rows] = np.where(influence.is_skewed, influence.skewness, np.nan)
+            enter("skewness", table_rows, influence.skewness, influence.is_skewed)
             for name in ("is_skewed", "n_deciding", "reverses"):
-                getattr(columns, name)[table_rows] = getattr(influence, name)
+                values = getattr(influence, name)
+                enter(name, table_rows, values, values != 0)
             one_sign, rate = influence.has_one_sign, compute_unseen_rate(panel.n_units)
-            columns.unseen_rate[table_rows[one_sign]] = rate
-            if panel.linear[metric]:
+            enter("unseen_rate", table_rows, np.full(len(rows), rate), one_sign)
+            if panel.linear[metric] and one_sign.any():
                 size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
-                columns.cancelling_size[table_rows[one_sign]] = size[one_sign]
+                enter("cancelling_size", table_rows, size, one_sign)
         start += len(comparisons)
-    return columns
+    return Assumptions(**columns)
 
 
 def _iter_panel_rows(comparisons: Comparisons) -> Iterator[Integers]:

@@ -57,10 +57,13 @@ def compute_r12(comparisons: Comparisons) -> Floats:
         panel = comparisons.panels[int(comparisons.panel[k])]
         if not isinstance(metric, BoundMetric) or not panel.is_mean(int(comparisons.column[k])):
             continue
-        systems, indices = np.unique(np.concatenate([comparisons.a[group], comparisons.b[group]]), return_inverse=True)
+        a, b = comparisons.a[group], comparisons.b[group]
+        is_used = np.zeros(comparisons.counts.n_systems, np.bool_)
+        is_used[a] = is_used[b] = True
+        systems, places = np.flatnonzero(is_used), np.cumsum(is_used) - 1
         mask = comparisons.masks[int(comparisons.subset.codes[k])]
         iter_scores = _build_score_iterator(comparisons.counts, metric, mask, systems)
-        i, j = indices[: len(group)], indices[len(group) :]
+        i, j = places[a], places[b]
         if len(group) * PAIR_COST < len(systems) ** 2:
             result[group] = compute_correlations(iter_scores, (i, j))
         else:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
-from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Ratios
@@ -179,7 +179,7 @@ def list_exact_jobs(
     InputError
         Some comparison has no exact p within the limits, and no other is asked for.
     """
-    signs = np.full((len(comparisons), 2), -1, np.int64)
+    signs: Integers = np.broadcast_to(np.int64(-1), (len(comparisons), 2))
     if method == "randomization":
         return signs
     for group in group_rows(number_rows(comparisons.metric)):
@@ -188,7 +188,7 @@ def list_exact_jobs(
         panels = candidates.build_panels(method, seconds)
         if panels is None:
             continue
-        signs[selected] = candidates.signs
+        signs = scatter_rows(signs, selected, candidates.signs)
         for k, panel in panels:
             positions.job[selected[k]] = len(jobs)
             jobs.append(Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k]))))
@@ -235,10 +235,11 @@ class _UnenumeratedGroup:
 
     @staticmethod
     def from_comparisons(comparisons: Comparisons, selected: Integers) -> _UnenumeratedGroup:
-        signs = np.full((len(selected), 2), -1, np.int64)
+        signs: Integers = np.broadcast_to(np.int64(-1), (len(selected), 2))
         for group in group_rows(number_rows(comparisons.panel[selected])):
-            panel = comparisons.panels[int(comparisons.panel[selected[group[0]]])]
-            signs[group] = panel.sign_counts[comparisons.row[selected[group]], comparisons.column[selected[group]]]
+            panel, rows = comparisons.panels[int(comparisons.panel[selected[group[0]]])], selected[group]
+            counts = take_cells(panel.sign_counts, comparisons.row[rows], comparisons.column[rows])
+            signs = scatter_rows(signs, group, counts)
         return _UnenumeratedGroup(comparisons, selected, signs)
 
     def build_panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:

@@ -16,11 +16,12 @@ from sigdask.analysis.comparison.pairs import (
     Comparisons,
     ComparisonSettings,
     CountPositions,
+    build_empty_positions,
     list_comparisons,
     list_pairs,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.options import Method
@@ -95,7 +96,14 @@ class ComparisonJobs:
 
 def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
     """Return the jobs that sample or enumerate comparisons, and the positions of each comparison's counts."""
-    slots = AllCountPositions.empty(len(comparisons))
+    n, empty, sampled = len(comparisons), build_empty_positions, comparisons.sampled
+    first = empty(n, is_filled=bool(sampled.any()))
+    slots = AllCountPositions(
+        first,
+        replace(first, job=empty(n, is_filled=second_run and bool(sampled.any())).job),  # the same rows of the panels
+        empty(n, is_filled=bool(comparisons.enumerated.any())),
+        replace(empty(n, is_filled=False), job=np.full(n, -1, np.int32)),
+    )
     jobs: list[Job] = []
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
         _add_runs(comparisons, group, (slots.first, slots.second)[: 1 + second_run], jobs)
@@ -189,12 +197,14 @@ def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
     return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
 
 
-def join_positions(positions: Iterable[CountPositions], offsets: Iterable[int] | None = None) -> CountPositions:
+def join_positions(positions: Iterable[CountPositions], offsets: Sequence[int] | None = None) -> CountPositions:
     """Return the concatenated positions of several lists of comparisons.
 
     With `offsets`, these are the numbers of jobs before those of each list.
     """
     parts = list(positions)
+    if len(parts) == 1 and not any(offsets or ()):
+        return parts[0]
     job, row, column = (np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
     if offsets is not None:
         job += np.where(job < 0, 0, np.repeat([*offsets], [len(part.job) for part in parts])).astype(np.int32)
@@ -304,21 +314,23 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
         Of the program.
     """
     sizes = [len(jobs.comparisons) for jobs in sets]
-    data, set_of_row = np.zeros((sum(sizes), 2), np.uint64), np.repeat(np.arange(len(sets)), sizes)
+    n = sum(sizes)
+    data: Hashes = np.broadcast_to(np.uint64(0), (n, 2))
     for start, jobs in zip(np.cumsum([0, *sizes])[:-1].tolist(), sets, strict=True):
         comparisons = jobs.comparisons
         for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
             panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-            data[start + rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
+            hashes, row = panel.hash_contents(int(comparisons.column[rows[0]])), comparisons.row[rows]
+            data = scatter_rows(data, start + rows, take_cells(hashes[:, None], row, np.zeros_like(row)))
     codes = [CodedColumn(jobs.comparisons.metric, tuple(map(hash_code, jobs.comparisons.metrics))) for jobs in sets]
-    methods = CodedColumn.from_values(jobs.spec.method_and_limit for jobs in sets)
-    units = CodedColumn.from_values(format_hash(jobs.spec.units.content) for jobs in sets)
+    methods = [CodedColumn.from_constant(s.spec.method_and_limit, k) for s, k in zip(sets, sizes, strict=True)]
+    units = [CodedColumn.from_constant(format_hash(s.spec.units.content), k) for s, k in zip(sets, sizes, strict=True)]
     return InputDigests.build_empty(
-        len(data),
-        seed=np.full(len(data), seed, np.int64),
-        version=CodedColumn.from_constant(version, len(data)),
-        method=CodedColumn(methods.codes[set_of_row], methods.values),
-        units=CodedColumn(units.codes[set_of_row], units.values),
+        n,
+        seed=np.broadcast_to(np.int64(seed), n),
+        version=CodedColumn.from_constant(version, n),
+        method=CodedColumn.join(methods),
+        units=CodedColumn.join(units),
         data_a=_encode_digests(data[:, 0]),
         data_b=_encode_digests(data[:, 1]),
         code=CodedColumn.join(codes),

@@ -13,7 +13,7 @@ from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.exact import read_exact_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs, join_positions
 from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, CountPositions, RationalCounts
-from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import AnyBound
@@ -42,11 +42,13 @@ class ComparisonCounts:
 
     @staticmethod
     def zero(n: int) -> ComparisonCounts:
-        """Return the counts of `n` comparisons of which nothing was counted."""
-        return ComparisonCounts(np.zeros(n, np.int64), np.zeros(n, np.int64))
+        """Return the counts of `n` comparisons of which nothing was counted, in read-only arrays."""
+        return ComparisonCounts(np.broadcast_to(np.int64(0), n), np.broadcast_to(np.int64(0), n))
 
     def where(self, mask: Bools, other: ComparisonCounts) -> ComparisonCounts:
         """Return these counts where `mask` is true, and the counts of `other` elsewhere."""
+        if mask.all():
+            return self
         return ComparisonCounts(
             np.where(mask, self.n_trials, other.n_trials), np.where(mask, self.n_extreme, other.n_extreme)
         )
@@ -93,7 +95,8 @@ class JudgementSettings:
         )
         test_set = [CodedColumn.from_constant(entry.counts.name, len(entry)) for entry in comparisons]
         metrics = [CodedColumn(entry.metric, tuple(map(_describe_metric, entry.metrics))) for entry in comparisons]
-        nans = np.full(n, np.nan)
+        nans = np.broadcast_to(np.nan, n)
+        sign_check = self._check_sign_test(jobs, unit, signs, judged, exact)
         return Table(
             alpha=self.alpha,
             test_set=CodedColumn.join(test_set),
@@ -121,13 +124,15 @@ class JudgementSettings:
             exact_by=exact_values.by,
             checks={
                 "second run": self._check_second_run(exact, second, agreement),
-                "sign test": self._check_sign_test(jobs, unit, signs, judged, exact),
-                "exact value": self._check_exact_value(exact_values, judged, exact, jobs.rational.is_counted),
+                "sign test": sign_check,
+                "exact value": self._check_exact_value(
+                    exact_values, judged, exact, jobs.rational.is_counted, sign_check
+                ),
             },
             p_adjusted=nans,
             p_adjusted_low=nans,
             p_adjusted_high=nans,
-            seen_with=np.zeros(n, np.int64),
+            seen_with=np.broadcast_to(np.int64(0), n),
             **observed_columns,
         )
 
@@ -142,7 +147,10 @@ class JudgementSettings:
         )
         p = np.where(has_run, bounds.compute_bound(second.n_extreme, second.n_trials), np.nan)
         return CheckResults(
-            _encode_verdicts(has_run, agreement >= self._compute_alarm_level()), p, np.full(len(p), np.nan), reason
+            _encode_verdicts(has_run, agreement >= self._compute_alarm_level()),
+            p,
+            np.broadcast_to(np.nan, len(p)),
+            reason,
         )
 
     def _check_sign_test(
@@ -172,17 +180,24 @@ class JudgementSettings:
         return CheckResults(_encode_verdicts(tested, fits), p, fit, reason)
 
     def _check_exact_value(
-        self, exact_values: ExactValues, judged: ComparisonCounts, exact: Bools, in_fractions: Bools
+        self,
+        exact_values: ExactValues,
+        judged: ComparisonCounts,
+        exact: Bools,
+        in_fractions: Bools,
+        sign_check: CheckResults,
     ) -> CheckResults:
+        """Check counts against exact values; where these are the sign test's p, its fit is taken."""
         n = len(exact_values.high)
         is_checked = (
             ~np.isnan(exact_values.high) & ~exact & (judged.n_trials > 0) & ~in_fractions
         )  # trials are upper bounds there
-        fit = np.full(n, np.nan)
-        counts = judged.n_extreme[is_checked], judged.n_trials[is_checked]
-        fit[is_checked] = bounds.compute_fit_p_within(
-            *counts, exact_values.low[is_checked], exact_values.high[is_checked]
-        )
+        low, high = exact_values.low, exact_values.high
+        has_fit = is_checked & (low == high) & (high == sign_check.p_value) & ~np.isnan(sign_check.fit)
+        fit = np.where(has_fit, sign_check.fit, np.nan)
+        if (rows := np.flatnonzero(is_checked & ~has_fit)).size:
+            counts = judged.n_extreme[rows], judged.n_trials[rows]
+            fit[rows] = bounds.compute_fit_p_within(*counts, low[rows], high[rows])
         verdict = np.where(
             is_checked, _encode_verdicts(is_checked, fit >= self._compute_alarm_level()), np.int8(NO_SUCH_CHECK)
         )
@@ -227,13 +242,13 @@ class JointJobs:
         return JointJobs(
             [job for entry in sets for job in entry.jobs],
             AllCountPositions(*(join_positions(positions, starts) for positions in kinds)),
-            np.concatenate([entry.signs for entry in sets]),
-            np.concatenate([entry.comparisons.n_discordant for entry in sets]),
-            np.concatenate([entry.comparisons.sampled for entry in sets]),
-            np.concatenate([entry.comparisons.enumerated for entry in sets]),
+            _join_arrays([entry.signs for entry in sets]),
+            _join_arrays([entry.comparisons.n_discordant for entry in sets]),
+            _join_arrays([entry.comparisons.sampled for entry in sets]),
+            _join_arrays([entry.comparisons.enumerated for entry in sets]),
             RationalCounts(
-                np.concatenate([entry.n_reached for entry in rational]),
-                np.concatenate([entry.difference for entry in rational]),
+                _join_arrays([entry.n_reached for entry in rational]),
+                _join_arrays([entry.difference for entry in rational]),
             ),
         )
 
@@ -246,6 +261,11 @@ class JointJobs:
             nans = np.full(len(self), np.nan)
             return ExactValues(nans, nans, CodedColumn(np.zeros(len(nans), np.int32), (None,)))
         return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
+
+
+def _join_arrays(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the rows of several arrays, without a copy if there is one array."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def compute_p_values(sets: Sequence[ComparisonJobs], tallies: Tallies, alternative: Alternative) -> Floats:
@@ -270,7 +290,10 @@ def _judge_counts(
 
 def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int) -> ComparisonCounts:
     """Return the trials and exceedances of each comparison at its position; 0 where it has no job."""
-    n_trials, n_extreme = np.zeros(len(positions.job), np.int64), np.zeros(len(positions.job), np.int64)
+    counts = ComparisonCounts.zero(len(positions.job))
+    if not (positions.job >= 0).any():
+        return counts
+    n_trials, n_extreme = counts.n_trials.copy(), counts.n_extreme.copy()
     for group in group_rows(number_rows(positions.job)):
         job = int(positions.job[group[0]])
         if job >= 0:
@@ -285,6 +308,8 @@ def read_complete_counts(jobs: JointJobs, tallies: Tallies, tail: int) -> Compar
     positions = jobs.slots.exact
     counts = read_counts(positions, jobs.jobs, tallies, tail)
     feasible = positions.job >= 0
+    if not feasible.any():
+        return counts
     complete = feasible & (counts.n_trials == 1 << np.where(feasible, jobs.n_discordant, 0))
     if (impossible := np.flatnonzero(complete & (counts.n_extreme == 0))).size:
         label = jobs.jobs[int(positions.job[impossible[0]])].label
@@ -305,18 +330,21 @@ def _describe_metric(metric: AnyBound) -> ScoredMetric:
 def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
     """Return the signs of comparisons, shape (n, 2), and columns of scores; each panel computes its scores once."""
     n, start = len(jobs), 0
-    scores, undefined, ties = np.full((n, 2), np.nan), np.full((n, 2), np.nan), np.zeros(n)
-    signs, step = np.full((n, 2), -1, np.int64), np.zeros(n)
+    scores = undefined = np.broadcast_to(np.nan, (n, 2))
+    ties, step = np.broadcast_to(0.0, n), np.broadcast_to(0.0, n)
+    signs = np.broadcast_to(np.int64(-1), (n, 2))
     for comparisons in sets:
         for rows in group_rows(number_rows(comparisons.panel)):
             panel, group = comparisons.panels[int(comparisons.panel[rows[0]])], start + rows
             positions = comparisons.row[rows], comparisons.column[rows]
-            signs[group], undefined[group] = panel.sign_counts[positions], panel.zero_division_scores[positions]
+            signs = scatter_rows(signs, group, take_cells(panel.sign_counts, *positions))
+            undefined = scatter_rows(undefined, group, take_cells(panel.zero_division_scores, *positions))
             steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
-            step[group] = steps[positions[1]]
+            step = scatter_rows(step, group, steps[positions[1]])
             pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[rows[0]])].name, failed)
             if pair_scores is not None:
-                scores[group], ties[group] = pair_scores[positions], panel.tie_widths[positions]
+                scores = scatter_rows(scores, group, take_cells(pair_scores, *positions))
+                ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
     difference = np.where(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
-from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import as_fraction
 from sigdask.errors import InputError
@@ -225,8 +225,13 @@ class CountPositions:
         return result
 
 
-def build_empty_positions(n: int) -> CountPositions:
-    """Return the positions of `n` comparisons that have no counts."""
+def build_empty_positions(n: int, *, is_filled: bool = True) -> CountPositions:
+    """Return the positions of `n` comparisons that have no counts.
+
+    Unless they will be filled, the arrays are read-only and take no memory.
+    """
+    if not is_filled:
+        return CountPositions(np.broadcast_to(np.int32(-1), n), *[np.broadcast_to(np.int32(0), n)] * 2)
     return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
 
 
@@ -241,8 +246,8 @@ class AllCountPositions:
 
     @staticmethod
     def empty(n: int) -> AllCountPositions:
-        """Return the positions of `n` comparisons that have no counts."""
-        return AllCountPositions(*(build_empty_positions(n) for _ in range(4)))
+        """Return the positions of `n` comparisons that have no counts, in read-only arrays that take no memory."""
+        return AllCountPositions(*(build_empty_positions(n, is_filled=False) for _ in range(4)))
 
     @property
     def all_kinds(self) -> tuple[CountPositions, ...]:
@@ -294,7 +299,7 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     panels: list[ComparedPanel] = []
     grids = [_place_subset(spec, metrics, panel_makers, mask, panels) for mask in masks]
     subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
-    pair, metric, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
+    pair, metric, panel, row, column = grids[0] if len(grids) == 1 else map(np.concatenate, zip(*grids, strict=True))
     n_items, n_units = _take_rows(np.array([p.extent for p in panels], np.int64).reshape(-1, 2), panel)
     limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
     of_metrics = [sums if _swaps_pairs(m) else limits.get(type(m), sums) for m in metrics]
@@ -484,6 +489,9 @@ def _place_subset(
                 panel[pair_indices[:, None], group] = len(panels)
                 row[pair_indices[:, None], group] = np.arange(len(pair_indices))[:, None]
                 panels.append(new_panel)
+    if (panel >= 0).all():
+        pair, metric = (indices.astype(np.int32) for indices in np.divmod(np.arange(panel.size), len(metrics)))
+        return pair, metric, panel.ravel(), row.ravel(), column[metric]
     pair, metric = (indices.astype(np.int32) for indices in np.nonzero(panel >= 0))
     return pair, metric, panel[pair, metric], row[pair, metric], column[metric]
 
@@ -492,11 +500,10 @@ def _count_discordant(
     panels: Sequence[ComparedPanel], panel: NDArray[np.int32], row: NDArray[np.int32], column: NDArray[np.int32]
 ) -> Integers:
     """Return the number of units that differ in each comparison."""
-    n_units = np.zeros(len(panel), np.int64)
-    order = np.argsort(panel, kind="stable")
-    borders = np.cumsum(np.bincount(panel, minlength=len(panels)))
-    for compared, rows in zip(panels, np.split(order, borders[:-1]), strict=False):  # of no panels one part, of nothing
-        n_units[rows] = compared.n_discordant[row[rows], column[rows]]
+    n_units: Integers = np.broadcast_to(np.int64(0), len(panel))
+    for rows in group_rows(number_rows(panel)):
+        n_discordant = panels[int(panel[rows[0]])].n_discordant
+        n_units = scatter_rows(n_units, rows, take_cells(n_discordant, row[rows], column[rows]))
     return n_units
 
 

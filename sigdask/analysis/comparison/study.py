@@ -39,7 +39,7 @@ from sigdask.analysis.comparison.pairs import (
     list_left_out,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
@@ -466,12 +466,18 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
     """Return the table with adjusted p-values, each family adjusted on its own."""
-    columns = [column.copy() for column in (table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high)]
-    low, high = (np.where(table.exact, table.p_value, limit) for limit in (table.p_low, table.p_high))
+    unknown = table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high
+    columns = [np.broadcast_to(column, len(table)) for column in unknown]  # read-only, so copied where they are changed
+    low, high = (
+        np.where(table.exact, table.p_value, limit) if table.exact.any() else limit
+        for limit in (table.p_low, table.p_high)
+    )
     for adjustment, indices in families:
-        adjusted = adjustment.compute_p_values(table.p_value[indices], low[indices], high[indices], tallies)
-        for column, values in zip(columns, adjusted or (), strict=False):
-            column[indices] = values
+        is_all = len(indices) == len(table)
+        p, p_low, p_high = (limit if is_all else limit[indices] for limit in (table.p_value, low, high))
+        if adjusted := adjustment.compute_p_values(p, p_low, p_high, tallies):
+            pairs = zip(columns, adjusted, strict=True)
+            columns = [scatter_rows(column, indices, values) for column, values in pairs]
     p, p_low, p_high = columns
     details = _compute_details(table, families, tallies)
     return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details)

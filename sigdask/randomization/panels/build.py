@@ -154,7 +154,7 @@ class PanelGroups:
         """Build the panels of all items or a subset; with `every_unit`, include concordant units."""
         placed = []
         for members, lattices in self.groups:
-            pairs = self.pairs[members]
+            pairs = self.pairs if len(members) == len(self.pairs) else self.pairs[members]
             mask = self.counts.in_common(pairs[0].tolist(), subset, self.held)
             panel = _build_panel(units, self.fields, lattices, pairs, self.metrics, mask, every_unit=every_unit)
             placed.append(IndexedPanel(panel, members))

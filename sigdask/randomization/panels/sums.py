@@ -238,6 +238,8 @@ class Panel(ScoredSums):
             if isinstance(metric.form, Ratios | Correlation):
                 undefined = metric.form.is_undefined(self.to_arguments(m, self.totals))
                 scores[undefined, m] = metric.form.zero_division
+        if np.isnan(scores).all():
+            return np.broadcast_to(np.nan, (*self.shape, 2))
         return np.moveaxis(scores[self.pairs], 1, 2)
 
     def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, Panel]]:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import number_rows
+from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.report.summary.sentences import (
     describe_comparison,
     describe_doubt,
@@ -118,8 +118,8 @@ class Standings:
         n = len(self.names)
         keys = np.concatenate([self.group * n + self.a, self.group * n + self.b])
         is_behind = np.concatenate([(self.ahead < 0) | self.lacks_a, (self.ahead > 0) | self.lacks_b])
-        unique_keys, inverse = np.unique(keys, return_inverse=True)
-        losses = np.bincount(inverse.reshape(-1), is_behind).astype(np.int64)
+        unique_keys, inverse = find_distinct(keys)
+        losses = np.bincount(inverse, is_behind).astype(np.int64)
         order = np.lexsort((unique_keys % n, losses, unique_keys // n))
         return unique_keys[order] // n, unique_keys[order] % n, losses[order]
 
@@ -157,7 +157,7 @@ class Standings:
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         n = len(self.names)
         n_pairs = np.bincount(
-            np.unique(self.group * n * n + low * n + high) // (n * n), minlength=self.n_groups
+            find_distinct(self.group * n * n + low * n + high)[0] // (n * n), minlength=self.n_groups
         )  # a pair may be asked for in both directions
         if (sizes == 1).all():
             return PAIR if (low == low[0]).all() and (high == high[0]).all() else SOME
