@@ -140,7 +140,8 @@ def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
 def _iter_array(parts: Iterable[str]) -> Iterator[str]:
     start = "[\n"
     for part in parts:
-        yield f"{start}{part}"
+        yield start
+        yield part  # which may be long, so it is not copied
         start = ",\n"
     yield "[]" if start == "[\n" else "\n]"
 

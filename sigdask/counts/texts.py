@@ -18,6 +18,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.io.caches import cached_njit
+
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[Any]
 
@@ -30,6 +32,9 @@ CHUNK = 1 << 20
 FEW_TEXTS = 4096
 """Texts of which a set is built sooner than they are sorted."""
 
+
+MANY_TEXTS = 2**17
+"""Texts for which loading a compiled function takes less time than it saves."""
 
 FEW_SORTED = 256
 """Texts that Python sorts and joins sooner than arrays of them are."""
@@ -198,7 +203,7 @@ class Texts(Sequence[str]):
         if all(_is_ascending(self[k : k + step + 1], tied[k + 1 : k + step + 1]) for k in range(0, len(self), step)):
             return order, tied
         tied[1:] = True
-        offset, sizes = 0, self.sizes
+        offset, sizes = self._count_shared_bytes(), self.sizes
         while tied.any():
             in_group = tied.copy()
             in_group[:-1] |= tied[1:]
@@ -217,6 +222,16 @@ class Texts(Sequence[str]):
                 break
             offset += WORD
         return order, tied
+
+    def _count_shared_bytes(self) -> int:
+        """Return how many bytes all texts begin with, such as those of "item-"; texts end with zeros."""
+        longest, offset = int(self.sizes.max(initial=0)), 0
+        while offset < longest:
+            words = self.get_words(offset)
+            if differing := int(np.bitwise_or.reduce(words ^ words[0])):
+                return offset + WORD - (differing.bit_length() + 7) // 8
+            offset += WORD
+        return 0
 
     @property
     def are_unique(self) -> bool:
@@ -272,6 +287,11 @@ class Texts(Sequence[str]):
         for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             block = self[first:last]
             sizes = block.sizes
+            if len(self) >= MANY_TEXTS:
+                out = np.empty(int(sizes.sum()) + frame * len(block), np.uint8)
+                copy_texts(self.buffer, block.starts, block.stops, frame, out)
+                yield out
+                continue
             offsets = np.cumsum(sizes) - sizes
             flat = np.arange(int(sizes.sum()))
             body = self.buffer[flat + np.repeat(block.starts - offsets, sizes)]
@@ -283,6 +303,20 @@ class Texts(Sequence[str]):
             out[heads[:, None] + np.arange(frame)] = sizes.astype("<u8").view(np.uint8).reshape(-1, frame)
             out[flat + np.repeat(frame * np.arange(1, len(block) + 1), sizes)] = body
             yield out
+
+
+@cached_njit()
+def copy_texts(buffer, starts, stops, frame, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write texts one after the other, each behind its size in `frame` bytes, little-endian."""
+    position = 0
+    for k in range(len(starts)):
+        start, size = np.int64(starts[k]), np.int64(stops[k]) - np.int64(starts[k])
+        for shift in range(frame):
+            out[position + shift] = (size >> (8 * shift)) & 255
+        position += frame
+        for byte in range(size):
+            out[position + byte] = buffer[start + byte]
+        position += size
 
 
 def _is_ascending(texts: Texts, tied: NDArray[np.bool_]) -> bool:

@@ -33,7 +33,7 @@ from sigdask.results.columns import (
 )
 from sigdask.results.notes import Note
 from sigdask.results.table import ClassicalColumn, Table, get_details
-from sigdask.results.values import Sentences, Values
+from sigdask.results.values import REMEMBERED_ROWS, Sentences, Values
 from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
@@ -248,8 +248,14 @@ def describe_test(test: ClassicalColumn) -> list[str]:
 
 
 def code_p_values(values: Floats, digits: int = 3) -> CodedColumn[str]:
-    """Return a column of texts such as "p = 0.03", formatting equal rounded numbers only once."""
-    return _code_numbers(round_up(values, digits), partial(_format_rounded_p, digits=digits))
+    """Return a column of texts such as "p = 0.03", formatting equal rounded numbers and equal columns only once."""
+    code = _code_once if len(values) <= REMEMBERED_ROWS else _code_once.__wrapped__
+    return code(values.tobytes(), digits)
+
+
+@lru_cache(maxsize=4)
+def _code_once(content: bytes, digits: int) -> CodedColumn[str]:
+    return _code_numbers(round_up(np.frombuffer(content), digits), partial(_format_rounded_p, digits=digits))
 
 
 @lru_cache(maxsize=2**16)

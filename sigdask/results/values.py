@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -279,7 +280,19 @@ def format_array(values: NDArray[Any]) -> str:
 
 
 def format_numbers(values: NDArray[Any]) -> list[str]:
-    """Return the JSON of each number, as `format_array` writes it."""
+    """Return the JSON of each number, as `format_array` writes it; columns that came before are not formatted again."""
+    if len(values) <= REMEMBERED_ROWS:
+        return _format_once(values.tobytes(), values.dtype.str)
+    return format_array(values)[1:-1].split(",")
+
+
+REMEMBERED_ROWS = 4096
+"""Rows up to which the texts of columns are remembered: several columns of results often hold the same numbers."""
+
+
+@lru_cache(maxsize=16)
+def _format_once(content: bytes, dtype: str) -> list[str]:
+    values = np.frombuffer(content, dtype)
     return format_array(values)[1:-1].split(",") if len(values) else []
 
 
