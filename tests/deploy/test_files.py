@@ -171,7 +171,7 @@ def test_what_is_installed_are_wheels_of_this_version_with_extras_that_exist():
     extras = [
         names for text in TEXTS.values() for names in re.findall(r"(?:whl|source|sigdask)\)?\"?\[([\w,]+)\]", text)
     ]
-    assert len(extras) == 6  # twice in the image, the workflow, the action, Slurm, ssh
+    assert len(extras) == 5  # twice in the image, the workflow, Slurm, ssh
     assert {name for names in extras for name in names.split(",")} <= PROJECT["optional-dependencies"].keys()
     assert not [
         name for name, text in TEXTS.items() if re.search(r"pip install (-\S+ )*'?sigdask", text)
