@@ -42,6 +42,7 @@ Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
 Decimal = Literal[".", ","]
 Ties = Literal["expected", "random", "given"]
+TANGO_IS_AUTO = ". auto is Tango's interval where it holds: for items scored 0 or 1"
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
 Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq"]
@@ -123,7 +124,7 @@ class Option:
         if self.kind is int and value != int(value):
             raise InputError(f"{name} = {value!r}: must be a whole number")
         if self.choices and value not in self.choices:
-            raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}")
+            raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}{self.why}")
         if self.above is not None and self.below is not None and not self.above < value < self.below:
             share = f"; write {value / 100:g} for {value:g} %" if self.below == 1 < value < 100 else ""
             raise InputError(f"{name} = {value}: must lie between {self.above:g} and {self.below:g}{share}")
@@ -335,6 +336,7 @@ class TestOptions(TypedDict, total=False):
             "bootstrap for the rest. bootstrap: BCa. inversion: all differences of means that the test does not "
             "reject. conditional-exact: agrees with the exact test of 0/1 scores. none: no intervals.",
             otherwise="auto for 100 comparisons or fewer, else none",
+            why=TANGO_IS_AUTO,
         ),
     ]
     confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]

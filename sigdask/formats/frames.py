@@ -204,6 +204,18 @@ class NumberColumn(TypedColumn):
         return values, np.isinf(values)
 
 
+class TruthColumn(NumberColumn):
+    """A column of truth values and gaps: as numbers 0, 1 and NaN, as texts False, True and empty."""
+
+    def __getitem__(self, which: Any) -> Any:
+        return TruthColumn(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
+
+    def get_numbers(self) -> tuple[Array, Array]:
+        """Return the numbers, and a mask that is false everywhere."""
+        values = np.array([np.nan if value is None else value for value in self.values], np.float64)
+        return values, np.zeros(len(values), np.bool_)
+
+
 def _build_table(columns: Mapping[str, Array]) -> FileTable:
     """Return the columns as a table, as if they had been read from a file."""
     nested = {
@@ -213,7 +225,9 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
     }
     columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
     cells = {
-        name: NumberColumn(column)
+        name: TruthColumn(column)
+        if name not in nested and _has_truths(column)
+        else NumberColumn(column)
         if column.dtype.kind in "biuf"
         else Texts.from_values(map(str.strip, _format_cells(column)))
         for name, column in columns.items()
@@ -225,10 +239,20 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
 
 
 def _convert_to_numbers(column: Array) -> Array:
-    """Convert objects that are numbers or None to float; return others unchanged."""
-    if column.dtype.kind != "O" or not all(value is None or isinstance(value, int | float) for value in column):
+    """Convert objects that are numbers or None to float; return others unchanged, among them truth values."""
+    if (
+        column.dtype.kind != "O"
+        or _has_truths(column)
+        or not all(value is None or isinstance(value, int | float) for value in column)
+    ):
         return column
     return np.array([np.nan if value is None else value for value in column], np.float64)
+
+
+def _has_truths(column: Array) -> bool:
+    """Return whether a column of objects holds truth values and nothing else but gaps."""
+    kinds = {type(value) for value in column} - {type(None)} if column.dtype.kind == "O" else set()
+    return bool(kinds) and kinds <= {bool, np.bool_}
 
 
 def _read_frame_table(table: FileTable, format_: str, options: Options, **settings: Any) -> Counts:
@@ -326,11 +350,14 @@ def _convert_by_interchange(scores: Any) -> Any:
 
 
 def _convert_series(series: Any) -> Array:
-    """Convert a narwhals column to an array; truth values with gaps become numbers, gaps NaN."""
+    """Convert a narwhals column to an array; truth values with gaps become objects, gaps None."""
     import narwhals
 
     has_gaps = series.dtype == narwhals.Boolean and series.null_count()
-    return _as_array((series.cast(narwhals.Float64()) if has_gaps else series).to_numpy())
+    if not has_gaps:
+        return _as_array(series.to_numpy())
+    numbers = series.cast(narwhals.Float64()).to_numpy().tolist()
+    return np.array([None if value is None or value != value else value == 1.0 for value in numbers], object)  # noqa: PLR0124  # NaN
 
 
 def _as_array(column: Any) -> Array:

@@ -240,6 +240,9 @@ class Subset:
     value: str
 
 
+EMPTY = "(empty)"
+"""What a subset of items without a value is called in texts."""
+
 UNADJUSTED = "unadjusted"
 """What the p of a comparison alone is called beside that of a family."""
 

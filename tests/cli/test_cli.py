@@ -57,6 +57,11 @@ BAD_INPUT = [
     (["good.csv", "--metric", "maen"], "did you mean mean"),
     (["good.csv", "--metric", "f1"], "needs responses or labels"),
     (["good.csv", "--format", "tables"], "unknown format 'tables'"),
+    (["good.csv", "--interval", "tango"], "auto is Tango's interval where it holds: for items scored 0 or 1"),
+    (
+        ["p.csv", "short.csv", "--gold", "gold.csv", "--missing", "pairwise"],
+        "is for missing scores, not for missing rows",
+    ),
     (["good.csv", "--trials", "-1"], "trials = -1: must be at least 1"),
     (["good.csv", "--trials", "many"], "'many' is not a valid integer"),
     (["good.csv", "--alpha", "5"], "alpha = 5.0"),
@@ -178,7 +183,7 @@ def test_yehs_example_begins_with_the_answer():
         f"II is better than I on precision by 14.6 points [-0.5, 29.1]; p = 0.04 (exact); {parted}.",
         "",
     ]
-    assert "\nchecks: second run, sign test (1 of 3) and exact p agree\n" in result.stdout
+    assert "\nchecks: second run, sign test (1 of 3 comparisons) and exact p agree\n" in result.stdout
     assert (
         "\nborderline result (two more units could change the verdict): I and II on precision, p = 0.04 (exact)\n"
         in result.stdout
@@ -340,6 +345,12 @@ def test_a_page_is_written_beside_json_on_standard_output_and_refused_before_cou
     result = run("compare", tmp_path / "t.csv", "--html", tmp_path / "no" / "page.html")
     assert (result.returncode, result.stdout) == (2, "")
     assert "--html" in result.stderr
+
+
+def test_trials_of_the_exact_method_are_said_to_count_nothing(files):
+    result = run("compare", files / "good.csv", "--method", "exact", "--trials", "99")
+    assert "--method exact counts no random trials" in result.stderr
+    assert "counts no random trials" not in run("compare", files / "good.csv", "--method", "exact").stderr
 
 
 def test_one_thing_is_no_plural(tmp_path):

@@ -103,3 +103,13 @@ def test_the_command_and_plans_exchange_groups_of_a_file(tmp_path, monkeypatch):
     (test_set,) = load_plan(tmp_path / "p.toml").test_sets
     assert test_set.read().unit == "conversation"
     assert tmp_path / "groups.tsv" in test_set.list_files()
+
+
+@pytest.mark.parametrize("first", ["", "x"])
+def test_a_column_of_groups_may_lack_some(tmp_path, first):
+    groups = [first, *["x", "y"] * 5, ""]
+    rows = "".join(f"{k},{k % 2},{k % 3 // 2},{group}\n" for k, group in enumerate(groups))
+    (tmp_path / "scores.csv").write_text(f"id,a,b,subset\n{rows}")
+    counts = read(tmp_path / "scores.csv")
+    assert counts.systems == ("a", "b")
+    assert list(counts.groups["subset"]) == groups

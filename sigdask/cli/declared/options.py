@@ -73,13 +73,25 @@ def declare_options(declaration: type, *names: str, more: Mapping[str, str] = Ma
     return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
 
 
+class ExplainedChoice(click.Choice[str]):
+    """A choice whose error has a further sentence."""
+
+    def __init__(self, choices: Sequence[str], why: str) -> None:
+        super().__init__(choices)
+        self.why = why
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the message of click, with the sentence."""
+        return f"{super().get_invalid_choice_message(value, ctx).removesuffix('.')}{self.why or '.'}"
+
+
 def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:
     flags = option.flag.split(",") if option.flag else [f"--{option.name.replace('_', '-')}"]
     if option.negative:
         return click.option(f"--no-{option.name.replace('_', '-')}", is_flag=True, help=option.negative)
     settings: dict[str, Any] = {"metavar": option.metavar or None, "multiple": option.repeats}
     if option.choices:
-        settings["type"] = click.Choice(option.choices)
+        settings["type"] = ExplainedChoice(option.choices, option.why)
     elif option.kind is bool:
         settings["is_flag"] = True
     elif option.kind is not object:

@@ -70,7 +70,7 @@ def align(
         if len(table_ids) == len(ids) and (is_same := table_ids.equals_column(ids)).all():
             orders.append(FILE_ORDER)
             continue
-        orders.append(_align_by_id(first, ids, table, table_ids, noun))
+        orders.append(_align_by_id(first, ids, table, table_ids, noun, options))
         row = int(np.argmin(is_same))
         warnings.append(
             f"{table.path}: {noun}s stand in another order than in {first.path} (first on line {table.lines[row]}); "
@@ -169,7 +169,9 @@ def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) 
     )
 
 
-def _align_by_id(first: FileTable, ids: Texts, table: FileTable, table_ids: Texts, noun: str) -> RowOrder:
+def _align_by_id(
+    first: FileTable, ids: Texts, table: FileTable, table_ids: Texts, noun: str, options: Options
+) -> RowOrder:
     if len(table_ids) == len(ids) and _have_same_texts(ids, table_ids):
         return find_positions(table_ids, ids)
     row_by_id = {item: row for row, item in enumerate(table_ids)}
@@ -184,6 +186,11 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, table_ids: Text
         hint = ". Give both files the same items"
     if len(table_ids) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
+    if options.missing is not None:
+        hint += (
+            f". --missing {options.missing} is for missing scores, not for missing rows: give each file a row for "
+            f"every {noun}, and leave the score empty where there is none"
+        )
     hint = f" ({n_shared:,} of {len({*ids, *table_ids}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: {describe_items(missing, noun)} missing, which {first.path} has{hint}")

@@ -25,7 +25,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
-from sigdask.formats.reading.columns import has_numbers
+from sigdask.formats.reading.columns import MISSING, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
@@ -255,16 +255,16 @@ def _describe_doubts(
 
 
 def find_group_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the columns of repeating texts, which are groups of items."""
+    """Return the columns of repeating texts, some of which may be missing: groups of items."""
     groups: list[str] = []
     if "systems" in options.own:
         return groups
     for name in table.list_system_columns(options, *table.nested):
         cells = table.columns[name]
-        if has_numbers(Texts.from_values(cells[:1])):
+        if cells[0] not in MISSING and has_numbers(Texts.from_values(cells[:1])):
             continue
-        values = Factor.from_values(cells).levels
-        if 2 <= len(values) <= table.n_rows / 2 and not has_numbers(values):
+        values = [value for value in Factor.from_values(cells).levels.tolist() if value not in MISSING]
+        if 2 <= len(values) <= table.n_rows / 2 and not has_numbers(Texts.from_values(values)):
             groups.append(name)
     return groups
 

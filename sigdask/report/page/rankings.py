@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.report.summary.standings import BASELINE, SOME, Standings
 from sigdask.report.tables.cells import GROUPING_HEADERS, explain_group_marks, format_groups, format_p_cell
+from sigdask.results.columns import EMPTY
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
 from sigdask.results.table import Table, select_intervals
@@ -158,7 +159,7 @@ def _build_forest(table: Table, c: Standings, most: int, *, has_many_sets: bool)
     scale = _DrawingScale.from_values(np.array([compared[name][:3] for name in shown]).ravel())
     labels = ((rank, name, "", "") for rank, name in enumerate(shown, start=1))
     rows = [_build_row(own, compared[own[1]], scale, table.alpha) for own in labels]
-    names = (table.test_set[0] if has_many_sets else "", f"{subset.column} {subset.value}" if subset else "")
+    names = (table.test_set[0] if has_many_sets else "", f"{subset.column} {subset.value or EMPTY}" if subset else "")
     title = ", ".join(filter(None, (score.name, *names)))
     return Forest(title, reference, rows, len(nearest) - len(shown), scale.locate(0.0), scale.list_ticks(), confidence)
 

@@ -61,7 +61,7 @@ def _count_outcomes(verdict: np.ndarray) -> tuple[int, int]:
 
 
 def _describe_agreement(name: str, n: int, total: int) -> str:
-    return name if n == total else f"{name} ({n:,} of {total:,})"
+    return name if n == total else f"{name} ({n:,} of {total:,} comparisons)"
 
 
 FEW_UNITS = 2

@@ -21,6 +21,7 @@ from sigdask.report.summary.sentences import (
     format_lead,
     format_verdict_p,
 )
+from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.fields import get_result
 from sigdask.results.ranking import index_systems
@@ -241,7 +242,7 @@ class VerdictGroups:
         subset = self.table.subset[row]
         codes = self.table.test_set.codes
         parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
-        parts += [f"{subset.column} {subset.value}"] if subset is not None else []
+        parts += [f"{subset.column} {subset.value or EMPTY}"] if subset is not None else []
         return f" in {', '.join(parts)}" if parts else ""
 
     def describe(self, row: int) -> str:

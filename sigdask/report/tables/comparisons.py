@@ -16,7 +16,7 @@ from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
 from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
-from sigdask.results.columns import CodedColumn, ScoredMetric, Subset
+from sigdask.results.columns import EMPTY, CodedColumn, ScoredMetric, Subset
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import (
     SystemRanking,
@@ -193,7 +193,8 @@ def _build_system_table(
     has_several_sets = len({name for name, _ in sections}) > 1
     table_sections = []
     for (test_set, subset), columns in sections.items():
-        parts = ([test_set] if has_several_sets else []) + ([f"{subset.column}: {subset.value}"] if subset else [])
+        parts = [test_set] if has_several_sets else []
+        parts += [f"{subset.column}: {subset.value or EMPTY}"] if subset else []
         filled = [columns.get(header, TableColumn(header, [""] * len(systems))) for header in headers]
         rows = [k for k, texts in enumerate(zip(*(column.texts for column in filled), strict=True)) if any(texts)]
         names = TableColumn(noun, systems, is_name=True)

@@ -33,6 +33,7 @@ from sigdask.report.tables.cells import (
     format_p_cell,
 )
 from sigdask.report.tables.model import list_cells
+from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
 from sigdask.results.record import ClassicalTest, Result
@@ -97,7 +98,7 @@ def _build_columns(results: Sequence[Result], alpha: float, points: frozenset[st
     kind = "simultaneous " if is_simultaneous else "unadjusted " if adjusted else ""
     return [
         ("test set", [r.test_set if has_sets else "" for r in results]),
-        ("subset", [r.subset["value"] if r.subset else "" for r in results]),
+        ("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r in results]),
         ("A", [r.a for r in results]),
         ("B", [r.b for r in results]),
         ("metric", [r.metric if has_metrics or len(results) == 1 else "" for r in results]),
@@ -234,7 +235,7 @@ def build_test_columns(rows: Sequence[ClassicalTestRow]) -> dict[str, list[str]]
     results = [row.result for row in rows]
     return {
         "test set": [r.test_set for r in results],
-        "subset": [r.subset["value"] if r.subset else "" for r in results],
+        "subset": [(r.subset["value"] or EMPTY) if r.subset else "" for r in results],
         **list_cells(results, A="a", B="b", metric="metric"),
         **list_cells(rows, test="name", statistic="statistic", p="p", n="n", remark="remark"),
     }
