@@ -79,3 +79,14 @@ def test_predictions_that_follow_gold_on_another_scale(
     path.write_text("id,gold,A,B\n" + "".join(f"i{k}x,{gold},{gold - 0.125},{x}\n" for k, (gold, x) in enumerate(rows)))
     scope = formats.read(path, options=formats.Options(metrics=(metric,))).scope
     assert len([note for note in scope if "predictions of B" in note]) == n_notes
+
+
+@pytest.mark.parametrize(("order", "n_notes"), [("same", 0), ("other", 1)])
+def test_files_without_ids_whose_scores_are_not_correlated(order: str, n_notes: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    ease = rng.random(200)
+    other = ease if order == "same" else rng.permutation(ease)
+    for name, scores in (("a", ease), ("b", other + 0.1 * rng.random(200))):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{score:.4f}\n" for score in scores))
+    scope = formats.read(tmp_path / "a.txt", tmp_path / "b.txt").scope
+    assert len([note for note in scope if "scores of a, b are not correlated" in note]) == n_notes

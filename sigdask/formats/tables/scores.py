@@ -7,6 +7,7 @@ gave it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +47,7 @@ from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, sel
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.metrics import is_lower_better
-from sigdask.text import describe_items
+from sigdask.text import describe_items, format_list
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -58,6 +59,12 @@ SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 """Endings of columns that stand beside systems and are none."""
 
 MOST_CLASSES = 20
+
+CLEAR_ITEMS = 30
+"""Items from which on scores of two systems on the same items are expected to be correlated."""
+
+MOST_CORRELATED, MOST_ROWS = 20, 10_000
+"""Systems and rows whose correlations are looked at."""
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -244,6 +251,11 @@ def _describe_doubts(
             "system, give one file per system"
         )
     n_items = tables[0].n_rows
+    if ids is None and len(tables) > 1 and n_items >= CLEAR_ITEMS and (odd := _find_uncorrelated(scores)):
+        yield (
+            f"rows are matched by position, but scores of {format_list(odd)} are not correlated with other systems': are "
+            "the items of all files in the same order? Files with ids are matched by id"
+        )
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
     if ids is None and len(scores) > 1 and summaries.has_mean_row(list(scores.values())):
@@ -252,6 +264,18 @@ def _describe_doubts(
         values = np.unique(np.concatenate(list(scores.values())))
         if values[-1] > 1 and len(values) <= MOST_CLASSES and (values == np.arange(len(values)) + values[0]).all():
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
+
+
+def _find_uncorrelated(scores: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return the systems whose scores are not correlated with those of another system, as in files of other orders."""
+    names = list(scores)[:MOST_CORRELATED]
+    columns = np.column_stack([np.nan_to_num(scores[name][:MOST_ROWS]) for name in names])
+    varies = columns.std(axis=0) > 0
+    if not varies.all():
+        return []
+    correlations = np.corrcoef(columns, rowvar=False) - 2 * np.eye(len(names))
+    is_odd = correlations.max(axis=1) < 2 / math.sqrt(len(columns))
+    return [name for name, odd in zip(names, is_odd.tolist(), strict=True) if odd]
 
 
 def find_group_columns(table: FileTable, options: Options) -> list[str]:
