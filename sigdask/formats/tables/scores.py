@@ -253,8 +253,8 @@ def _describe_doubts(
     n_items = tables[0].n_rows
     if ids is None and len(tables) > 1 and n_items >= CLEAR_ITEMS and (odd := _find_uncorrelated(scores)):
         yield (
-            f"rows are matched by position, but scores of {format_list(odd)} are not correlated with other systems': are "
-            "the items of all files in the same order? Files with ids are matched by id"
+            f"rows are matched by position, but scores of {format_list(odd)} are not correlated with other systems': "
+            "are the items of all files in the same order? Files with ids are matched by id"
         )
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
