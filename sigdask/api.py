@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
@@ -28,6 +28,7 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts, move_index
+from sigdask.identity import dataclass
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
     FRAME_READING,

@@ -9,13 +9,15 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 import orjson
+
+from sigdask.identity import dataclass
 
 TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 """Seconds and name of a unit of time, and of the one below it."""

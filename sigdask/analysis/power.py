@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,6 +22,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_jobs
+from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
 from sigdask.randomization.kernels.dense import limit_blas_threads

@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import sys
 import tomllib
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ import click
 from sigdask.cli.output.streams import print_text, terminal_columns
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
+from sigdask.identity import dataclass
 
 TEXT_COLUMNS = 80
 """Columns of the words between commands, where a terminal has as many."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import canonicalize_column, check_unique
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 
 UNKNOWN = -1
 """In `gold`, of a candidate that nobody judged."""

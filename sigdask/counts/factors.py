@@ -6,7 +6,6 @@ Numbering and grouping of rows with equal values; numbers follow the order of fi
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
+from sigdask.identity import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
+from sigdask.identity import dataclass
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.families.deviations import (
     MOST_NUMBERS,

@@ -7,7 +7,8 @@ and every table, page, report and methods section finds its words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from sigdask.identity import dataclass
 
 CITATION_PATTERN = re.compile(r" ?\[\[([^\[\]]+)\]\]")
 """Citations in sentences."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, overload
 
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 from sigdask.options import JSON_OPTIONS, JsonLayout
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (

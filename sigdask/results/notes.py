@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from sigdask.identity import dataclass
 from sigdask.text import shorten_message
 
 NoteKind = Literal[

@@ -19,7 +19,6 @@ Exact tests of many two-by-two tables at once, and limits of a list's true candi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits
 

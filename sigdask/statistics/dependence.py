@@ -7,12 +7,11 @@ much they are correlated: variance between groups against variance within (Donne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy
 
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.identity import dataclass
 
 CLEAR_LEVEL = 0.01
 """Level of the F test from which differences are called dependent, shared by all that are tested."""

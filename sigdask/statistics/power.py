@@ -26,12 +26,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import scipy
 
 from sigdask.counts.fields import Floats, Integers
+from sigdask.identity import dataclass
 from sigdask.statistics.bounds import binomial_pmf
 
 Z_95 = 1.959963984540054

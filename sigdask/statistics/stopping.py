@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 from sigdask.statistics.bounds import MAX_TRIALS
 
 Recount = Callable[[int, int, Integers], ArrayLike]

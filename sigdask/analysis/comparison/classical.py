@@ -12,7 +12,7 @@ items go together (r12 above 0), which these tests take for luck: their interval
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits

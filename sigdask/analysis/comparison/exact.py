@@ -7,7 +7,6 @@ become problems: how much each unit's swap changes the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Method
 from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring

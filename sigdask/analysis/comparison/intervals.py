@@ -9,7 +9,7 @@ differences that the randomization test of a mean does not reject.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from sigdask.analysis.comparison.pairs import CountPositions, IntervalSpec, buil
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement import AGREEMENTS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 from sigdask.options import Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.digests import format_hash, hash_code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, Co
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
+from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel

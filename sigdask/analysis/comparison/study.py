@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -43,6 +43,7 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
+from sigdask.identity import dataclass
 from sigdask.options import Adjust, Alternative, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally

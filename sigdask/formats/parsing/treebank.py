@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, enumerate_lines
+from sigdask.identity import dataclass
 
 Integers = NDArray[np.int64]
 

@@ -28,7 +28,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal, InvalidOperation
 from itertools import islice
 from pathlib import Path
@@ -49,6 +49,7 @@ from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, build_table, read_table
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import convert_scores
+from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 

@@ -13,7 +13,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from sigdask.formats.reading import files
 from sigdask.formats.reading.averages_only import STEP, build_training_curve_error, check_document, check_not_averages
 from sigdask.formats.reading.columns import ParquetColumns
 from sigdask.formats.reading.options import DEFAULTS, Options
+from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_list
 
 SHOWN_KINDS = 6

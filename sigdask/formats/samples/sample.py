@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sigdask.counts.texts import NO_TEXTS, ItemTexts
 from sigdask.errors import InputError, SigdaskError
 from sigdask.formats.reading.json_records import Record, find_field
 from sigdask.formats.reading.options import Options
+from sigdask.identity import dataclass
 
 ScoreValue = float | list[bool] | str
 """A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import ID_NAMES, INDEX_NAME, SAMPLE_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
+from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 CLOCK_NAMES = re.compile(

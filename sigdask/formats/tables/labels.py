@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
+from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count
 
 DEFAULT_SEPARATOR = "|"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
+from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from sigdask.formats.reading.tables import (
 from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, read_score_table
+from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items, format_list
 

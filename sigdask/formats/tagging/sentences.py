@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import build_empty_error
+from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_list
 
 Integers = NDArray[np.int32]

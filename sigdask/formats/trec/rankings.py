@@ -11,7 +11,6 @@ import math
 import re
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
+from sigdask.identity import dataclass
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]

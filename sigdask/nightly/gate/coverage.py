@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import dataclass
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, Fdr, NotWorse, Rule, RuleFinding, get_key
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results

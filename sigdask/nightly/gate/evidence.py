@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from sigdask.analysis import power
 from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
+from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.nightly.gate.coverage import select_rows
 from sigdask.nightly.gate.margin_tests import Count, MarginTests

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Any, ClassVar, Literal, Protocol
 
+from sigdask.identity import dataclass
 from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions
 from sigdask.text import as_json, to_plain

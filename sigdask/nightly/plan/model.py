@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,6 +16,7 @@ from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import CandidateColumns
+from sigdask.identity import dataclass
 from sigdask.nightly.gate import Fdr, Rule
 from sigdask.options import (
     OPTIONS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,6 +17,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source, reads_folders
 from sigdask.formats.candidates import CandidateColumns
+from sigdask.identity import dataclass
 from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
 from sigdask.nightly.plan import keys as tables

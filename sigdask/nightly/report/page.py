@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
+from sigdask.identity import dataclass
 from sigdask.nightly.report.gate import format_levels, iter_reasons
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report import plots

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from pydantic import TypeAdapter
 
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import iter_reasons
 from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first

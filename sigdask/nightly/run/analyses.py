@@ -10,7 +10,6 @@ Select and open the comparisons that a run's page details: gated and borderline 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from sigdask.analysis.independence import IndependenceTests
 from sigdask.errors import InputError
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
+from sigdask.identity import dataclass
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate import ComparisonKey, GateVerdict

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from sigdask.counts.fields import Bools, Integers
+from sigdask.identity import dataclass
 from sigdask.nightly.run.ledger import Ledger, LedgerPositions
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress

@@ -9,12 +9,13 @@ import socket
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
+from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
 from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
 from sigdask.options import rename_notes

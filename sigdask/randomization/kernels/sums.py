@@ -19,7 +19,7 @@ All stay in the L1/L2 cache: a slab of trials is summed column of units by colum
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
+from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns

@@ -9,7 +9,6 @@ subset, or the mean of a pair's differences over several sets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from sigdask.counts.precision import (
     compute_lost_signs,
 )
 from sigdask.errors import InputError
-from sigdask.identity import known_as
+from sigdask.identity import dataclass, known_as
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.digests import Digests, digest, hash_column, hash_units, mark_widened, pack_digests
 from sigdask.randomization.panels.scored_sums import PanelMetric

@@ -9,7 +9,7 @@ count.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.identity import known_as
+from sigdask.identity import dataclass, known_as
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields

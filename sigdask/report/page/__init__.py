@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sigdask.identity import dataclass
 from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data

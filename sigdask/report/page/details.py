@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from sigdask.analysis.details import (
     UnitDetails,
     UnitShares,
 )
+from sigdask.identity import dataclass
 from sigdask.report.page.frame import PagePart
 from sigdask.report.summary.sentences import describe_size, describe_standing
 from sigdask.report.tables.cells import format_p_cell

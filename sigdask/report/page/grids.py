@@ -6,12 +6,13 @@ Further data on the page: classical tests, verdicts over several sets, and the p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import dataclass
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.report.terminal import comparisons

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, UnfinishedError, build_extra_error
+from sigdask.identity import dataclass
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:

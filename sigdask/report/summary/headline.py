@@ -8,11 +8,10 @@ them stand as users gave them: who writes them makes them harmless.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.identity import dataclass
 from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.checks import find_borderline, list_causes
 from sigdask.report.summary.standings import (

@@ -6,13 +6,13 @@ What headlines are written from: comparisons, or verdicts over all sets, in grou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
+from sigdask.identity import dataclass
 from sigdask.report.summary.sentences import (
     describe_comparison,
     describe_doubt,

@@ -6,11 +6,13 @@ Texts are as they are printed; names are as users gave them, and each writer esc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sigdask.identity import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -23,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
+from sigdask.identity import dataclass
 
 FEW_KEYS = 2**16
 """Rows that are told apart by counting, not by sorting."""

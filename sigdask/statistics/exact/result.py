@@ -7,7 +7,6 @@ may tie and one that counts what is past it for certain, since the null distribu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
+from sigdask.identity import dataclass
 
 Guarantee = Literal["exact", "certified", "numeric", "bounds", "approximate"]
 

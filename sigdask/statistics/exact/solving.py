@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from sigdask.counts.fields import Integers
+from sigdask.identity import dataclass
 from sigdask.statistics.exact import (
     binomials,
     bisection,
