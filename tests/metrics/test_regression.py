@@ -233,7 +233,9 @@ def test_p_equals_enumeration_in_fractions_where_errors_tie(tmp_path):
         assert result.p_value == sum(size >= sizes[0] for size in sizes) / 2**7, metric
 
 
-@pytest.mark.parametrize(("cell", "message"), [("nan", "line 3.*nan"), ("x", "line 3.*'x'"), ("", "line 3.*no number")])
+@pytest.mark.parametrize(
+    ("cell", "message"), [("nan", "line 3.*nan.* Write one"), ("x", "line 3.*'x'"), ("", "line 3.*no number")]
+)
 def test_gold_that_is_no_number_names_file_and_line(tmp_path, cell, message):
     systems, gold_path = _write(tmp_path, gold=[1, 2, 3], a=[1, 2, 4], b=[2, 2, 5])
     gold_path.write_text(gold_path.read_text().replace("q1,2.0", f"q1,{cell}"))

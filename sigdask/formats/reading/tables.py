@@ -32,7 +32,7 @@ from sigdask.formats.reading.converted import get_sheet
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
-from sigdask.text import suggest_name
+from sigdask.text import capitalize_first, suggest_name
 
 Value = TypeVar("Value")
 
@@ -203,8 +203,13 @@ class FileTable:
             raise InputError(f"{self.path}, line {self.lines[error.index]}{column_text}: {error}") from None
 
     def get_complete_numbers(self, name: str, problem: str) -> NDArray[np.float64]:
-        """Return a column as numbers; raise an error that names the problem if a number is missing."""
-        numbers = np.asarray(self.get_numbers(name), np.float64)
+        """Return a column as numbers; raise an error that names the problem and its remedy if a number is missing."""
+        try:
+            numbers = np.asarray(self.get_numbers(name), np.float64)
+        except InputError as error:
+            found, is_missing, _ = str(error).partition(". If the score is missing")
+            remedy = capitalize_first(problem.partition("; ")[2])
+            raise InputError(f"{found}. {remedy}" if is_missing and remedy else str(error)) from None
         if (is_missing := np.isnan(numbers)).any():
             column = f", column {name!r}" if name else ""
             raise InputError(f"{self.path}, line {self.lines[int(np.argmax(is_missing))]}{column}: {problem}")
