@@ -207,9 +207,9 @@ class FileTable:
         try:
             numbers = np.asarray(self.get_numbers(name), np.float64)
         except InputError as error:
-            found, is_missing, _ = str(error).partition(". If the score is missing")
+            found, advice, _ = str(error).partition(". If the score is missing")
             remedy = capitalize_first(problem.partition("; ")[2])
-            raise InputError(f"{found}. {remedy}" if is_missing and remedy else str(error)) from None
+            raise InputError(f"{found}. {remedy}" if advice and remedy else str(error)) from None
         if (is_missing := np.isnan(numbers)).any():
             column = f", column {name!r}" if name else ""
             raise InputError(f"{self.path}, line {self.lines[int(np.argmax(is_missing))]}{column}: {problem}")
