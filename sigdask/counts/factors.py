@@ -184,7 +184,7 @@ def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     if len(values) > FEW_ROWS and values.dtype.kind in "iu":
         low, high = int(values.min()), int(values.max())
         if high - low < DENSE * len(values):
-            offsets = values - values.dtype.type(low)
+            offsets = values - values.dtype.type(low) if low else values
             is_present = np.zeros(high - low + 1, np.bool_)
             is_present[offsets] = True
             distinct = (np.flatnonzero(is_present) + low).astype(values.dtype)

@@ -117,10 +117,11 @@ class Standings:
     def members(self) -> tuple[Integers, Integers, Integers]:
         """The systems of each group, best first, as arrays: group, system, and number of systems ahead of it."""
         n = len(self.names)
-        keys = np.concatenate([self.group * n + self.a, self.group * n + self.b])
+        first = self.group * n
+        keys = np.concatenate([first + self.a, first + self.b])
         is_behind = np.concatenate([(self.ahead < 0) | self.lacks_a, (self.ahead > 0) | self.lacks_b])
         unique_keys, inverse = find_distinct(keys)
-        losses = np.bincount(inverse, is_behind).astype(np.int64)
+        losses = np.bincount(inverse[is_behind], minlength=len(unique_keys))
         order = np.lexsort((unique_keys % n, losses, unique_keys // n))
         return unique_keys[order] // n, unique_keys[order] % n, losses[order]
 
