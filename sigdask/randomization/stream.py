@@ -26,6 +26,7 @@ call's four in turn, are the draws of a Fisher-Yates shuffle of the items in can
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -89,8 +90,7 @@ def compute_stream_keys(seeds_and_names: Iterable[tuple[int, str]], units: Seque
 
 
 def _seed_key(seed: int, digest: bytes) -> Key:
-    words = np.frombuffer(digest, dtype=">u4").astype(np.uint32).tolist()
-    low, high = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint32)
+    low, high = np.random.SeedSequence([seed, *struct.unpack(">8I", digest)]).generate_state(2, np.uint32)
     return int(low), int(high)
 
 

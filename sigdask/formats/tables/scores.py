@@ -139,6 +139,10 @@ ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES,
 FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "most_unpacked", "is_detected")
 """Options that do not tell which column is what."""
 
+FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
+ITEM_NAMES = (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
+"""Names that leave no doubt that a column holds ids."""
+
 LARGEST_SCORE = 1e8
 """Numbers from which on a column may hold times."""
 
@@ -191,12 +195,11 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
 
 def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
     """Return whether names and options leave no doubt that the first column holds ids, and the others scores."""
-    plain = replace(DEFAULTS, **{name: getattr(options, name) for name in FREE_OPTIONS})
     id_name, *systems = map(str.lower, names)
     return (
         len(systems) > 1
-        and options == plain
-        and id_name in (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
+        and all(getattr(options, name) == getattr(DEFAULTS, name) for name in FIXED_OPTIONS)
+        and id_name in ITEM_NAMES
         and ROLE_NAMES.isdisjoint(systems)
         and not any(
             summaries.is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems

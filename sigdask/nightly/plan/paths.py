@@ -44,9 +44,10 @@ def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     """Return the path of an existing file, or of a folder if `folders` is set."""
     path = resolve_path(text, folder)
     try:
-        if path.is_dir() and not folders and find_dataset(path) == path:
+        is_file = path.is_file()
+        if not is_file and path.is_dir() and not folders and find_dataset(path) == path:
             raise _build_error(text, f", which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}")
-        if not path.exists():
+        if not is_file and not path.exists():
             raise _build_error(text, f": no such file ({escape_text(path)})")
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None

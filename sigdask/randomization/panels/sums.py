@@ -351,7 +351,7 @@ class EnumeratedPairs(Panel):
     items and units are those of the first.
     """
 
-    @property
+    @cached_property
     def sharing_key(self) -> tuple[Hashable, ...] | None:
         """Key that must be equal for panels of one metric to be counted together; None if never."""
         is_separate = self.is_approximate(0)
