@@ -13,7 +13,8 @@ from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.nightly.gate import NotWorse, Rule
 from sigdask.nightly.plan.errors import MOST_SHOWN, PlanKey, format_value, suggest_nearest
-from sigdask.nightly.plan.model import Plan, TestSet
+from sigdask.nightly.plan.model import Plan
+from sigdask.nightly.test_sets import TestSet
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 Complain = Callable[[PlanKey, str], None]

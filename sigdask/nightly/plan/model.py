@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, Literal
 
-from sigdask import formats
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
 from sigdask.errors import check_installed
 from sigdask.execution.clusters.description import ClusterSpec
-from sigdask.formats import Options, Source, candidates
+from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.identity import dataclass
 from sigdask.nightly.gate import Fdr, Rule
+from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (
-    OPTIONS,
     FigureStyleOptions,
     IndependenceOptions,
     JsonLayout,
@@ -28,89 +25,6 @@ from sigdask.options import (
     rename_error_options,
 )
 from sigdask.statistics.stopping import Stopping
-
-Family = Literal["metric", "test-set", "plan"]
-
-
-@dataclass(frozen=True, slots=True)
-class DataFiles:
-    """Files of a plan that are read together.
-
-    Attributes
-    ----------
-    name : str
-        Unique in the plan; part of the address of what is drawn.
-    sources : tuple of Source
-        Files of its systems or labellings, absolute, patterns resolved.
-    gold : Path or None
-        Gold-standard file.
-    format : str
-        As `--format` takes it, own options after the name.
-    options : Options
-        How to read; complete, with the name and the columns of groups.
-    """
-
-    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of the name `TestSet`
-
-    name: str
-    sources: tuple[Source, ...]
-    gold: Path | None
-    format: str
-    options: Options
-
-    def read(self) -> Counts:
-        """Read the files into aligned counts."""
-        with rename_error_options("plan"):
-            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
-
-    def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
-        """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
-        options = self.options
-        other_paths = (self.gold, options.documents, options.group_file, *options.references)
-        systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
-        return (*systems, *(path for path in other_paths if path is not None))
-
-
-class HasComparison:
-    """A part of a plan whose options of comparisons are its attributes as well, as in `test_set.trials`."""
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in OPTIONS:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return self.comparison[name]
-
-
-@dataclass(frozen=True, slots=True)
-class TestSet(DataFiles, HasComparison):
-    """Files of one test set, and the comparisons to make on it.
-
-    Attributes
-    ----------
-    comparison : SelectionOptions
-        Options of its comparisons, complete: as in `compare_all`, but that metrics may be empty for those that the data
-        suggest, `unit` is one text, and plans have no intervals by default.
-    """
-
-    comparison: SelectionOptions
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of metrics; empty for those that the data suggest."""
-        return tuple(self.comparison["metrics"] or ())
-
-    @property
-    def unit(self) -> str:
-        """What is exchanged as a whole."""
-        return str(self.comparison["unit"])
-
-    def read(self) -> Counts:
-        """Read the files into aligned counts, with the test set's unit."""
-        with rename_error_options("plan"):
-            return DataFiles.read(self).with_unit(self.unit)
 
 
 @dataclass(frozen=True, slots=True)

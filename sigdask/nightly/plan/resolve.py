@@ -32,8 +32,8 @@ from sigdask.nightly.plan.model import (
     RankedCandidates,
     ReportFiles,
     TestedLabels,
-    TestSet,
 )
+from sigdask.nightly.test_sets import TestSet
 from sigdask.options import (
     FIGURE_STYLE,
     PRINT_OPTIONS,

@@ -30,7 +30,7 @@ from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
 from sigdask.nightly.run.ledger import Ledger, schedule_jobs
-from sigdask.nightly.run.work import build_study
+from sigdask.nightly.test_sets import build_study
 from sigdask.options import rename_error_options
 from sigdask.randomization.slabs import Job, sum_trials
 

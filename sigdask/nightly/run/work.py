@@ -5,7 +5,6 @@ Provenance of a run for its record: versions, settings, and a digest of each fil
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import stat
 import time
@@ -21,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.jobs import join_positions
-from sigdask.analysis.comparison.pairs import CompareSpec, CountPositions, list_left_out, list_pairs
-from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.analysis.comparison.pairs import CountPositions, list_left_out, list_pairs
+from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
-from sigdask.errors import SigdaskError
 from sigdask.execution.clusters import ClusterLike, count_cores
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
@@ -33,13 +31,23 @@ from sigdask.formats import remember_shapes
 from sigdask.formats.reading.files import report_whole
 from sigdask.identity import dataclass
 from sigdask.io import addresses
-from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics, needs_extraction
+from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
 from sigdask.metrics.extraction.parts import IS_SUPPORTED, ExtractionLog, ProcessExtraction
 from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
+from sigdask.nightly.test_sets import (
+    PlanPart,
+    PreparedSet,
+    build_spec,
+    build_study,
+    digest_file_state,
+    has_own_code,
+    judges_sets_together,
+    prepare_set,
+)
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.results.table import Table
@@ -129,64 +137,6 @@ def build_source(
     )
 
 
-@dataclass(slots=True)
-class _PreparedSet:
-    """A test set that was read.
-
-    Attributes
-    ----------
-    state : str
-        State of its files just before.
-    counts : Counts
-        Its data.
-    study : Study or None
-        What is counted; None where that takes the statistics of whole outputs or the other test sets, and where it is
-        an error, which is raised when all test sets are read.
-    """
-
-    state: str
-    counts: Counts
-    study: Study | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _PlanPart:
-    """Some test sets of a plan, which one process reads."""
-
-    plan: Plan
-    test_sets: Sequence[TestSet]
-
-    def read(self) -> list[_PreparedSet]:
-        """Return the test sets up to the first that cannot be read."""
-        shared = _describe_shared(self.plan)
-        prepared: list[_PreparedSet] = []
-        with suppress(Exception):
-            for test_set in self.test_sets:
-                prepared.append(_prepare_set(self.plan, shared, test_set))  # noqa: PERF401  # those before an error
-        return prepared
-
-    def count(self) -> bytes:
-        """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
-        addresses.add_folder(self.plan.path.parent)
-        with remember_shapes():
-            prepared = self.read()
-        try:
-            return pickle.dumps(prepared)
-        except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent
-            return pickle.dumps([])
-
-
-def _prepare_set(plan: Plan, shared: str, test_set: TestSet) -> _PreparedSet:
-    """Read a test set, and list its jobs where that takes nothing else."""
-    prepared = _PreparedSet(_digest_file_state(test_set, shared), test_set.read())
-    counts = prepared.counts
-    if not _judges_sets_together(plan):
-        with suppress(SigdaskError):
-            if not needs_extraction(counts, _build_spec(test_set, counts, ()).find_metrics(counts)):
-                prepared.study = build_study(plan, [(test_set, counts)])
-    return prepared
-
-
 PROBED_SETS = 50
 """Test sets that are read before others are read in worker processes, to see how long that takes."""
 
@@ -200,27 +150,27 @@ MOST_BYTES = 1 << 20
 """Bytes of a test set that a worker process reads; it sends back as many."""
 
 
-def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[_PreparedSet]:
+def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[PreparedSet]:
     """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
     n, shared = min(workers or count_cores(), count_cores()), _describe_shared(plan)
     seconds = []
     for test_set in test_sets[:PROBED_SETS]:
         start = time.perf_counter()
-        yield _prepare_set(plan, shared, test_set)
+        yield prepare_set(plan, shared, test_set)
         seconds.append(time.perf_counter() - start)
     rest = test_sets[PROBED_SETS:]
     is_worth_it = IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS
     results = _prepare_in_processes(plan, rest, n) if is_worth_it else {}
     for test_set in rest:
-        yield results.pop(test_set.name) if test_set.name in results else _prepare_set(plan, shared, test_set)
+        yield results.pop(test_set.name) if test_set.name in results else prepare_set(plan, shared, test_set)
 
 
-def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, _PreparedSet]:
+def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, PreparedSet]:
     """Return the test sets that this process and n - 1 others read, by name, without those that have an error."""
     portable = [test_set for test_set in test_sets if _can_leave(test_set)]
     size = max(1, -(-len(portable) // (n * PARTS)))
-    slim_plan = replace(plan, test_sets=())
-    parts = [_PlanPart(slim_plan, portable[k : k + size]) for k in range(0, len(portable), size)]
+    settings = plan.comparison, plan.family, plan.path.parent, _describe_shared(plan)
+    parts = [PlanPart(*settings, portable[k : k + size]) for k in range(0, len(portable), size)]
     waiting, contents = list(range(len(parts))), dict[int, bytes]()
 
     def collect() -> None:
@@ -244,9 +194,9 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
     return results
 
 
-def _prepare_waiting(parts: Sequence[_PlanPart], waiting: list[int]) -> dict[str, _PreparedSet]:
+def _prepare_waiting(parts: Sequence[PlanPart], waiting: list[int]) -> dict[str, PreparedSet]:
     """Return the test sets of parts that wait for a process, taken from the start, while others take from the end."""
-    results: dict[str, _PreparedSet] = {}
+    results: dict[str, PreparedSet] = {}
     with suppress(IndexError):  # none is left
         while True:
             part = parts[waiting.pop(0)]
@@ -256,7 +206,7 @@ def _prepare_waiting(parts: Sequence[_PlanPart], waiting: list[int]) -> dict[str
 
 def _can_leave(test_set: TestSet) -> bool:
     """Return whether a test set can be read in another process: small local files, and no code of the user's own."""
-    if _has_own_code(test_set):
+    if has_own_code(test_set):
         return False
     try:
         states = [path.stat() for path in test_set.list_files() if type(path) is type(Path())]
@@ -300,10 +250,10 @@ def read_batches(
     states |= {test_set.name: p.state for test_set, p in zip(test_sets, prepared_sets, strict=True)}
     pairs = zip(test_sets, prepared_sets, strict=True)
     incomplete = [(test_set, p.counts) for test_set, p in pairs if p.study is None]
-    extractions = extract_statistics([(c, _build_spec(t, c, ()).find_metrics(c)) for t, c in incomplete], source)
+    extractions = extract_statistics([(c, build_spec(t, c, ()).find_metrics(c)) for t, c in incomplete], source)
     counts_by_set = {t.name: p.counts for t, p in zip(test_sets, prepared_sets, strict=True)}
     counts_by_set |= {t.name: extraction.counts for (t, _), extraction in zip(incomplete, extractions, strict=True)}
-    if _judges_sets_together(plan) and test_sets:
+    if judges_sets_together(plan) and test_sets:
         studies = [(counts_by_set, build_study(plan, [(t, counts_by_set[t.name]) for t in test_sets]))]
     else:
         studies = [
@@ -342,15 +292,6 @@ def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
     return Batch.from_studies({name: c for counts, _ in pairs for name, c in counts.items()}, [s for _, s in pairs])
 
 
-def _judges_sets_together(plan: Plan) -> bool:
-    """Return whether all test sets of a plan are judged together."""
-    return plan.family == "plan" and plan.comparison["adjust"] != "none"
-
-
-SETTLED_NS = 2 * 10**9
-"""Age of a file in nanoseconds from which its times show each change: file systems round them to 2 seconds at most."""
-
-
 def digest_file_states(plan: Plan) -> dict[str, str]:
     """Return a digest of all that the results of each test set come from, by its name; "" where it is not known.
 
@@ -358,7 +299,7 @@ def digest_file_states(plan: Plan) -> dict[str, str]:
     Folders, URLs, and formats and metrics of the user's own are not known, nor are files that changed just now.
     """
     shared = _describe_shared(plan)
-    return {test_set.name: _digest_file_state(test_set, shared) for test_set in plan.test_sets}
+    return {test_set.name: digest_file_state(test_set, shared) for test_set in plan.test_sets}
 
 
 def _describe_shared(plan: Plan) -> str:
@@ -370,27 +311,6 @@ def _describe_shared(plan: Plan) -> str:
 def _get_versions() -> dict[str, str]:
     """Return the versions of all packages that count, once a process: parsing their metadata takes milliseconds."""
     return get_versions("dask", "distributed")
-
-
-def _digest_file_state(test_set: TestSet, shared: str) -> str:
-    now = time.time_ns()
-    texts = [shared, repr(test_set)]
-    if _has_own_code(test_set):
-        return ""
-    for path in test_set.list_files():
-        try:
-            state = path.stat()
-        except OSError:
-            return ""
-        if not stat.S_ISREG(state.st_mode) or max(state.st_mtime_ns, state.st_ctime_ns) > now - SETTLED_NS:
-            return ""
-        texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
-    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def _has_own_code(test_set: TestSet) -> bool:
-    """Return whether the format or a metric of a test set is code of the user's own."""
-    return ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -448,7 +368,7 @@ class UnreadSets:
             for p in run.progress
             if p.test_set in same and n_rows.get(p.test_set) == p.comparisons == p.finished
         }
-        needs_all = _judges_sets_together(plan) or plan.stopping is not None
+        needs_all = judges_sets_together(plan) or plan.stopping is not None
         return none if needs_all and len(unread) < len(states) else UnreadSets(unread, run.details, stored)
 
 
@@ -460,40 +380,12 @@ def _build_record(extraction: ExtractedData) -> dict[str, Any]:
     return {"made": {metric: list(systems) for metric, systems in extraction.made.items()}, "kept": extraction.n_kept}
 
 
-def build_study(plan: Plan, sets_and_counts: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
-    """Return the study of test sets that the plan judges together.
-
-    Parameters
-    ----------
-    plan : Plan
-        Its seed, level and adjustment.
-    sets_and_counts : sequence of (TestSet, Counts)
-        Test sets and what they read.
-    metrics : sequence, optional
-        Metrics, instead of the test sets' own.
-    """
-    return prepare_study(
-        [
-            (counts, _build_spec(test_set, counts, metrics), test_set.comparison["alternative"])
-            for test_set, counts in sets_and_counts
-        ],
-        alpha=plan.comparison["alpha"],
-        adjust=plan.comparison["adjust"],
-        by_metric=plan.family == "metric",
-        second_run=plan.comparison["second_run"],
-    )
-
-
 def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
     """Yield the requested comparisons that cannot be made because the systems have no item in common."""
-    spec = _build_spec(test_set, counts, ())
+    spec = build_spec(test_set, counts, ())
     pairs = list_pairs(counts, spec.pairs, spec.baseline)
     for subset, a, b, metric in list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
         yield counts.name, subset, a, b, metric
-
-
-def _build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
-    return CompareSpec.from_options(test_set.comparison, metrics or test_set.metrics or counts.suggested)
 
 
 NO_PATHS: Mapping[str, Sequence[Path]] = {}

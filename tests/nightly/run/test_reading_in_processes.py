@@ -64,7 +64,7 @@ def in_processes(monkeypatch):
 
     def load_sets(content):
         loaded = load(content)
-        prepared.extend(p for p in loaded if isinstance(p, work._PreparedSet))
+        prepared.extend(p for p in loaded if isinstance(p, work.PreparedSet))
         return loaded
 
     monkeypatch.setattr(work, "_prepare_waiting", lambda *_: {})  # this process would read all while another starts
@@ -138,7 +138,7 @@ def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch
     monkeypatch.setattr(work, "PROBED_SETS", 2)
     monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(work, "count_cores", lambda: n)
-    prepare, load = work._PlanPart.read, work.pickle.loads
+    prepare, load = work.PlanPart.read, work.pickle.loads
 
     def prepare_part(part):
         if not read:
@@ -148,7 +148,7 @@ def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch
 
     def load_sets(content):
         loaded = load(content)
-        read.extend(p.counts.name for p in loaded if isinstance(p, work._PreparedSet))
+        read.extend(p.counts.name for p in loaded if isinstance(p, work.PreparedSet))
         return loaded
 
     waiting_for_process, receive = Event(), _Process.receive_result
@@ -158,7 +158,7 @@ def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch
         waiting_for_process.set()
         return result
 
-    monkeypatch.setattr(work._PlanPart, "read", prepare_part)
+    monkeypatch.setattr(work.PlanPart, "read", prepare_part)
     monkeypatch.setattr(_Process, "receive_result", receive_result)
     monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
     assert describe_sets(night, n) == alone

@@ -1,0 +1,257 @@
+"""Test sets of plans, and the preparation of their studies, in a worker process too.
+
+Such a process imports this module alone: no plan files, stores and reports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import stat
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from sigdask import formats
+from sigdask.analysis.comparison.pairs import CompareSpec
+from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.counts import Counts
+from sigdask.errors import SigdaskError
+from sigdask.formats import Options, Source, remember_shapes
+from sigdask.identity import dataclass
+from sigdask.io import addresses
+from sigdask.metrics.extraction import needs_extraction
+from sigdask.options import OPTIONS, SelectionOptions, rename_error_options
+
+Family = Literal["metric", "test-set", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """Files of a plan that are read together.
+
+    Attributes
+    ----------
+    name : str
+        Unique in the plan; part of the address of what is drawn.
+    sources : tuple of Source
+        Files of its systems or labellings, absolute, patterns resolved.
+    gold : Path or None
+        Gold-standard file.
+    format : str
+        As `--format` takes it, own options after the name.
+    options : Options
+        How to read; complete, with the name and the columns of groups.
+    """
+
+    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of the name `TestSet`
+
+    name: str
+    sources: tuple[Source, ...]
+    gold: Path | None
+    format: str
+    options: Options
+
+    def read(self) -> Counts:
+        """Read the files into aligned counts."""
+        with rename_error_options("plan"):
+            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+
+    def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
+        options = self.options
+        other_paths = (self.gold, options.documents, options.group_file, *options.references)
+        systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in other_paths if path is not None))
+
+
+class HasComparison:
+    """A part of a plan whose options of comparisons are its attributes as well, as in `test_set.trials`."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in OPTIONS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return self.comparison[name]
+
+
+@dataclass(frozen=True, slots=True)
+class TestSet(DataFiles, HasComparison):
+    """Files of one test set, and the comparisons to make on it.
+
+    Attributes
+    ----------
+    comparison : SelectionOptions
+        Options of its comparisons, complete: as in `compare_all`, but that metrics may be empty for those that the data
+        suggest, `unit` is one text, and plans have no intervals by default.
+    """
+
+    comparison: SelectionOptions
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of metrics; empty for those that the data suggest."""
+        return tuple(self.comparison["metrics"] or ())
+
+    @property
+    def unit(self) -> str:
+        """What is exchanged as a whole."""
+        return str(self.comparison["unit"])
+
+    def read(self) -> Counts:
+        """Read the files into aligned counts, with the test set's unit."""
+        with rename_error_options("plan"):
+            return DataFiles.read(self).with_unit(self.unit)
+
+
+class FamilySettings(Protocol):
+    """What of a plan decides how test sets are judged."""
+
+    @property
+    def comparison(self) -> SelectionOptions:
+        """Options of comparisons."""
+        ...
+
+    @property
+    def family(self) -> Family:
+        """What is adjusted together."""
+        ...
+
+
+def judges_sets_together(plan: FamilySettings) -> bool:
+    """Return whether all test sets of a plan are judged together."""
+    return plan.family == "plan" and plan.comparison["adjust"] != "none"
+
+
+def build_study(
+    plan: FamilySettings, sets_and_counts: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()
+) -> Study:
+    """Return the study of test sets that the plan judges together.
+
+    Parameters
+    ----------
+    plan : Plan
+        Its seed, level and adjustment.
+    sets_and_counts : sequence of (TestSet, Counts)
+        Test sets and what they read.
+    metrics : sequence, optional
+        Metrics, instead of the test sets' own.
+    """
+    return prepare_study(
+        [
+            (counts, build_spec(test_set, counts, metrics), test_set.comparison["alternative"])
+            for test_set, counts in sets_and_counts
+        ],
+        alpha=plan.comparison["alpha"],
+        adjust=plan.comparison["adjust"],
+        by_metric=plan.family == "metric",
+        second_run=plan.comparison["second_run"],
+    )
+
+
+def build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
+    """Return what is asked of a test set; metrics that are given stand for its own."""
+    return CompareSpec.from_options(test_set.comparison, metrics or test_set.metrics or counts.suggested)
+
+
+SETTLED_NS = 2 * 10**9
+"""Age of a file in nanoseconds from which its times show each change: file systems round them to 2 seconds at most."""
+
+
+def digest_file_state(test_set: TestSet, shared: str) -> str:
+    """Return a digest of all that the results of a test set come from; "" where it is not known."""
+    now = time.time_ns()
+    texts = [shared, repr(test_set)]
+    if has_own_code(test_set):
+        return ""
+    for path in test_set.list_files():
+        try:
+            state = path.stat()
+        except OSError:
+            return ""
+        if not stat.S_ISREG(state.st_mode) or max(state.st_mtime_ns, state.st_ctime_ns) > now - SETTLED_NS:
+            return ""
+        texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def has_own_code(test_set: TestSet) -> bool:
+    """Return whether the format or a metric of a test set is code of the user's own."""
+    return ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics)
+
+
+@dataclass(slots=True)
+class PreparedSet:
+    """A test set that was read.
+
+    Attributes
+    ----------
+    state : str
+        State of its files just before.
+    counts : Counts
+        Its data.
+    study : Study or None
+        What is counted; None where that takes the statistics of whole outputs or the other test sets, and where it is
+        an error, which is raised when all test sets are read.
+    """
+
+    state: str
+    counts: Counts
+    study: Study | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """Some test sets of a plan, which one process reads.
+
+    Attributes
+    ----------
+    comparison, family
+        Of the plan.
+    folder : Path
+        That of the plan's file.
+    shared : str
+        What the results of all test sets depend on.
+    test_sets : sequence of TestSet
+        Those to read.
+    """
+
+    comparison: SelectionOptions
+    family: Family
+    folder: Path
+    shared: str
+    test_sets: Sequence[TestSet]
+
+    def read(self) -> list[PreparedSet]:
+        """Return the test sets up to the first that cannot be read."""
+        prepared: list[PreparedSet] = []
+        with suppress(Exception):
+            for test_set in self.test_sets:
+                prepared.append(prepare_set(self, self.shared, test_set))  # noqa: PERF401  # those before an error
+        return prepared
+
+    def count(self) -> bytes:
+        """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
+        addresses.add_folder(self.folder)
+        with remember_shapes():
+            prepared = self.read()
+        try:
+            return pickle.dumps(prepared)
+        except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent
+            return pickle.dumps([])
+
+
+def prepare_set(plan: FamilySettings, shared: str, test_set: TestSet) -> PreparedSet:
+    """Read a test set, and list its jobs where that takes nothing else."""
+    prepared = PreparedSet(digest_file_state(test_set, shared), test_set.read())
+    counts = prepared.counts
+    if not judges_sets_together(plan):
+        with suppress(SigdaskError):
+            if not needs_extraction(counts, build_spec(test_set, counts, ()).find_metrics(counts)):
+                prepared.study = build_study(plan, [(test_set, counts)])
+    return prepared
