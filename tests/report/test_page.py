@@ -325,3 +325,25 @@ def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
     assert page.locator('[data-grid="comparisons"]').count() == (0 if candidates else 1)
     assert "0 comparisons" in page.locator("#verdict").inner_text()
     assert find_violations(page) == []
+
+
+def test_the_command_is_copied_or_selected_and_a_large_matrix_scrolls(opened, tmp_path):
+    names = [f"system-{k}" for k in range(30)]
+    results = compare_all(Counts.from_scores(draw_scores(names)), metrics=["mean"], trials=99, adjust="holm")
+    path = tmp_path / "page.html"
+    path.write_text(render_page({"": results}, title="night", created="today", command="sigdask run night.toml"))
+    page = opened(path, width=390)
+    command = page.locator(".copyable").first
+    command.locator("button.copy").click()
+    page.wait_for_function("['Copied', 'Selected'].includes(document.querySelector('button.copy').textContent)")
+    page.evaluate("document.body.append(document.createElement('textarea'))")
+    if command.locator("button.copy").inner_text() == "Selected":
+        page.keyboard.press("Control+C")
+    page.locator("body > textarea").focus()
+    page.keyboard.press("Control+V")
+    assert page.locator("body > textarea").input_value().strip() == "sigdask run night.toml"
+    page.locator(".pairs").first.scroll_into_view_if_needed()
+    matrix = page.locator(".matrix table").first
+    matrix.wait_for()
+    assert matrix.evaluate("table => { table.parentElement.scrollLeft = 200; return table.parentElement.scrollLeft; }")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -223,7 +223,7 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
             curves += axes.plot(ranks, ordered[ranks - 1], markevery=0.1, **style)
             legend_names.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
         axes.axhline(alpha, color=canvas.INK, linewidth=0.8, linestyle="--")
-        axes.set_xlabel("pairs of systems, the largest p first")
+        axes.set_xlabel("pairs, the largest p first")
         axes.set_ylabel("p")
         axes.set_ylim(0, 1.02)
         axes.set_xlim(0, 1.04 * max([1, *map(np.size, p.values())]))

@@ -24,7 +24,7 @@ from sigdask.report.files import open_atomic
 from sigdask.report.plots.curves import NBestCurve
 from sigdask.report.tables.cells import format_groups
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
+from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.ranking_letters import RankedSystem
 from sigdask.statistics.rounding import format_limits, format_p_equals
@@ -165,7 +165,7 @@ def forest(table: Table) -> Figure:
     is_turned = selected.b.find(lambda b: b == best)
     sides = zip(selected.a.to_list(), selected.b.to_list(), strict=True)
     pairs = [(b, a) if b == best else (a, b) for a, b in sides]
-    chosen = "the smallest p" if best is None else "the best system"
+    chosen = "the smallest p" if best is None else f"the best {'metric' if is_agreement(table) else 'system'}"
     n_shown, n = len(selected), len(table)
     return plots.forest(
         pairs,
