@@ -574,3 +574,20 @@ def test_metrics_are_sorted_by_agreement():
 def test_a_warning_says_what_is_swapped_as_if_it_were_independent(metric, unit, swapped):
     notes = compare(make_data(n_metrics=2), metric, unit=unit, trials=20).notes
     assert [note.numbers["swapped"] for note in notes if note.kind == "permutation"] == ([swapped] if swapped else [])
+
+
+def test_calibrated_ties_of_all_pairs_are_named_and_too_many_pairs_refused(tmp_path):
+    """The metric `against` orders all pairs wrong, so its best threshold ties all; `other` finds all ties and orders."""
+    human = [k % 2 if k < 6 else 0 for k in range(16)]
+    rows = [f"{'ab'[k % 2]},{k // 2},{score},{-score},{score}" for k, score in enumerate(human)]
+    printed = call_sigdask(
+        "meta", write_table(tmp_path, rows, "system,segment,human,against,other"), "--statistic", "acc-eq",
+        "--trials", "50", cwd=tmp_path,
+    )  # fmt: skip
+    n_tied = sum(x == y for x, y in itertools.combinations(human, 2))
+    assert f"against: the calibrated threshold ties all pairs, so {n_tied / math.comb(16, 2):.4f}" in printed.stdout
+    large = write_table(tmp_path, [f"a,{k},{k % 7},{k % 5},{k % 3}" for k in range(2100)], "system,segment,human,x,y")
+    printed = call_sigdask("meta", large, "--statistic", "acc-eq", cwd=tmp_path)
+    assert printed.returncode == 2
+    assert "2,203,950 pairs of segments" in printed.stderr
+    assert "--group item" in printed.stderr

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement_counters import Counter, build_counter
-from sigdask.randomization.panels.cells import AgreementCells, score_cells
+from sigdask.randomization.panels.cells import AgreementCells, check_calibration, score_cells
 from sigdask.randomization.panels.digests import Digests, digest, hash_content, pack_digests
 from sigdask.randomization.panels.sums import Panel, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import Key, draw_swap_bits
@@ -40,9 +39,6 @@ SWAPS = 512
 
 SLACK = 1e-12
 """Rounding error of a mean of correlations: differences within it tie."""
-
-MOST_CALIBRATED = 2**21
-"""Pairs of cells for which thresholds are calibrated in each trial."""
 
 
 @known_as(
@@ -98,11 +94,7 @@ class AgreementPanel(ComparedPanel):
         cells: AgreementCells, units: SwapUnits, metric: BoundAgreement, pairs: Integers, n_items: int
     ) -> AgreementPanel:
         """Return the panel of some pairs of metrics."""
-        if metric.statistic == "acc-eq" and (n := cells.count_pairs()) > MOST_CALIBRATED:
-            raise InputError(
-                f"{metric.name}: {n:,} pairs of segments, more than the {MOST_CALIBRATED:,} whose ties can be "
-                "calibrated in each trial; compare within segments (group=item), or swap decisions (permute=pairs)"
-            )
+        check_calibration(cells, metric)
         return AgreementPanel(
             units.key, metric, cells.human, cells.standardise(), cells.index, cells.starts, cells.sets, pairs,
             score_cells(cells, metric), n_items, len(np.unique(cells.index)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,15 +13,20 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
+from sigdask.text import format_list
 
 DIGITS = 12
 """To which standardised scores are rounded, so that equal scores of two metrics are equal."""
+
+MOST_CALIBRATED = 2**21
+"""Pairs of cells for which thresholds are calibrated in each trial."""
 
 MOST_PAIRS = 2**25
 """Pairs of cells whose decisions are swapped."""
@@ -277,6 +282,16 @@ def _score_soft(cells: AgreementCells, s: int, n_signs: int, scores: Floats) -> 
     return float(1 - np.abs(human - own).mean())
 
 
+def check_calibration(cells: AgreementCells, metric: BoundAgreement) -> None:
+    """Raise if there are too many pairs of cells for thresholds of ties that are calibrated in each trial."""
+    if metric.statistic == "acc-eq" and not metric.swaps_pairs and (n := cells.count_pairs()) > MOST_CALIBRATED:
+        raise InputError(
+            f"{metric.name}: {n:,} pairs of segments, more than the {MOST_CALIBRATED:,} whose ties can be calibrated "
+            "in each trial; compare within segments (--group item, or group=item after the metric's name), or swap "
+            "decisions (--permute pairs)"
+        )
+
+
 def build_decisions(cells: AgreementCells, metric: BoundAgreement) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return whether each metric decides each pair of cells as people do, times the pair's weight, and the weights.
 
@@ -310,6 +325,24 @@ def sort_metrics(counts: Counts, metric: BoundAgreement) -> Counts:
     """Return the data with the metrics that agree most with people first."""
     everything = np.ones(counts.n_items, np.bool_)
     cells = AgreementCells.from_counts(counts, metric, everything, np.arange(counts.n_items))
-    order = np.argsort(-np.nan_to_num(score_cells(cells, metric)), kind="stable")
+    check_calibration(cells, metric)
+    scores = score_cells(cells, metric)
+    order = np.argsort(-np.nan_to_num(scores), kind="stable")
     own = {"human": counts.field("human"), "score": counts.field("score")[:, order]}
-    return replace(counts, systems=tuple(counts.systems[k] for k in order), fields=own)
+    systems = [counts.systems[k] for k in order]
+    warnings = (*counts.warnings, *_describe_all_tied(cells, metric, systems, scores[order]))
+    return replace(counts, systems=tuple(systems), fields=own, warnings=warnings)
+
+
+def _describe_all_tied(
+    cells: AgreementCells, metric: BoundAgreement, names: Sequence[str], scores: Floats
+) -> Iterator[ScopeNote]:
+    """Yield a note on metrics whose calibrated threshold ties all pairs, so that their scores say nothing of them."""
+    if metric.statistic != "acc-eq":
+        return
+    [of_ties] = score_cells(replace(cells, scores=np.zeros((len(cells.human), 1))), metric)
+    if tied := [name for name, score in zip(names, scores.tolist(), strict=True) if abs(score - of_ties) <= 1e-12]:
+        yield ScopeNote(
+            f"{format_list(tied)}: the calibrated threshold ties all pairs, so {of_ties:.4f} is the share of pairs "
+            "that people tie, and says nothing about the metric"
+        )
