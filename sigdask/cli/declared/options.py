@@ -73,16 +73,21 @@ def declare_options(declaration: type, *names: str, more: Mapping[str, str] = Ma
     return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
 
 
-class ExplainedChoice(click.Choice[str]):
+class ExplainedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no generic types
     """A choice whose error has a further sentence."""
 
     def __init__(self, choices: Sequence[str], why: str) -> None:
         super().__init__(choices)
         self.why = why
 
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the message of click, with the sentence."""
-        return f"{super().get_invalid_choice_message(value, ctx).removesuffix('.')}{self.why or '.'}"
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice, or raise the error of click with the sentence."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            if not self.why:
+                raise
+            raise click.BadParameter(f"{error.message.removesuffix('.')}{self.why}", ctx, param) from None
 
 
 def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:
