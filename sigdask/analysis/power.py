@@ -429,7 +429,7 @@ class PowerSearch:
         self.strength = observed.find_strength(self.target.side * difference)
         if high <= 1 + MARGIN <= difference + 2 * MARGIN:
             self.strength = None
-            reach = f"the largest possible one is {high:.4g}"
+            reach = f"it must be below {high:.4g}"
             self.note = f"a difference of {difference:g} is impossible with units like these: {reach}. {ONE_POINT}"
             return
         if self.strength is None:

@@ -183,7 +183,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     """
     if counts is not None and f"score[{name}]" in counts.fields:
         return build_column_metric(name)
-    if _is_address(name):
+    if is_address(name):
         return load_metric(name)
     if (
         counts is not None
@@ -242,7 +242,7 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     --------
     >>> check_name("nDCG@10")
     """
-    if _is_address(name):
+    if is_address(name):
         addresses.check_address(name, "metric")
     elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"} or _match_pass(
         name.partition("[")[0]
@@ -306,6 +306,13 @@ def is_lower_better(column: str) -> bool:
     return not LOWER_IS_BETTER.isdisjoint(re.split(r"[^a-z]+", column.lower()))
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
+    """Return whether a metric is given as MODULE:ATTRIBUTE, the address of an object.
+
+    Examples
+    --------
+    >>> is_address("mine:metric"), is_address("f:beta=2"), is_address("wide")
+    (True, False, False)
+    """
     base, colon, rest = name.partition(":")
     return bool(colon) and "=" not in rest and not {*"[("} & {*base} and _match_case(base, METRICS) is None

@@ -22,6 +22,7 @@ from sigdask.errors import SigdaskError
 from sigdask.formats import Options, Source, remember_shapes
 from sigdask.identity import dataclass
 from sigdask.io import addresses
+from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
 from sigdask.options import OPTIONS, SelectionOptions, rename_error_options
 
@@ -181,8 +182,8 @@ def digest_file_state(test_set: TestSet, shared: str) -> str:
 
 
 def has_own_code(test_set: TestSet) -> bool:
-    """Return whether the format or a metric of a test set is code of the user's own."""
-    return ":" in test_set.format.partition("=")[0] or any(":" in name for name in test_set.metrics)
+    """Return whether the format or a metric of a test set may be code of the user's own; own options may name files."""
+    return ":" in test_set.format.partition("=")[0] or any(map(is_address, test_set.metrics))
 
 
 @dataclass(slots=True)

@@ -60,6 +60,12 @@ def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_r
     assert documents[0] == documents[1] == documents[2]
 
 
+def test_a_metric_with_options_is_no_code_that_may_have_changed(tmp_path, read_names):
+    path = write_plan(tmp_path / "night", settings='metrics = ["mean:better=lower"]')
+    assert run_again(path, read_names)[1]
+    assert run_again(path, read_names)[1] == []
+
+
 @pytest.mark.parametrize("family", ["test-set", "plan"])
 def test_one_changed_file_is_read_and_its_results_stand_in_their_place(tmp_path, read_names, family):
     path = write_plan(tmp_path / "night", sets=3, settings=f'family = "{family}"')
