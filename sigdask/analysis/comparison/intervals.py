@@ -125,7 +125,7 @@ class IntervalEnds:
 
 
 MANY_UNITS = 10_000
-"""Units above which intervals are normal by default: resampling them takes seconds, and moves ends only with heavy tails."""
+"""Units above which intervals are normal by default: resampling takes seconds, and moves ends only with heavy tails."""
 
 
 DEFAULT_TRIALS = 2**17
