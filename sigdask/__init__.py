@@ -55,7 +55,7 @@ _NAMES_OPTIONS: dict[str, Any] = {
     **dict.fromkeys(["as_counts", "read", *(name for name, home in _PUBLIC_HOMES.items() if home == "api")], "python"),
     "run_plan": "plan",
 }
-"""Functions whose errors and notes name options as Python or a plan does, and not as the command line."""
+"""Functions whose errors and notes call options by their Python or plan names, not by those of the command line."""
 
 
 _MOVED = {
@@ -72,7 +72,7 @@ _MOVED = {
     "rankings": "api",
     "store": "nightly.store",
 }
-"""Modules that have other names since 0.3; the old names go with 0.4."""
+"""Modules renamed in 0.3, by old name. The old names are removed in 0.4."""
 
 
 class _MovedModules:

@@ -69,10 +69,10 @@ _OTHER_ANALYSES = {
     "power": "report.analyses",
     "validate": "analysis.candidate_rankings.evaluation",
 }
-"""Modules of names that comparisons do not need, which are imported when the names are used."""
+"""Modules of names that comparisons do not need. They are imported when a name is first used."""
 
 RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
-"""Names for rankings of candidates; `sigdask` has the others."""
+"""Names about rankings of candidates, which are in `sigdask.rankings`."""
 
 
 @overload
@@ -253,7 +253,7 @@ FRAME_SELECTION = {
     "baseline": "the second sequence is the baseline",
     "together": "there is only one test set",
 }
-"""Options that choose among systems, metrics and subsets, and what to give for two sequences instead."""
+"""Options that choose systems, metrics and subsets of a data frame, and what to pass instead for two sequences."""
 
 
 def _compare_frame(

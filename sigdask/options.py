@@ -53,10 +53,10 @@ Permute = Literal["scores", "pairs", "segments", "systems"]
 Grouping = Literal["auto", "letters", "clusters", "tied", "ranks"]
 
 MAX_STREAM_TRIALS = 2**48
-"""What the stream has."""
+"""Number of trials of the random stream."""
 
 LARGEST_SEED = 2**63 - 1
-"""Of a comparison, whose results keep it in 64 bits."""
+"""Largest seed of a comparison. Results store it in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +177,16 @@ MATCHED_TESTS = {
     "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
     "mcnemar": "McNemar's test [[mcnemar1947]]",
 }
-"""Tests of matched pairs: each unit is answered by both systems. A methods paragraph calls them by these words; [[key]]
-cites a source of `sigdask.report.methods.sources`."""
+"""Tests of matched pairs, in which both systems answer each unit, with the words for them in a methods paragraph.
+[[key]] cites a source of `sigdask.report.methods.sources`.
+"""
 
 INDEPENDENT_TESTS = {
     "two-sample-t": "the two-sample t-test",
     "binomial": "the test of a difference of proportions",
     "chi2": "the chi-square test",
 }
-"""Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
+"""Tests that assume independent systems, as if each had its own test set. They are shown for contrast."""
 
 
 TrialsOption = partial(Option, least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)", metavar="N")
@@ -427,7 +428,7 @@ class FrameOptions(SelectionOptions, total=False):
 FRAME_READING = (
     "ids", "groups", "format", "system_column", "score_column", "gold_column", "ignore", "missing", "min_items", "name",
 )  # fmt: skip
-"""Options of `compare` that say how a data frame is read."""
+"""Options of `compare` for reading a data frame."""
 
 
 class AgreementOptions(TypedDict, total=False):
@@ -724,17 +725,17 @@ LABEL_READING = (
     "id_column", "gold_column", "prediction_column", "label_map", "ignore", "align", "group_file", "sheet",
     "most_unpacked",
 )  # fmt: skip
-"""Those options for reading files that files of labels have, in tests of independence."""
+"""Reading options that also exist for files of labels in tests of independence."""
 
 OPTIONS = list_options(SelectionOptions)
-"""What is asked of a comparison, by name."""
+"""Options of a comparison, by name."""
 
 PRINT_OPTIONS = list_options(TableLayoutOptions)
 JSON_OPTIONS = list_options(JsonOptions)
 FIGURE_STYLE = list_options(FigureStyleOptions)
 
 READING_OPTIONS = list_options(ReadingOptions)
-"""What is said of its files."""
+"""Options for reading files."""
 
 
 RANKING_TRIALS = 10_000
@@ -924,15 +925,15 @@ def list_flag_names() -> Mapping[str, str]:
 
 
 PLAN_NAMES = {"open_pairs": "open", "id_column": "id", "ids": "id", "label_map": "map", "group_file": "groups"}
-"""Declared options that plans call as the command line does."""
+"""Plan keys of options that plans name as the command line does, by their Python names."""
 
 UNDECLARED_OPTIONS = ("gold", "format", "within")
-"""Options of the command line that Python and plans have as well, beside those that are declared."""
+"""Options of the command line that Python and plans have as well but that are not declared here."""
 
 VALUE = (
     r"'[^']*'|\"[^\"]*\"|[A-Z][A-Z_]*(?:[+=:,][A-Z_]+)*(?![a-z])|[\w.+-]+(?:[:+=][\w.+=,|-]*\w)+|[\d.]+\b|[,.](?=\s|$)"
 )
-"""What may follow an option in a sentence as its value: quoted, NAME, a:b, a number, a mark."""
+"""Pattern of an option's value in a sentence: quoted, NAME, a:b, a number, a mark."""
 
 FLAG = re.compile(rf"--([a-z][a-z-]*[a-z])(?![\w-])(?:[ =]({VALUE}|[\w./~-]*\w))?")
 
@@ -942,7 +943,7 @@ PROSE = re.compile(
     "not|of|on|or|otherwise|reads?|said|says?|shows?|takes?|tells?|than|that|the|their|then|there|they|this|to|together|"
     "was|where|which|while|with|without|writes?|you"
 )
-"""Words that go on with a sentence after an option."""
+"""Words that continue a sentence after an option."""
 
 
 @contextmanager

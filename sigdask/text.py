@@ -20,7 +20,7 @@ import orjson
 from sigdask.identity import dataclass
 
 TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-"""Seconds and name of a unit of time, and of the one below it."""
+"""Units of time: seconds, name, and name of the next smaller unit."""
 
 PLAIN_TYPES = (str, int, bool, type(None))
 
@@ -233,13 +233,13 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> str:
 
 
 LONGEST_WORD = 500
-"""Characters of a word, or of what stands in quotation marks, that a message shows whole."""
+"""Maximum characters of a word or a quoted text that a message shows in full."""
 
 LONGEST_LINE = 4000
-"""Characters of a line of a message that are shown."""
+"""Maximum characters shown of a line of a message."""
 
 LONGEST_MESSAGE = 200_000
-"""Characters of a whole message that are looked at."""
+"""Maximum characters of a message that are processed."""
 
 _QUOTED = re.compile(r"""(?<![\w\\])(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)""")
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
@@ -317,10 +317,10 @@ VISIBLE_PARAMETERS = frozenset(
     {"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"}
     | {"host", "hostaddr", "port", "dbname", "service", "passfile", "sslmode", "connect_timeout", "application_name"}
 )
-"""Names in a URL's query whose values are shown; any other may be a signature or a token."""
+"""URL parameters whose values are shown. Any other value may be a signature or a token."""
 
 ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-"""Schemes of URLs that are written `container@account`, which is no secret."""
+"""Schemes of URLs that have the form `container@account`, which is no secret."""
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
 _URL = re.compile(rf"{_SCHEME}(?:::{_SCHEME})*://")
@@ -331,10 +331,10 @@ _WRITTEN = re.compile(
 _USER = re.compile(r"(?=[^@]*@)(?P<user>[^/?#]*|[^/@]*:(?!\d+(?:/|$))[^@]*)@")
 _QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
 _PUNCTUATION = ":;,.)'"
-"""What may follow a URL in a sentence."""
+"""Characters that may follow a URL in a sentence."""
 
 SHORTEST_SECRET = 4
-"""Least length of a secret that is looked for outside URLs; shorter ones are parts of words."""
+"""Minimum length of a secret that is searched outside URLs. Shorter ones occur within words."""
 
 _SECRET_NAME = re.compile(
     r"pass|pwd|secret|token|signature|credential|auth|jwt|session|sessid|cookie|hmac|bearer"

@@ -44,7 +44,7 @@ from sigdask.text import format_list, suggest_name
 
 MOST_BARS = 61
 ROUNDING = 1e-9
-"""Share of the range within which numbers are the same."""
+"""Numbers are the same if they differ by less than this share of their range."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +88,10 @@ class EqualWidthBars:
 MOST_TRIALS, FEWEST_TRIALS = 2**16, 2**10
 
 MOST_WORK = 2**28
-"""Contributions of units that are summed for it, for each pair."""
+"""Maximum number of unit sums per pair that are added up for its details."""
 
 BOX_TRIALS_RATIO, MIN_BOX_TRIALS = 100, 16
-"""Trials of a black box are slow: one in so many of those asked for is made again, and at least so many."""
+"""For metrics of whole outputs, whose trials are slow: one in this many trials is repeated, and at least so many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,13 +166,13 @@ def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
 
 
 FIRST_POINT = 16
-"""Trials that the first point is of."""
+"""Number of trials of the first point of the convergence curve."""
 
 MOST_RUN_WORK = 2**35
-"""Contributions that are summed, eight at a time, and numbers that are scored, in one run of all that is opened."""
+"""Maximum work of the details in one run: unit sums, eight at a time, and scored numbers."""
 
 LINEAR, SCORED = 4, 64
-"""What a trial of a pair and field of a mean, and of another score, takes beyond the sums, in these."""
+"""Cost of a trial for each pair and field, in the units of `MOST_RUN_WORK`: for a mean, and for another score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,15 +247,15 @@ def compute_max_trials(panel: PairPanel) -> int:
 
 
 MOST_ITEMS = 3
-"""Items of a unit whose texts are shown."""
+"""Maximum number of items of a unit whose texts are shown."""
 
 MOST_CHARACTERS, MOST_LISTED = 400, 60
-"""Of one text, and parts of one list."""
+"""Maximum characters of a text, and members of a list, that are shown."""
 
 CUT = " […]"
 
 CACHED_COLUMNS = 2
-"""Systems whose outputs are held at a time."""
+"""Number of systems whose outputs are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,7 +479,7 @@ def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
 
 
 MOST_DECIDING = 10
-"""Units named for each side."""
+"""Number of decisive units named for each side."""
 
 """Share of the largest contribution below which one is none."""
 
@@ -548,7 +548,9 @@ def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: Int
 
 
 MOST_POINTS = 120
-"""Units of a sorted curve; of more, so many at equal distances, with the first and the last."""
+"""Maximum points of a sorted curve. Longer ones are drawn from so many equally spaced units, with the first and the
+last.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -786,13 +788,13 @@ class _PanelComparisons:
 
 
 MAX_FOR_ALL = 20
-"""Comparisons up to which all are opened."""
+"""Up to this number, details of all comparisons are shown."""
 
 MAX_DETAILS = 200
-"""Comparisons that are opened at most."""
+"""Maximum number of comparisons whose details are shown."""
 
 MOST_NAMED = 6
-"""Systems that an error names, of more."""
+"""Maximum number of systems that an error names."""
 
 
 def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
@@ -857,7 +859,7 @@ def select_rows(
 
 
 NO_SUMS = "this metric is not computed from sums over units"
-"""Why units have no contributions."""
+"""Reason why units have no contributions."""
 
 
 UnitData = tuple[ComparisonSettings, tuple[AnyBound, ...], tuple[Subset | None, ...], tuple[Bools | None, ...]]

@@ -170,7 +170,7 @@ class IndependenceResults(ListedResults[Independence]):
 
 
 MAX_WEIGHTED = 2**60
-"""Of weighted agreements, so that two-sided limits stay within 64 bits."""
+"""Maximum weighted agreement, so that two-sided limits fit into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,10 +319,10 @@ LabelGroups = tuple[tuple[int, ...], ...]
 """Labels whose agreements are counted together."""
 
 MOST_TERMS = 50_000_000
-"""Terms of a hypergeometric distribution in floating-point numbers."""
+"""Maximum number of terms of a hypergeometric distribution that are added in floating point."""
 
 MAX_JSON_INTEGER = 2**53
-"""Of numbers that all readers of JSON take as they are."""
+"""Largest integer that all JSON readers keep exactly."""
 
 
 @dataclass(frozen=True, slots=True)

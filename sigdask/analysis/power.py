@@ -64,7 +64,7 @@ class PowerAt:
 
 
 FEW_EFFECTIVE = 10.0
-"""Equally likely units below which a tilted population rests on too few to be trusted."""
+"""Minimum effective number of units of a tilted population. Fewer are too few to be trusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ class PowerResults(ListedResults[Power]):
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
 
 MAX_SIMULATED = 50_000
-"""Contributions of units to a sample (units times fields) beyond which the normal approximation serves."""
+"""Maximum unit sums of a sample (units times fields). Beyond it, the normal approximation is used."""
 
 MAX_EXACT = 10**7
-"""Units of a sign test beyond which it serves as well."""
+"""Maximum units of an exact sign test. Beyond it, the normal approximation is used."""
 
 POINTS_PER_JOB = 64
 
@@ -353,19 +353,19 @@ def guess_difference(n_units: int, spread: float, rule: RejectionRule, power: fl
 
 
 MIN_UNITS = 2
-"""Units that tell how others would differ."""
+"""Minimum number of units from which power is estimated."""
 
 MAX_UNITS = 10**12
-"""Of an answer; more are said to be needed by no end."""
+"""Largest number of units that is reported. If more are needed, the answer is that no number is enough."""
 
 FIRST_STEPS, ROUGH_FACTOR = 3, 4
-"""Steps to the first look; how many times fewer samples the rough looks have."""
+"""Steps before the first check, and by how much the rough checks use fewer samples."""
 
 MARGIN = 1e-9
-"""Share of the largest difference that tilting reaches by which searches stay below it."""
+"""Searches stay below this share of the largest difference that tilting can reach."""
 
 LARGE_SHARE = 0.25
-"""Difference of shares from which it is more likely to be meant in points of 100."""
+"""A difference of shares of at least this size is probably meant in points of 100."""
 
 ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
@@ -595,7 +595,7 @@ def run_searches(
 
 
 SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
-"""Samples of each point; where comparisons are many."""
+"""Samples for each point, fewer samples for many comparisons, and how many comparisons are many."""
 
 
 def estimate_powers(

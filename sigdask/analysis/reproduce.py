@@ -46,14 +46,14 @@ REQUIRED_FIELDS = (
     "n_items", "n_units", "n_discordant", "n_trials", "n_extreme", "score_a", "score_b", "difference", "p_value",
     "p_adjusted",
 )  # fmt: skip
-"""Fields that are compared even where a record lacks them: every version wrote them."""
+"""Fields that are compared even where a record lacks them. Every version wrote them."""
 
 MAX_JSON_DEPTH = 50
-"""Lists and objects inside each other in a file of results, which has five at most."""
+"""Maximum nesting of a file of results, which has five levels."""
 
 
 MOST_ROWS = 2_000_000
-"""Of a Parquet file or JSON in columns, in which repeated rows take no space."""
+"""Maximum rows of a Parquet file or of JSON in columns. There, repeated rows take no space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,12 +270,12 @@ def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedRe
 Compare = Callable[..., ComparisonResults]
 
 TOLERANCE = 1e-12
-"""Fraction by which real numbers may differ, as other machines round otherwise. All else must be equal."""
+"""Relative difference by which real numbers may differ between machines. Everything else must be equal."""
 
 PROBE_OPTIONS: dict[str, Any] = {
     "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none", "beside": False,
 }  # fmt: skip
-"""How data are looked at."""
+"""Options with which the data are read."""
 
 MetricKey = tuple[str, str, tuple[str, str] | None]
 """Unit, metric and subset."""
@@ -511,7 +511,7 @@ def _extract_settings(entry: RecordedResult) -> Signature:
 
 
 DEFAULT_TRIALS = {sums.DEFAULT_TRIALS, outputs.DEFAULT_TRIALS, agreement.DEFAULT_TRIALS}
-"""Trials where none are asked for, of metrics of sums and of whole outputs."""
+"""Default trials of metrics of sums, and of metrics of whole outputs."""
 
 
 def _group_matches(matches: Sequence[Match]) -> dict[Signature, list[Match]]:
@@ -645,7 +645,7 @@ def _list_notes(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 INTERVAL_KEYS = ("interval", "score_a_interval", "score_b_interval", "paired_d", "interval_simultaneous")
-"""Fields that results have where intervals were asked for."""
+"""Fields that results have if intervals were requested."""
 
 
 def _list_interval_options(recorded: RecordedResults) -> list[dict[str, Any]]:
@@ -786,7 +786,7 @@ SENTENCES = ("detail", "text")
 """Keys whose values are sentences."""
 
 MOST_CHARACTERS = 200
-"""Of a value in a message."""
+"""Maximum characters of a value in a message."""
 
 
 def _shorten(value: Any) -> str:
@@ -927,7 +927,7 @@ def _compare_signatures(old: Signature, new: Signature, comparison: FieldCompari
 
 
 SCORER_VERSIONS = ("version", "code")
-"""Keys of a scorer's options that change with its code."""
+"""Scorer options that change with the scorer's code."""
 
 
 def _compare_scorers(

@@ -21,14 +21,14 @@ from sigdask.report.layout import wrap_lines
 INTERRUPTED = 3
 
 UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
-"""In the place of hyphens while lines are broken: names of options and methods stay whole."""
+"""Replaces hyphens while lines are wrapped, so that names of options and methods stay whole."""
 
 NARROW_COLUMNS = 60
-"""Columns below which options and what is said of them have no room side by side."""
+"""Below this width, an option and its help do not fit side by side."""
 
 
 COMPLETION_VARIABLE = "_SIGDASK_COMPLETE"
-"""Set by a shell that asks how a line may go on, or for what makes it ask: click answers."""
+"""Environment variable that a shell sets for completion. click answers it."""
 
 
 def main() -> NoReturn:

@@ -70,7 +70,7 @@ def _read_json_results(path: Path) -> Results:
 
 
 NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
-"""Keys whose null is no number."""
+"""Keys whose null means NaN."""
 
 
 def _read_plan_results(where: str) -> Results:

@@ -132,7 +132,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "documents": as_path,
     "group_file": as_path,
 }
-"""What the texts of options for reading stand for."""
+"""Conversions of the texts of reading options to values."""
 
 
 UNUSED_TRIALS = (
@@ -244,7 +244,7 @@ def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
 
 
 MOST_NAMES = 6
-"""Systems of a folder that are named."""
+"""Maximum number of systems of a folder that are named."""
 
 
 def _find_sources(text: str, format_: str) -> Iterator[Source]:

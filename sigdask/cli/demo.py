@@ -18,7 +18,7 @@ from sigdask.examples import EXAMPLES, copy_example
 from sigdask.identity import dataclass
 
 TEXT_COLUMNS = 80
-"""Columns of the words between commands, where a terminal has as many."""
+"""Maximum width of the text between commands."""
 
 
 def examples(name: str | None, folder: Path | None) -> None:
@@ -52,7 +52,7 @@ class DemoStep:
 _SCRIPT = tomllib.loads(files(__package__).joinpath("demo.toml").read_text(encoding="utf-8"))
 STEPS = tuple(DemoStep(**step) for step in _SCRIPT["step"])
 NEXT: str = _SCRIPT["next"]
-"""What stands after the last step."""
+"""Text after the last step."""
 
 
 def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:

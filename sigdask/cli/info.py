@@ -16,7 +16,7 @@ from sigdask.text import make_printable
 from sigdask.verify import run_audits
 
 NAME_COLUMNS = 19
-"""Columns from the start of a name to what is said of it."""
+"""Width of the column of names."""
 
 
 def metrics() -> None:

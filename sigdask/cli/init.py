@@ -16,7 +16,7 @@ from sigdask.report.files import write_whole_text
 from sigdask.text import format_list, make_printable
 
 MOST_SYSTEMS = 10
-"""Systems that an error names."""
+"""Maximum number of systems that an error names."""
 
 
 def init(

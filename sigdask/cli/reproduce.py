@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from sigdask.analysis.reproduce import RepeatedResult, ReproduceOutcome
 
 MOST_SHOWN = 20
-"""Results that are otherwise which are named."""
+"""Maximum number of differing results that are named."""
 
 MOST_DECIMALS = 1000
-"""Of an expected p, beyond those that a number of 64 bits has."""
+"""Maximum decimals of an expected p. A 64-bit number has no more."""
 
 
 def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:

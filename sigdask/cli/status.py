@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 FOLLOWING_SECONDS = 2.0
-"""Between two looks at a run that is followed."""
+"""Interval between updates of a run that is followed, in seconds."""
 
 
 def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sigdask.nightly.store.repair import StoreCondition
 
 MOST_SHOWN = 50
-"""Faults that are told one by one."""
+"""Maximum number of faults that are listed."""
 
 
 def check(where: str, store: str | None, *, everything: bool) -> int:

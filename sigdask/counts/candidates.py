@@ -14,7 +14,7 @@ from sigdask.errors import InputError
 from sigdask.identity import dataclass
 
 UNKNOWN = -1
-"""In `gold`, of a candidate that nobody judged."""
+"""Value in `gold` of a candidate without a judgement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

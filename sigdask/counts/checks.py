@@ -17,16 +17,16 @@ from sigdask.options import Missing
 from sigdask.text import format_count, format_list
 
 MIN_COMMON_SHARE = 0.05
-"""Share of the items of two systems that both must have."""
+"""Minimum share of items that two systems must have in common."""
 
 BLOCK = 1 << 16
-"""Items looked at at a time."""
+"""Number of items checked at a time."""
 
 LARGE_SCORE, LARGE_RATIO = 10, 20
-"""Scores above the first are no shares; means of percentages and shares differ by more than the second."""
+"""Scores above the first cannot be shares. Means of percentages and of shares differ by more than the second factor."""
 
 FEW_NAMES = 256
-"""Names that are checked one by one, which takes less time than an array of them."""
+"""Up to this number, checking names one by one is faster than with an array."""
 
 
 def canonicalize(text: str) -> bytes:

@@ -123,7 +123,7 @@ Integers = NDArray[np.int64]
 
 
 FEW_ROWS = 64
-"""Rows that are numbered one by one, which takes less time than arrays of them."""
+"""Up to this number, numbering rows one by one is faster than with arrays."""
 
 
 def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
@@ -167,7 +167,7 @@ def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
 
 
 DENSE = 4
-"""Numbers from the least to the greatest for each value, up to which distinct values are found without sorting."""
+"""Maximum ratio of the range of integers to their number for which distinct values are found without sorting."""
 
 
 def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:

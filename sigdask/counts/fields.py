@@ -217,12 +217,12 @@ def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.i
 
 
 SEPARATOR = "\x1f"
-"""Parts the labels of a cell: ASCII's unit separator, which no label holds."""
+"""Separates the labels of a cell: ASCII's unit separator, which no label contains."""
 
 ITEM_FIELDS = ("items", "correct", "tp", "predicted", "known", "gold")
 LABEL_FIELDS = ("tp", "predicted", "gold")
 SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
-"""Scores of a single item's sets, of which a mean is taken."""
+"""Scores of the samples of a single item, which are averaged."""
 
 
 def join_labels(labels: Iterable[Any]) -> str:

@@ -32,22 +32,23 @@ from sigdask.identity import dataclass, known_as
 from sigdask.text import format_list
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}
-"""Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one
-(FLT16_DIG, FLT_DIG), and of float64 fewer than any computed number has."""
+"""Significant digits of decimals that a column may represent. float16 and float32 keep so many exactly (FLT16_DIG,
+FLT_DIG). For float64 the limit is below the digits of any computed number.
+"""
 
 FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32", np.float64: "float64"}
 
 BITS = {"float16": 11, "float32": 24}
-"""Of the significand."""
+"""Bits of the significand."""
 
 LARGEST_POWER = 22
-"""Of ten that float64 holds exactly, so that a whole number divided by it is the decimal itself."""
+"""Largest power of ten that float64 holds exactly. An integer divided by it is the nearest float to the decimal."""
 
 CHUNK = 1 << 15
-"""Numbers looked at together, so that what is made of them stays in the cache."""
+"""Numbers processed at a time, so that intermediate arrays stay in the cache."""
 
 RELATIVE_TOLERANCE = 1e-14
-"""Relative distance from its decimal of a float64 that was computed from others."""
+"""Relative distance from a decimal within which a computed float64 is taken for it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,20 +312,21 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
 
 MOST_DIGITS = 9
 SLACK_STEPS = 2
-"""Steps a discordant unit by which a lattice sum can miss a true tie: half a step of rounding for
-each of the two values, in the trial's difference and again in the observed one."""
+"""Steps for each discordant unit by which a lattice sum can miss a true tie: half a step of rounding for each of the
+two values, in the trial's difference and in the observed one.
+"""
 
 SHORT_BITS = 26
-"""Significant binary digits that a computed number hardly ever ends within."""
+"""Computed numbers hardly ever have as few significant bits."""
 
 RELATIVE_ROUNDING = Fraction(1, 2**51)
-"""Relative rounding of other numbers: one or two units in the last place."""
+"""Relative rounding error of other numbers: one or two units in the last place."""
 
 ZERO_EXPONENT = -1074
-"""Exponent of the smallest float, which stands for that of a system without any score but 0."""
+"""Exponent of the smallest float. It represents a system whose scores are all 0."""
 
 TINY_EXPONENT = -30
-"""Exponent up to which scores beside nothing but zeros have a lattice of their own size."""
+"""Largest exponent of scores that get a lattice of their own size if all others are zero."""
 
 _MOST_BITS = 50
 _LIMIT_BITS = 61

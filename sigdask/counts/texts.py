@@ -24,20 +24,20 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[Any]
 
 WORD = 8
-"""Bytes that are compared at a time; so many follow the last text in a buffer."""
+"""Bytes compared at a time. A buffer has so many bytes of padding after its last text."""
 
 CHUNK = 1 << 20
-"""Bytes, or texts, that are gathered at a time."""
+"""Bytes, or texts, gathered at a time."""
 
 FEW_TEXTS = 4096
-"""Texts of which a set is built sooner than they are sorted."""
+"""Up to this number, building a set of texts is faster than sorting them."""
 
 
 MANY_TEXTS = 2**17
-"""Texts for which loading a compiled function takes less time than it saves."""
+"""From this number on, a compiled function is faster including the time to load it."""
 
 FEW_SORTED = 256
-"""Texts that Python sorts and joins sooner than arrays of them are."""
+"""Up to this number, Python sorts and joins texts faster than arrays do."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ EXAMPLES = {
     "samples": "four language models of letters: logs of lm-evaluation-harness",
     "nightly": "two nights of logs and a plan with a gate, which passes and then fails",
 }
-"""What can be copied, and what it is."""
+"""Example files that can be copied, with descriptions."""
 
 
 def copy_example(name: str, target: Path) -> list[str]:

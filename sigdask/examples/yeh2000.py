@@ -10,7 +10,7 @@ significance of result differences", COLING).
 from collections.abc import Iterator
 
 COUNTS = ((1, 1, 1, 19), (1, 1, 0, 28), (1, 0, 1, 6), (1, 0, 0, 50), (0, 1, 1, 5), (0, 1, 0, 43), (0, 0, 1, 9))
-"""(of interest, found by I, found by II, how many)."""
+"""(items of interest, found by system I, found by system II, number of such sentences)."""
 
 
 def iter_lines() -> Iterator[str]:

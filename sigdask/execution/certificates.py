@@ -22,7 +22,7 @@ from sigdask.io.caches import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
 CLOCK_SKEW = timedelta(hours=1)
-"""How far clocks of hosts may be behind."""
+"""Tolerated clock difference between hosts."""
 
 
 @dataclass(frozen=True, slots=True)

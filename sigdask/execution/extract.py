@@ -31,10 +31,10 @@ from sigdask.metrics.extraction.parts import (
 from sigdask.options import SelectionOptions
 
 SHORT_SECONDS = 2.0
-"""Seconds of work up to which processes cost more than they save."""
+"""Work of fewer seconds is done without worker processes."""
 
 LONG_SECONDS = 60.0
-"""Seconds on this machine's processes from which a cluster that must first be reached is worth it."""
+"""From this estimated time on this machine, connecting to a cluster is worth it."""
 
 CountedParts = Iterator[tuple[int, list[Array]]]
 

@@ -54,10 +54,10 @@ from sigdask.text import format_count
 TASK_SECONDS = 1.0
 
 TASKS_PER_SECOND = 100
-"""What a dask scheduler is asked to bear for hours, so that workers hardly wait for it."""
+"""Rate of tasks that a dask scheduler can sustain for hours with its workers hardly waiting."""
 
 SUSTAINED = 300
-"""Tasks a second at which a dask scheduler saturates (docs/clusters.md)."""
+"""Rate of tasks at which a dask scheduler saturates (docs/clusters.md)."""
 
 SHORTEST_SECONDS = 0.02
 
@@ -129,7 +129,7 @@ def split_jobs(
 
 
 MOST_TIMED_SHARE = 16
-"""Trials to be counted for each one that is timed before."""
+"""At least this many trials are counted for each trial that is timed beforehand."""
 
 
 def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: int = MOST_TIMED_SHARE) -> float:
@@ -159,16 +159,17 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
 
 
 WAITING_SHARE = 0.05
-"""Share of the time on a core below which a call waits for something else."""
+"""A call that uses less than this share of a core is waiting for something else."""
 
 MOST_TIMINGS = 3
-"""Times that a short call is timed which seems to wait, as another program may have had the core in between."""
+"""Maximum timings of a short call that seems to wait, because another program may have had the core."""
 
 N_RETIMED = 8
 RETIMING_SECONDS = 0.1
 RETIMING_SHARE = 0.01
-"""One block is too short where other programs run, and mostly the start of a call where trials are cheap: the costliest
-panels are timed again for this share of the whole, at most these seconds, and the fastest time is taken."""
+"""Share of the whole time, up to a maximum in seconds, that is spent on timing the costliest panels again. A single
+short block is unreliable if other programs run, so the fastest time counts.
+"""
 
 
 def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
@@ -218,7 +219,7 @@ def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
 
 
 MAX_INLINE_BYTES = 16 * 1024
-"""Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
+"""Maximum bytes of a packed panel that travels inside its tasks. Larger panels are sent to the workers once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -545,16 +546,16 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 LONG_SECONDS = 60.0
 
 ROUGH_SECONDS = 1.0
-"""Seconds up to which the time of one block is estimate enough."""
+"""Up to this estimate, the time of one block is accurate enough."""
 
 FEWEST_TRIALS = 1000
-"""Trials of a comparison below which none are recommended."""
+"""Minimum number of trials of a comparison that is recommended."""
 
 RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
-"""Panels of intervals: not `trials` but `resamples` says how many of theirs there are."""
+"""Panels of intervals, whose number of trials is set by `resamples` instead of `trials`."""
 
 WARM_UP = 0.05, 2.0
-"""Share of the predicted work, and seconds, before the measured pace weighs as much as the predicted one."""
+"""Share of the predicted work, and seconds, after which the measured rate weighs as much as the predicted one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,14 +22,15 @@ TASKS_PER_THREAD = 4
 """Tasks in flight for each thread of the cluster."""
 
 FETCH_SIZE = 16
-"""Results fetched by one round trip at most: one by one a driver takes 150 a second, of whatever length of tasks."""
+"""Maximum number of results fetched in one round trip. One by one, a driver fetches 150 a second, whatever their size.
+"""
 
 CHECK_SECONDS = 5.0
-"""How often to look how many threads there are: workers join, and of a scheduler that others started any number."""
+"""Seconds between checks of the number of threads, as workers join and leave."""
 
 MAX_ATTEMPTS = 4
 NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
-"""What tasks end with when no worker is left for as long as no-workers-timeout."""
+"""Errors of tasks that had no worker for longer than no-workers-timeout."""
 
 
 class TaskWindow:

@@ -288,17 +288,21 @@ FORMATS: dict[str, FileFormat] = {
 SNIFFING_ORDER = ("mt-metrics-eval", "fairseq", "samples", "battles", "ratings", "squad", "spans", "terms",
                   "metrics", "pairs", "trees", "conllu", "conllx", "conll", "mbt", "timbl", "trec", "speech",
                   "segments")  # fmt: skip
-"""The order in which formats look at files, before tables; plain prose after all that has a shape of its own."""
+"""Order in which formats are tried on a file, before tables. Plain prose comes after all formats with a recognizable
+shape.
+"""
 
 FORMATS_BY_METRIC = {metric: name for name, declared in FORMATS.items() for metric in declared.metrics.split()}
-"""Metric to the format that alone has it beside a gold file; without one it is a column of scores."""
+"""Format that each metric implies, if only one format has it and there is a gold file. Without a gold file, such a
+name is a column of scores.
+"""
 
 FOLDER_FORMATS = tuple(name for name, declared in FORMATS.items() if "folders" in declared.traits)
 
 CASEFOLDED_METRICS = frozenset(map(str.casefold, metrics.METRICS))
 
 LINE_FORMATS = frozenset({"segments", "speech"})
-"""Formats of text a line: not what is JSON, Parquet or in columns."""
+"""Formats with one text a line, as opposed to JSON, Parquet and columns."""
 
 JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
 
@@ -307,7 +311,7 @@ REFERENCES = {
     "speech": ("--ref", "the reference transcripts"),
     "trec": ("--qrels", "the relevance judgements"),
 }
-"""Option and words for what outputs of a format are compared with, where it is not the gold standard."""
+"""Option and words for the references of formats that do not call them gold standard."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
@@ -550,7 +554,9 @@ SCORE_ROW = re.compile(r"([^,;\t\"']*)([,;\t])-?\d+(?:\.\d+)?(?:\2-?\d+(?:\.\d+)
 """A row of a table of scores: an id without quotation marks, and numbers."""
 
 DIGITS, WORDS = re.compile(r"\d+"), re.compile(r"[a-z]{3,}")
-"""What may differ between rows that look alike. Formats know rows by shorter words and by capitals (Q0, D-1)."""
+"""Patterns of what may differ between rows that look alike. Formats are recognized by shorter words and by capitals
+(Q0, D-1), so these are kept.
+"""
 
 
 @contextmanager
@@ -667,7 +673,7 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
 REFERENCE_REMEDY = "give --ref FILE (the reference translations or transcripts) or --gold FILE (the gold standard)"
 
 FEWEST_WORDS = 3
-"""Words of a line of prose, on average."""
+"""Minimum average number of words of a line of prose."""
 
 
 def _is_prose(path: Path) -> bool:

@@ -269,7 +269,7 @@ XML_START = re.compile(
 )
 
 CANDIDATE = "candidate"
-"""Column of ids."""
+"""Name of the id column."""
 
 
 def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:

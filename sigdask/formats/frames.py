@@ -32,10 +32,10 @@ from sigdask.formats.tables.scores import find_group_columns
 from sigdask.options import rename_options
 
 FRAME_PATH = Path("data frame")
-"""What a data frame is called in messages, in the place of a file."""
+"""Stands in messages for a file's path if the data come from a data frame."""
 
 FRAME_FORMATS = ("wide", "long", "labels", "responses", "numbers")
-"""Formats of files that a data frame may be in."""
+"""Formats whose contents a data frame may have."""
 
 EXPECTED = "counts, a mapping of names to scores, a data frame, or an array of shape (n_items, n_systems)"
 

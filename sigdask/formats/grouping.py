@@ -20,7 +20,7 @@ from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_count
 
 GROUP, DOCUMENT = "group", "document"
-"""What a column without a name is called, of --groups and of --documents."""
+"""Names of columns of --groups and of --documents that have none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,21 +37,21 @@ EXTRAS = {
     "http": ("aiohttp", "http"), "https": ("aiohttp", "http"),
     "hdfs": ("pyarrow", "hdfs"), "sftp": ("paramiko", "sftp"), "ssh": ("paramiko", "sftp"),
 }  # fmt: skip
-"""The package that URLs of a kind need, and the extra that brings it."""
+"""Package that each kind of URL needs, and the extra that installs it."""
 
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
-"""Kinds of URLs that name no user."""
+"""Kinds of URLs without a user name."""
 
 DENIED_CODES = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken",
                           "InvalidToken"})  # fmt: skip
-"""What S3 calls its refusals."""
+"""S3's error codes of denied access."""
 
 CONNECTION_ERRORS = (ConnectionError, EOFError, "ClientConnector", "ConnectionError", "Disconnected", "Payload",
                      "gaierror")  # fmt: skip
-"""Errors of a server that is not there, or breaks off, and parts of their names."""
+"""Errors of a missing or failing server, and parts of their names."""
 
 RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})
-"""Libraries that have tried often enough by themselves."""
+"""Libraries that retry by themselves."""
 
 CREDENTIALS_HINT = "credentials are taken from the environment and from fsspec's configuration"
 
@@ -154,7 +154,7 @@ def _find_status(chain: list[BaseException]) -> int | None:
 
 
 TIMEOUT_SECONDS = 60.0
-"""Seconds in which something must come: an answer, or the next bytes of one."""
+"""Maximum seconds until an answer, or its next bytes, must arrive."""
 
 PAUSES = (0.5, 2.0)
 """Seconds to wait before each further attempt."""
@@ -212,12 +212,12 @@ def _run_in_thread(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | 
 
 
 MAX_DOWNLOADS = 8
-"""Files that are fetched at the same time."""
+"""Maximum number of files downloaded at the same time."""
 
 _STATELESS_KEYS = frozenset(
     ["name", "Key", "size", "Size", "type", "mimetype", "url", "StorageClass", "islink", "partial"]
 )
-"""What file systems tell of a file that does not say which state of it this is."""
+"""Keys of a file's status that do not depend on its contents."""
 
 
 class RemotePath(PosixPath):
@@ -416,7 +416,7 @@ class _TemporaryCopy:
 
 
 _COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _TemporaryCopy] = weakref.WeakValueDictionary()
-"""Contents in use, by URL and state: a gold file of many test sets is fetched once."""
+"""Contents in use, by URL and state. A gold file of many test sets is downloaded once."""
 
 
 def prefetch_files(paths: Iterable[Path | None]) -> None:
@@ -492,7 +492,7 @@ def _format_path(fs_path: str) -> str:
 
 
 SHEET = ".xlsx#"
-"""What separates a workbook and the name of a sheet in a path."""
+"""Separates a workbook and the name of a sheet in a path."""
 
 
 class SheetPath(PosixPath):

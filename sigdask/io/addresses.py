@@ -54,7 +54,7 @@ class FolderFinder:
 
 
 FOLDERS = FolderFinder()
-"""Of this process; what its local workers are sent goes with it."""
+"""Temporary folders of this process. Data sent to local workers are removed with it."""
 
 
 def add_folder(folder: Path | str) -> None:

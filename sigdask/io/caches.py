@@ -36,7 +36,9 @@ from typing import Any
 LOCK = ".alive"
 
 MAX_AGE_SECONDS = 30 * 86400.0
-"""Seconds after which a folder is left behind whose lock says nothing: half made, another host's, or never locked."""
+"""Age in seconds from which a folder without a conclusive lock counts as abandoned: incomplete, another host's, or
+never locked.
+"""
 
 
 @contextmanager
@@ -116,10 +118,10 @@ log = logging.getLogger("sigdask.io")
 
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
-"""Where numba keeps what it compiled; worker processes of this machine inherit it."""
+"""Environment variable with the folder of numba's compiled code. Worker processes of this machine inherit it."""
 
 TEMPORARY_FOLDERS = ExitStack()
-"""The folder of this process, where nothing else can be written."""
+"""Folder of this process, if no other folder is writable."""
 
 atexit.register(TEMPORARY_FOLDERS.close)
 
@@ -203,7 +205,7 @@ class CompiledCache:
 
 
 FEW_STEPS = 2**19
-"""Steps of a loop that Python takes in about the time that it takes to load numba."""
+"""Steps of a loop that take Python about as long as loading numba."""
 
 
 class FunctionToCompile:

@@ -15,13 +15,13 @@ from sigdask.errors import InputError
 T = TypeVar("T")
 
 MAX_RATIO = 100
-"""How many times its own size a packed file may become, from its beginning to wherever it is read."""
+"""Maximum ratio of unpacked to packed bytes, from the beginning of a file to any position."""
 
 FREE_BYTES = 1 << 25
-"""Bytes that every file may become."""
+"""Unpacked bytes that are always allowed."""
 
 CELL_BYTES = 4
-"""Bytes of a value of Parquet, which may keep a million that are equal in none."""
+"""Bytes counted for each value of Parquet, which can store a million equal values in no space."""
 
 _custom_limit: ContextVar[int | None] = ContextVar("bytes that a file may become", default=None)
 

@@ -12,10 +12,10 @@ from typing import Any
 from sigdask.errors import InputError
 
 MAX_BYTES = 16 * 2**20
-"""Bytes of such a file; a larger one is something else."""
+"""Maximum size of a file written by hand."""
 
 MAX_KEY_PARTS = 50
-"""Of a dotted key, whose prefixes `tomllib` all looks up."""
+"""Maximum parts of a dotted key. `tomllib` looks up all its prefixes."""
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS - 1}}}", re.MULTILINE)
@@ -76,16 +76,16 @@ _OPEN_QUOTE = (
     "Expected \"'",
     "Unterm",
 )
-"""Beginnings of `tomllib`'s messages for a quotation mark that nothing closes."""
+"""Beginnings of `tomllib`'s messages about an unclosed quotation mark."""
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
-"""Ends of the names of data files, which are sometimes given where a TOML file is expected."""
+"""Endings of data files, which are sometimes given in place of a TOML file."""
 
 LONGEST_SHOWN = 80
-"""Characters of a line that is shown."""
+"""Maximum characters of a line that is shown."""
 
 MOST_PARSED = 200
-"""Lines from the end in which the beginning of an unfinished statement is looked for."""
+"""Number of last lines in which the beginning of an unfinished statement is searched."""
 
 
 def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:

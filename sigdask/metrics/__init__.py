@@ -107,7 +107,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "meta-acc-eq": (agreement.agreement, "the same with calibrated ties; options as meta-accuracy, except epsilon"),
     "meta-spa": (agreement.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
 }
-"""Name to the function that makes the metric of a parsed name, and what the metric is."""
+"""Description of each metric, and the function that builds it from its parsed name."""
 
 SHARES = frozenset({
     "hamming-loss", "wer", "cer",
@@ -118,16 +118,16 @@ SHARES = frozenset({
     ),
     *map(str.casefold, _PARSES), "bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy",
 })  # fmt: skip
-"""Metrics that are shares of 1: differences are told in points of 100. In small letters, without options."""
+"""Metrics that are shares of 1, whose differences are printed in points of 100. In lower case, without options."""
 
 ONE_DECIMAL = frozenset({"bleu", "chrf", "chrf++", "chrf2", "chrf2++", "ter", "hter"})
-"""Metrics in points of 100 of which papers print one decimal. In small letters, without options."""
+"""Metrics in points of 100 for which papers print one decimal. In lower case, without options."""
 
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
                              "error", "errors", "mse", "rmse", "mae", "brier", "edit", "edits", "distance", "cost",
                              "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",
                              "metricx"})  # fmt: skip
-"""Parts of the names of columns of scores of which less is better."""
+"""Parts of names of score columns for which lower is better."""
 
 
 SEGMENTS = "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics)"
@@ -157,7 +157,7 @@ NEEDS = (
         "needs runs and judgements (--format trec, --gold QRELS), and a name that ir-measures knows, such as nDCG@10",
     ),
 )  # fmt: skip
-"""Patterns of names, without case, and what such a metric needs."""
+"""Patterns of metric names, without case, and what such a metric needs."""
 
 
 def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:

@@ -10,7 +10,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.base import DEFAULT_SIGNS, BoundAgreement, Metric, Spec, build_lacking_error
 
 STATISTICS = ("pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq")
-"""Names after the prefix `meta-`."""
+"""Statistics of agreement, without the prefix `meta-`."""
 
 PREFIX = "meta-"
 
@@ -21,7 +21,7 @@ OF_PAIRS = ("accuracy", "acc-eq")
 """Statistics that are shares of pairs, whose decisions can be swapped."""
 
 SET_COLUMN = "language-pair"
-"""Column of sets, over which agreement is averaged."""
+"""Name of the column of sets, over which agreement is averaged."""
 
 
 def agreement(spec: Spec) -> Metric:

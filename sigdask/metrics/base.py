@@ -112,7 +112,7 @@ class BoundRanks:
 
 
 DEFAULT_SIGNS = 1000
-"""Random signs of soft pairwise accuracy."""
+"""Default number of random signs of soft pairwise accuracy."""
 
 
 @known_as("BoundAgreement", "statistic level group undefined swaps_pairs epsilon signs", apart_from="name")
@@ -304,4 +304,4 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
 
 
 AnyBound = BoundMetric | BoundSets | BoundRanks | BoundAgreement | BlackBox
-"""A metric bound to data, or one of whole outputs, which needs no binding."""
+"""A metric bound to data, or a metric of whole outputs, which needs no binding."""

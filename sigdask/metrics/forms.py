@@ -199,7 +199,7 @@ class ChrF:
 
 
 NEARLY_ZERO = 2.0**-40
-"""Variances below this share of the mean square are rounding: those of constant numbers."""
+"""A variance below this share of the mean square is rounding error."""
 
 
 @known_as("Correlation")

@@ -37,10 +37,10 @@ from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios
 
 Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
-"""Numerator and denominator weights of (tp, predicted, gold)."""
+"""Weights of (true positives, predicted, gold) in the numerator and in the denominator."""
 
 LARGEST_WEIGHT = 10**10
-"""Of a count in F_beta: 64-bit sums then hold 900 million counts."""
+"""Maximum weight of a count in F_beta. 64-bit sums then hold 900 million counts."""
 
 
 def compute_f_weights(beta: Fraction) -> Weights:

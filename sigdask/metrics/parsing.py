@@ -30,10 +30,10 @@ WORD_METRICS: dict[str, tuple[str, str | None]] = {
     "Sentences": ("sentences", None),
     "Tokens": ("tokens", None),
 }
-"""What each metric counts, and the column that names its [LABEL]."""
+"""Description of each metric, and the column of its [LABEL]."""
 
 SCORES = ("f1", "precision", "recall", "aligned")
-"""Ratios of a metric's counts; aligned is right words / aligned words, the script's AligndAcc."""
+"""Ratio of counts for each score. `aligned` is right words / aligned words, the script's AligndAcc."""
 
 
 def dependencies(spec: Spec) -> Metric:

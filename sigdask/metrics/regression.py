@@ -38,7 +38,7 @@ PROBABILITIES = frozenset({"brier", "log-loss", "ECE"})
 """Metrics whose predictions are probabilities."""
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
-"""Probability that the logarithmic loss takes in place of smaller ones, as scikit-learn does."""
+"""Smallest probability in the logarithmic loss, as in scikit-learn."""
 
 MOST_BINS = 100
 
@@ -160,10 +160,10 @@ def _limit_error(numbers: Floats, error: float) -> SystemNumbers:
 
 
 FAR = 10
-"""Standard deviations from the common centre beyond which predictions get another centre."""
+"""Predictions farther than this from the common centre, in standard deviations, get another centre."""
 
 TOO_FAR = 1e5
-"""Standard deviations from the centre at which squares hide what numbers differ by."""
+"""Standard deviations from the centre at which squares no longer resolve the differences between numbers."""
 
 
 def _build_products(

@@ -142,7 +142,7 @@ def _sum_columns(columns: Sequence[Array]) -> Array:
 
 
 MOST_COMMON_DENOMINATOR = 1 << 40
-"""Up to it the values of items are integers over one denominator, so that equal sums are ties."""
+"""Largest common denominator with which values of items are stored as integers, so that equal sums are ties."""
 
 
 def compute_pass(n: int, right: int, k: int) -> Fraction:

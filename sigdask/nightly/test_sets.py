@@ -161,7 +161,8 @@ def build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Com
 
 
 SETTLED_NS = 2 * 10**9
-"""Age of a file in nanoseconds from which its times show each change: file systems round them to 2 seconds at most."""
+"""Age of a file in nanoseconds from which its times reveal each change. File systems round them to at most 2 seconds.
+"""
 
 
 def digest_file_state(test_set: TestSet, shared: str) -> str:

@@ -24,19 +24,19 @@ from sigdask.randomization.kernels.sums import MovedSums, SlabMemory, SumLayout,
 from sigdask.randomization.panels.sums import Panel
 
 LARGE_BYTES = 2**27
-"""Size from which a panel is counted in blocks where it would have to travel."""
+"""From this size on, a panel is counted in blocks if it would have to be sent to a worker."""
 
 BLOCK_BYTES = 2**24
-"""Contributions of one block, at least those of one system."""
+"""Bytes of the unit sums of one block, which holds at least one system."""
 
 SUMS_BYTES = 2**24
-"""Sums of all systems that one task counts from."""
+"""Maximum bytes of all systems' sums from which one task counts."""
 
 TIMED_TRIALS = 256
-"""Trials that tell the speed."""
+"""Trials by which the speed is measured."""
 
 BYTES_PER_SUM = 4
-"""Bytes of a sum, at most as a rule."""
+"""Maximum bytes of a sum in most panels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,7 +40,7 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.panels.sets import PresencePanel
 
 AT_ONCE = 2**20
-"""Sums of units that are scored together."""
+"""Unit sums that are scored at a time."""
 
 
 def compute_unit_contributions(panel: ScoredSums | PresencePanel, row: int, column: int) -> Floats:
@@ -132,19 +132,20 @@ def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, boo
 
 
 LARGE = 1.5
-"""Skewness beyond which a comparison is noted: at most 5 % of normal, uniform, logistic and graded samples are."""
+"""Skewness from which a comparison gets a note. At most 5 % of normal, uniform, logistic and graded samples exceed it.
+"""
 
 TOLERATED = 0.15
-"""The same over the root of the number of units, where that is more: of many units the sum is nearly normal."""
+"""The same limit over the root of the number of units, if that is larger. The sum of many units is nearly normal."""
 
 FEW = 5
-"""A fifth of the units, or fewer, are few."""
+"""Up to this share of the units counts as few."""
 
 MARGIN = 1.25
-"""Factor by which an approximate p without some units passes the level before the verdict is said to change."""
+"""The verdict is said to change if an approximate p without some units passes the level by this factor."""
 
 PROBED = 64
-"""Units in which most pairs have differences of both signs."""
+"""Number of units in which most pairs have differences of both signs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,13 +49,13 @@ from sigdask.statistics.bounds import log_choose
 
 
 EXACT_32 = 2**24
-"""Whole numbers below it are exact in 32 bits, and so are sums of them."""
+"""Whole numbers below it, and sums of them, are exact in 32 bits."""
 
 MOST_DRAWN = 2**16
-"""Contributions of units to a sample, at most."""
+"""Maximum number of unit sums of a sample."""
 
 MOST_KEPT = 2**20
-"""Numbers of units' influences that are kept for many pairs; of further pairs they are made anew."""
+"""Maximum number of units' influences that are cached for many pairs. Those of further pairs are computed again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +233,7 @@ class SystemPairs:
 UNITS_RUN, SWAPS_RUN = 0, 1
 
 MOST_SWAPS, KEPT, FEWEST = 2**19, 256, 64
-"""Numbers of 0 and 1 in a matrix of swaps; swaps of it from which it is kept, and at least."""
+"""Maximum cells of a matrix of swaps, the number of swaps from which it is cached, and its minimum number of swaps."""
 
 
 def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size: int) -> Integers:
@@ -311,21 +311,21 @@ def _draw_shared_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArra
 
 
 RISK = 0.01
-"""Chance that the confidence sequence of a sample leaves alpha to the wrong side, ever."""
+"""Probability that the confidence sequence of a sample ever excludes the true side of alpha."""
 
 FIRST_ROUND, ENOUGH = 64, 200
-"""Swaps of the first round; exceedances expected at alpha by the last."""
+"""Swaps of the first round, and exceedances expected at alpha after the last."""
 
 RADEMACHER = 3.178
-"""Rounded up from 1 / (4 P(Z >= sqrt 2)), the constant of Bentkus & Dzindzalieta 2015, 3.17786."""
+"""Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.17786, rounded up."""
 
 MOST_NUMBERS = 2**22
-"""Contributions of units to samples that are held at a time."""
+"""Maximum number of sampled units' sums held at a time."""
 
 EXACT_64 = 2.0**53
 
 MOST_SAMPLE_SWAPS = 2**24
-"""Of one sample near the level."""
+"""Maximum number of swaps of a sample near the level."""
 
 
 def count_rejected(

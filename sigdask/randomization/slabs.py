@@ -36,7 +36,7 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.tallies import Tally
 
 ROOM_BYTES = 2**25
-"""What the arrays of one slab may take, for each thread, while `FEWEST_TRIALS` fit."""
+"""Maximum bytes of the arrays of one slab in each thread, if `FEWEST_TRIALS` fit."""
 
 FEWEST_TRIALS = 64
 
@@ -147,8 +147,9 @@ class TrialSlab:
 
 
 Prepared = tuple[list[NDArray[Any]], list[NDArray[Any]]]
-"""Arrays of sums over the swapped units, whose first axis is that of systems and whose last that of trials; and of
-sums over all units, without an axis of trials."""
+"""Arrays of sums over the swapped units, with systems on the first axis and trials on the last, and of sums over all
+units, without trials.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +340,7 @@ class CalledFormKernel:
 
 
 Kernel = LinearKernel | RatioKernel | FusedKernel | CalledFormKernel
-"""Counts the trials of a slab under one metric."""
+"""Function that counts the trials of a slab under one metric."""
 
 
 def _subtract_pairs(totals: NDArray[Any], pairs: Integers) -> NDArray[Any]:
@@ -384,4 +385,4 @@ def sum_trials(jobs: Iterable[Job]) -> int:
 
 
 Tallies = Mapping[Job, Tally]
-"""What was counted of each job."""
+"""Tallies of each job."""

@@ -40,17 +40,17 @@ from sigdask.io.caches import cached_njit, inlined_njit
 
 SCHEME = 1
 SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
-"""Purpose of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample, 5 samples of any size and their swaps."""
+"""Purposes of a stream: 0 swap, 1 relabel, 2 permute, 3 bootstrap, 4 sample, 5 samples of any size and their swaps."""
 
 BLOCK = 4096
-"""Consecutive trials that tallies are kept by."""
+"""Consecutive trials of one stored tally."""
 
 COLUMN = 128
 """Units that one call of the generator serves."""
 
 
 SLOTS, CALLS = 4, 128
-"""Slots of a resample that one call serves, and calls whose words are made at a time."""
+"""Slots of a resample that one call serves, and calls made at a time."""
 
 Key = tuple[int, int]
 

@@ -100,7 +100,7 @@ class Tally:
 
 FACTOR = 4
 N_ROUNDS = 25
-"""Rounds to beyond the stream's 2**48 trials."""
+"""Number of rounds that exceeds the stream's 2**48 trials."""
 
 
 def find_round(trial: int) -> tuple[int, int]:

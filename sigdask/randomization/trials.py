@@ -26,7 +26,7 @@ from sigdask.randomization.slabs import compute_slab_size, iter_slabs
 from sigdask.randomization.tallies import TAILS
 
 AT_ONCE = 2**19
-"""Pairs and trials that are looked at together, some 50 bytes each."""
+"""Maximum pairs times trials processed at a time, at about 50 bytes each."""
 
 
 def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:

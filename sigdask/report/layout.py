@@ -15,16 +15,16 @@ NUMERIC_HEADERS = frozenset((
     "comparisons", "trials", "time", "run", "took", "with p", "finished", "trials counted", "changed",
     "statistic", "n",
 ))  # fmt: skip
-"""Headers of columns that stand to the right."""
+"""Headers of right-aligned columns."""
 
 COLUMN_GAP = 2
-"""Blanks between columns, and before what continues a line."""
+"""Blanks between columns, and before continued lines."""
 
 WORD_BREAK = re.compile(r"(?<!=) (?![=%]|-?(?:[\d.]+|inf)\])")
-"""Where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
+"""Pattern of places where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
 
 PIECE_PATTERNS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
-"""Of a word that is wider than a line: the members of a list or path, and what punctuation divides."""
+"""Patterns of the pieces of words wider than a line: members of a list or path, and parts between punctuation."""
 
 
 def format_table(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:

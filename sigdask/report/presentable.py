@@ -56,7 +56,7 @@ HINTS = {
     "(--all shows all)": "(rankings() has all)",
     TESTS_HINT: "classical tests: `tests` of each result",
 }
-"""Hints of the terminal's report at options of the command line, and what stands for them in Python."""
+"""Hints of the terminal's report that name command-line options, and their replacements in Python."""
 
 
 def use_style(style: CanvasOptions) -> AbstractContextManager[None]:

@@ -11,7 +11,7 @@ import re
 from sigdask.identity import dataclass
 
 CITATION_PATTERN = re.compile(r" ?\[\[([^\[\]]+)\]\]")
-"""Citations in sentences."""
+"""Pattern of citations in sentences."""
 
 
 def find_citations(text: str) -> tuple[str, ...]:
@@ -124,10 +124,10 @@ EXACT_METHOD_SOURCES = {
     "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
     "meet-in-the-middle": "horowitz1974",
 }  # fmt: skip
-"""Methods of exact p-values to the works that they are from."""
+"""Sources of methods for exact p-values."""
 
 STOPPING_SOURCES = {"besag-clifford": ("besag1991",), "confidence-sequence": ("gandy2009", "ding2020")}
-"""Rules of early stopping to the works that they are from."""
+"""Sources of rules of early stopping."""
 
 
 @dataclass(frozen=True, slots=True)

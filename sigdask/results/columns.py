@@ -163,7 +163,7 @@ def _find_hints(group: type[ColumnGroup]) -> dict[str, Any]:
 
 
 FEW_VALUES = 8
-"""Values that a coded column may list although no row has them."""
+"""Maximum number of values that a coded column may list although no row has them."""
 
 
 def divide_columns(columns: Iterable[Column], sizes: Sequence[int]) -> Iterator[list[Column]]:
@@ -242,13 +242,13 @@ class Subset:
 
 
 EMPTY = "(empty)"
-"""What a subset of items without a value is called in texts."""
+"""Name of the subset of items without a value."""
 
 UNADJUSTED = "unadjusted"
-"""What the p of a comparison alone is called beside that of a family."""
+"""Name of the p of a single comparison next to that of a family."""
 
 SIMULTANEOUS = "simultaneous "
-"""What stands before intervals that hold together."""
+"""Prefix of simultaneous intervals."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -288,7 +288,7 @@ AssumptionKind = Literal["skewed-differences", "few-units-decide", "one-sign"]
 Severity = Literal["warning", "note"]
 
 CONFIDENCE = 0.95
-"""Of the bound on the rate of units that were not seen."""
+"""Confidence of the bound on the rate of unseen units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,4 +493,4 @@ class Intervals(ColumnGroup):
 BCA, PERCENTILE, TANGO, INVERSION, NORMAL = "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal"
 CONDITIONAL = "conditional-exact"
 METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)
-"""What intervals are called, by the codes of columns that are made here."""
+"""Names of interval methods, by code."""

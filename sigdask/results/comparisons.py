@@ -34,7 +34,7 @@ from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import JsonMembers, JsonParts, format_list, iter_json, suggest_name, to_plain
 
 VERSION = 1
-"""Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
+"""Version of the JSON. It increases when a key is removed or changes its meaning, but not for new keys."""
 
 
 @cache

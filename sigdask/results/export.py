@@ -24,10 +24,10 @@ from sigdask.results.values import Nullable, Values, build_optional, format_valu
 from sigdask.text import iter_json, to_plain
 
 FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet", "xarray": "xarray"}
-"""Libraries of data frames that come with an extra."""
+"""Data-frame libraries that an extra installs."""
 
 PART_ROWS = 65_536
-"""Rows of a part: of Parquet, a row group."""
+"""Rows written at a time. In Parquet, a row group."""
 
 
 def to_array(values: Values) -> Any:
@@ -48,10 +48,10 @@ def build_frame(table: Table, library: str) -> Any:
 
 
 AXES = ("test_set", "subset", "metric", "a", "b")
-"""The columns that identify a comparison: index of frames, and dimensions of datasets."""
+"""Columns that identify a comparison: the index of frames, and the dimensions of datasets."""
 
 MOST_CELLS = 2**27
-"""Cells of a variable of a dataset."""
+"""Maximum cells of a dataset's variable."""
 
 
 def build_indexed_frame(table: Table) -> Any:
@@ -184,7 +184,7 @@ def iter_csv(tables: Iterable[Table], *, csv_safe: bool = False) -> Iterator[str
 
 
 CSV_SAFE = "csv_safe"
-"""The last column of CSV files in which names are quoted; it says so for whatever reads them."""
+"""Last column of CSV files in which names are quoted. It tells readers so."""
 
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 """Characters with which a spreadsheet begins a formula, and blanks that it skips (OWASP, "CSV injection")."""
@@ -324,7 +324,7 @@ UNIT_FORMATS = {".csv": "csv", ".jsonl": "json", ".parquet": "parquet"}
 """Endings of files of units. CSV and JSON lines may also end in .gz."""
 
 SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
-"""What a contribution is: a unit's part of a sum, the difference that is lost without the unit, or not computed."""
+"""Kinds of contributions: a unit's part of a sum, the change of the difference without the unit, or none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

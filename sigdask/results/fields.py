@@ -43,16 +43,16 @@ from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 
 CHUNK_ROWS = 4096
-"""Rows whose words are made at a time."""
+"""Rows whose texts are built at a time."""
 
 VERDICTS = ("not applicable", "agrees", "disagrees")
-"""Words of the codes of what a cross-check found."""
+"""Words for the outcomes of a cross-check, by code."""
 
 METHODS = ("approximate", "exact")
-"""Words for how p was had: by random trials, or of all arrangements."""
+"""Words for how p was computed: from random trials, or from all arrangements."""
 
 DECISIONS = (False, True, None)
-"""What a rule to stop decided, by its codes 0, 1 and -1."""
+"""Decisions of a stopping rule, by the codes 0, 1 and -1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ FIELDS = (
     ResultField("p_adjusted_by", _read_adjusted_by),
     ResultField("interval_simultaneous", _read_simultaneous),
 )
-"""The keys of each result, in their order; they stay."""
+"""Keys of each result, in their order. None is ever removed."""
 
 
 DOCUMENT_UNDETERMINED = {
@@ -257,7 +257,7 @@ DOCUMENT_UNDETERMINED = {
     **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
     "grouping": "how rankings are shown",
 }
-"""Keys of the JSON beside the results that these do not determine: `sigdask reproduce` does not compare them."""
+"""Keys of the JSON outside the results that the results do not determine. `sigdask reproduce` does not compare them."""
 
 UNDETERMINED_NOTES = {
     **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
@@ -373,7 +373,7 @@ INTERVAL_COLUMNS = {
     "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
     "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high",
 }  # fmt: skip
-"""Columns of intervals, by what `Intervals` calls them."""
+"""Columns of intervals, by their names in `Intervals`."""
 
 FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     **dict.fromkeys(("test_set",)),
@@ -401,9 +401,8 @@ FRAME_COLUMNS: dict[str, Callable[[Table], Values] | None] = {
     "interval_simultaneous_low": lambda t: build_optional(get_details(t).low),
     "interval_simultaneous_high": lambda t: build_optional(get_details(t).high),
 }  # fmt: skip
-"""The columns of data frames, CSV and Parquet, in their order. Those without a reader are fields of results.
-
-`tests` stands for the statistic and p-value of each classical test. Added fields are last.
+"""Columns of data frames, CSV and Parquet, in their order. Those without a reader are fields of results. `tests`
+stands for the statistic and p-value of each classical test. New columns are appended.
 """
 
 CSV_UNDETERMINED = dict.fromkeys(
@@ -411,7 +410,7 @@ CSV_UNDETERMINED = dict.fromkeys(
      "assumptions"),
     "CSV and Parquet do not say the number of resamples and the level",
 )  # fmt: skip
-"""Columns that CSV and Parquet files alone do not determine: `sigdask reproduce` does not compare them."""
+"""Columns that CSV and Parquet files alone do not determine. `sigdask reproduce` does not compare them."""
 
 
 def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Values]:

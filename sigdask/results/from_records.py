@@ -43,7 +43,7 @@ PATHS = {
     "second_trials": "second_run.n_trials", "second_extreme": "second_run.n_extreme",
     "agreement_p": "second_run.agreement_p", "exact_low": "exact.p_lo", "exact_high": "exact.p_hi",
 }  # fmt: skip
-"""Columns of a table that have another name in a result: attributes, or positions in tuples."""
+"""Attributes, or positions in tuples, of table columns that have another name in a result."""
 
 INTERVAL_PATHS = {
     **{name: f"interval.{name}" for name in ("method", "confidence", "low", "high", "n_resamples")},

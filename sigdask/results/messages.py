@@ -48,14 +48,17 @@ from sigdask.text import format_count
 RowNotes = Iterator[tuple[int, Note]]
 
 FEW_UNITS = 30
-"""Units below which resampling them tells too little of others: 0.92 of intervals hold the truth at 25, 0.90 at 10."""
+"""Below this number of units, bootstrap intervals are too narrow: of 95 % intervals 0.92 cover the truth at 25 units,
+0.90 at 10.
+"""
 
 FEW_DISCORDANT = 10
-"""Units that differ below which resampling them does."""
+"""Below this number of discordant units, bootstrap intervals are too narrow."""
 
 SKEWNESS_LIMIT = 0.1
-"""Skewness of units' contributions, over the root of their number, from which resampling them does: of BCa intervals
-0.947 hold the truth below it, 0.91 from 0.1 to 0.2 and 0.89 from there to 0.4."""
+"""Skewness of units' contributions, over the root of their number, from which bootstrap intervals are too narrow:
+0.947 of BCa intervals cover the truth below it, 0.91 from 0.1 to 0.2, and 0.89 from 0.2 to 0.4.
+"""
 
 
 SHORTFALLS = {
@@ -181,13 +184,13 @@ def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
 
 
 MAX_NAMED = 3
-"""Comparisons that a note names."""
+"""Maximum number of comparisons that a note names."""
 
 
 SECOND_RUN = "second run"
 
 DROPPED_PLACEHOLDER = "{dropped}"
-"""Stands in what a test says for the number of observations that it drops."""
+"""Placeholder for the number of dropped observations in the description of a test."""
 
 NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
 STOP_UNKNOWN = Note("stop-unknown", "the stopping trial is not determined yet: p is its upper bound")

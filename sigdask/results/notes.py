@@ -40,7 +40,7 @@ NoteKind = Literal[
     "permutation",  # what swapped scores of metrics are known not to hold
     "earlier",  # kept by a version whose notes were texts alone
 ]
-"""What a note is about; the names stay."""
+"""Subject of a note. The names never change."""
 
 CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "few-trials", "few-units",
@@ -61,7 +61,7 @@ NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[NoteKind]]] = {
     ),
     "Good to know": ("how the files were read and the method was chosen", frozenset()),
 }
-"""How much notes matter, the weightiest first: a label, its meaning, and the kinds. The last has all other kinds."""
+"""Weights of notes, the most important first: a label, its meaning, and its kinds. The last one has all other kinds."""
 
 NoteValue = str | int | float | None
 

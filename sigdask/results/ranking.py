@@ -18,7 +18,7 @@ from sigdask.statistics.ranking_letters import RankedSystem, discriminative_powe
 from sigdask.text import to_plain
 
 MOST_LETTERS = 8
-"""Letters up to which a ranking is readable."""
+"""Maximum number of letters of a readable ranking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,11 +294,11 @@ class Result:
 
 
 MAX_SHOWN = 10
-"""Comparisons of a table; of more the first, and how many there are."""
+"""Maximum number of comparisons shown in a table. With more, the first ones and their number are shown."""
 
 
 LEFT_ALIGNED = frozenset({"test set", "subset", "A", "B", "metric", ""})
-"""Headers of columns that stand to the left."""
+"""Headers of left-aligned columns."""
 
 
 def format_table(results: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:

@@ -29,7 +29,7 @@ from sigdask.results.table import Table
 from sigdask.results.values import Sentences, Values, list_values
 
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
-"""How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
+"""How p was computed: (k + 1) / (n + 1) from random trials, exactly, as the upper one of two limits, or not at all."""
 
 NUMBERS: Mapping[str, tuple[type, float, float]] = {
     "nt": (int, 1, MAX_STREAM_TRIALS),
@@ -41,18 +41,18 @@ NUMBERS: Mapping[str, tuple[type, float, float]] = {
     "m": (int, 1, LARGEST_SEED),
     "limit": (float, 0, math.inf),
 }
-"""Keys whose values are numbers: their type, the least and the largest."""
+"""Keys with numeric values: type, minimum and maximum."""
 
 NUMBER_PATTERN = re.compile(r"[\d.e+-]{1,40}|inf", re.ASCII)
 
 REQUIRED_KEYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
-"""Keys that no signature is without."""
+"""Keys of every signature."""
 
 KEYS = (
     "test", "metric", "alt", "method", "limit", "p", "nt", "stop", "h", "epsilon", "alpha", "seed", "scheme", "set",
     "by", "value", "unit", "adj", "m", "family", "data", "v",
 )  # fmt: skip
-"""All keys, in their order; those of the metric's options follow on it, each as `metric.KEY`."""
+"""All keys in their order. Those of the metric's options follow it as `metric.KEY`."""
 
 ATTRIBUTES = {
     "metric": "metric", "alt": "alternative", "method": "method", "limit": "exact_limit", "p": "p", "nt": "n_trials",
@@ -60,7 +60,7 @@ ATTRIBUTES = {
     "set": "test_set", "unit": "unit", "adj": "adjust", "m": "members", "family": "family", "data": "data",
     "v": "version",
 }  # fmt: skip
-"""Where a signature has the values of keys."""
+"""Attribute of a signature for each key."""
 
 CHOICES = {
     "test": ("ar",),
@@ -70,15 +70,15 @@ CHOICES = {
     "adj": tuple(name for name in OPTIONS["adjust"].choices if name != "none"),
     "stop": ("besag-clifford", "confidence-sequence"),
 }
-"""What a value must be one of."""
+"""Allowed values of keys."""
 
 STOP_KEYS = {None: set(), "besag-clifford": {"h"}, "confidence-sequence": {"epsilon", "alpha"}}
-"""Keys beside each rule to stop."""
+"""Keys that accompany each stopping rule."""
 
 OPTION_PREFIX = "metric."
 
 LINE_BREAK = re.compile(r"[ \t]*\n\s*")
-"""Where a terminal has broken a line that was copied from it."""
+"""Pattern of a line break that a terminal inserted into a copied line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from sigdask.results.notes import Note
 from sigdask.statistics.classical import sort_tests
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
-"""Codes of what a cross-check found."""
+"""Codes of a cross-check's outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -525,7 +525,7 @@ def get_details(table: Table) -> AdjustmentDetails:
 ExactMethod = tuple[str, str]
 
 GUARANTEED = ("exact", "certified")
-"""Guarantees with which an exact value is p; what is numeric is held against the trials alone."""
+"""Guarantees with which an exact value counts as p. A `numeric` value is only compared with the trials."""
 
 ENUMERATION: ExactMethod = ("enumeration", "exact")
 

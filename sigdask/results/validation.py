@@ -16,13 +16,13 @@ NAMES: Mapping[type, tuple[str, ...]] = {
     dict: ("object",), list: ("array",), str: ("string",), bool: ("boolean",), type(None): ("null",),
     int: ("integer", "number"), float: ("number",),
 }  # fmt: skip
-"""What the schema calls the types of JSON."""
+"""Names of JSON types in the schema."""
 
 MOST_BITS = 63
-"""Of the integers that columns of results hold."""
+"""Maximum bits of integers in columns of results."""
 
 MOST_CHARACTERS = 80
-"""Of a wrong value in a message."""
+"""Maximum characters of a wrong value in a message."""
 
 
 def find_fault(document: Mapping[str, Any]) -> str | None:

@@ -25,7 +25,7 @@ from sigdask.text import as_json_line
 NULL = "null"
 
 Pieces = Iterator[str | list[str]]
-"""Parts of JSON texts, in order: a text that all rows share, or a list of each row's."""
+"""Parts of JSON texts in order: a text that all rows share, or a list with a text for each row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +188,7 @@ class Sentences:
 
 
 Values = NDArray[Any] | CodedColumn[Any] | list[Any] | Nullable | Composite | Lists | SparseLists | Sentences
-"""A value for each row. Lists are of texts or None."""
+"""A value for each row. Lists hold texts or None."""
 
 
 def list_values(values: Values) -> list[Any]:
@@ -288,7 +288,7 @@ def format_numbers(values: NDArray[Any]) -> list[str]:
 
 
 REMEMBERED_ROWS = 4096
-"""Rows up to which the texts of columns are remembered: several columns of results often hold the same numbers."""
+"""Maximum number of rows for which texts of columns are cached, because several columns often hold the same numbers."""
 
 
 @lru_cache(maxsize=16)
@@ -384,7 +384,7 @@ def _format_coded_column(column: CodedColumn[Any]) -> str:
 
 
 FEWEST_USES = 2
-"""Rows for each distinct value from which on values are written once, with a code in each row."""
+"""Minimum number of rows for each distinct value for which values are written once, with a code in each row."""
 
 
 def decode_column(column: Any, n: int) -> list[Any]:

@@ -42,7 +42,7 @@ from sigdask.text import format_count
 
 
 NEGLIGIBLE_TERM = 1e-18
-"""Share of the largest term below which the others, which fall ever faster, add nothing."""
+"""Terms below this share of the largest are left out. They decrease ever faster and do not change the sum."""
 
 
 @cached_njit()
@@ -89,7 +89,7 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
 
 
 LARGEST_CODE = 2**62
-"""Largest number that stands for a pair."""
+"""Largest number that encodes a pair."""
 
 DEFAULT_CONFIDENCE = 0.99
 
@@ -157,14 +157,14 @@ def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAUL
 ALARM = 1e-4
 
 KNOWN_DIGITS = 6
-"""Digits of a p that a count is held against."""
+"""Digits of a p that is compared with a count."""
 
 Verdict = Literal["agrees", "disagrees", "not applicable"]
 
 
 EXACT_VALUE = "exact value"
 CHECKS = ("second run", "sign test", EXACT_VALUE)
-"""The names of all checks, in the order in which they are told."""
+"""Names of all checks, in the order in which they are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +259,10 @@ def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> Floats:
 
 
 FIT_BLOCK = 2**15
-"""Counts whose fit is computed at a time, for less memory."""
+"""Counts whose fit is computed at a time, to limit memory."""
 
 FROM_MEAN = 2
-"""From this distance of a count from its mean on, it is known which tail is smaller: the median is less than 1 away."""
+"""At this distance from its mean, a count's smaller tail is known, because the median is less than 1 from the mean."""
 
 
 def _compute_fits(count: Integers, n: Integers, p: Floats) -> Floats:
@@ -344,7 +344,7 @@ def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) ->
 
 
 ENUMERATED_UNITS = 20
-"""Units up to which the means of all subsets are taken."""
+"""Maximum number of units for which the means of all subsets are computed."""
 
 
 def compute_level(confidence: float) -> float:

@@ -220,7 +220,7 @@ def _count_included(entered: Integers, n_cutoffs: int) -> Integers:
 
 
 FEWEST_EXPECTED = 5.0
-"""Samples that a bar of the histogram must expect, so that chi-squared holds."""
+"""Minimum expected number of samples in a bar of the histogram for the chi-squared test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,7 +507,7 @@ def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple
 
 
 EQUALLY_RARE = 1 + 1e-7
-"""Relative slack within which tables are as probable as the one seen: that of R's fisher.test."""
+"""Relative tolerance within which a table is as probable as the observed one, as in R's fisher.test."""
 
 
 def fisher_exact(true_a: Integers, false_a: Integers, true_b: Integers, false_b: Integers) -> Floats:

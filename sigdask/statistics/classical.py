@@ -110,7 +110,7 @@ DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
 NAMES = tuple(DESCRIPTIONS)
 
 ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
-"""Wilcoxon's own rule drops zeros before the rest is ranked, Pratt's after."""
+"""Other names of tests. Wilcoxon's own rule drops zeros before ranking, Pratt's after it."""
 
 
 OTHER_TESTS = (
@@ -126,7 +126,7 @@ OTHER_TESTS = (
     )),
     (r"delong|auc|williams|steiger|z[-_ ]?test|fisher.*", "it does not apply to item scores of two systems"),
 )  # fmt: skip
-"""Patterns of names of tests that are asked for elsewhere, or that need other data."""
+"""Patterns of tests that are available elsewhere or need other data."""
 
 
 def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def compute_normal_p(z: Floats, alternative: str) -> Floats:
 
 
 EXACT_UP_TO = 1000
-"""Signs up to which the binomial is summed in integers."""
+"""Maximum number of signs for which the binomial is summed in integers."""
 
 
 def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided") -> Floats:
@@ -296,7 +296,7 @@ def _sum_binomials(ascending: list[int], n: int) -> list[float]:
 
 
 ROUNDED = 8 * np.finfo(np.float64).eps
-"""Spread of equal numbers, relative to their size, that rounding alone may give."""
+"""Relative spread of equal numbers that may be rounding error."""
 
 
 def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
@@ -395,13 +395,13 @@ def _compute_t_p(t: Floats, freedom: Floats, alternative: str) -> Floats:
 
 
 WILCOXON_EXACT_UP_TO = 100
-"""Differences that are not zero up to which p is exact; of more it is that of a normal distribution."""
+"""Maximum number of differences other than zero for which p is exact. Above it, p is from the normal distribution."""
 
 DROPPED = -1
-"""Stands for the number of units where zeros are dropped before ranks are given."""
+"""Placeholder for the number of units with zero difference that are dropped before ranking."""
 
 MOST_NUMBERS = 2**19
-"""Differences that are sorted at a time."""
+"""Maximum number of differences sorted at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,10 +14,10 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.identity import dataclass
 
 CLEAR_LEVEL = 0.01
-"""Level of the F test from which differences are called dependent, shared by all that are tested."""
+"""Level of the F test, shared by all tested differences, at which they are called dependent."""
 
 NEGLIGIBLE_EFFECT = 1.05
-"""Design effect up to which dependence does not matter."""
+"""Design effects up to this do not matter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,17 +28,17 @@ from sigdask.identity import dataclass
 from sigdask.statistics import bounds
 
 EXACT_UP_TO = 200
-"""Items up to which the exact test is taken."""
+"""Maximum number of items for the exact test."""
 
 FEW_CLUSTERS = 15
-"""Units with more losses than wins below which their design effect is not estimated but taken at its largest."""
+"""If fewer units have more losses than wins, the design effect is not estimated but set to its largest value."""
 
 LARGEST_MARGIN = 1 - 2.0**-40
-"""Margin, as a share of items, that larger ones are taken for."""
+"""Largest margin, as a share of items. Larger ones are treated as this one."""
 
 HALVINGS = 60
 GRID = 128
-"""Values of the nuisance parameter at first, and again around the largest tails."""
+"""Number of values of the nuisance parameter at first, and again around the largest tails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,16 @@ from sigdask.counts.fields import Floats
 from sigdask.identity import dataclass
 
 Numbers = NDArray[np.object_]
-"""Whole numbers of any size."""
+"""Integers of any size."""
 
 MOST_STEPS = 3e10
-"""Of bits that are added, about: some two seconds, and 200 MB."""
+"""Approximate maximum of added bits: about two seconds and 200 MB."""
 
 SINGLE_LABEL_COST = 20
-"""What a bit of a number costs that is had from the one before it, which is kept, by multiplying and dividing."""
+"""Cost of a bit of a number that is computed from the previous one by multiplication and division."""
 
 OVERHEAD = 500
-"""What the least number costs, in bits."""
+"""Fixed cost of a number, in bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ import scipy
 from sigdask.counts.fields import Floats, Integers
 
 MAX_TRIALS_NEEDED = 2.0**63
-"""Trials that are named as needed, where more would be."""
+"""Largest number of trials that is reported as needed."""
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
@@ -77,7 +77,7 @@ def benjamini_yekutieli(p: Sequence[float] | Floats) -> Floats:
 
 
 P_VALUE_ADJUSTMENTS = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
-"""Adjustments that need p-values alone."""
+"""Adjustments that need only p-values."""
 
 
 def enforce_step_down(p: Floats, ascending: Integers) -> Floats:
@@ -164,10 +164,10 @@ def _restore_order(order: Integers, values: Floats) -> Floats:
 OnlineRule = Literal["lord++", "lond"]
 
 FIRST_SHARE = 0.5
-"""Share of alpha that LORD++ starts with; the first alarm brings the rest."""
+"""Share of alpha with which LORD++ starts. The first alarm adds the rest."""
 
 EXPONENT = 1.6
-"""The weights fall with this power of the number of tests."""
+"""Exponent with which the weights decrease in the number of tests."""
 
 
 def compute_weight(j: int) -> float:

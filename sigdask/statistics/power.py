@@ -36,13 +36,13 @@ from sigdask.identity import dataclass
 from sigdask.statistics.bounds import binomial_pmf
 
 Z_95 = 1.959963984540054
-"""Standard errors to both sides: 95 %."""
+"""Normal quantile of a two-sided 95 % interval."""
 
 CLOSE_ERRORS = 1.0
-"""Standard errors within which a measured power is at the crossing: what is left is interpolated."""
+"""A measured power within so many standard errors is at the crossing. The rest is interpolated."""
 
 NARROW_WIDTH = 1e-4
-"""Relative width of what the crossing of exact powers lies within."""
+"""Relative width of an interval that contains the crossing of exact powers."""
 
 LONGEST_STEP = 4.0
 MOST_LOOKS = 60
@@ -192,11 +192,11 @@ class PowerCrossing:
 
 
 MIN_POWER = 1e-4
-"""Powers nearer to 0 and 1 tell no slope."""
+"""Powers closer to 0 or 1 than this are not used for a slope."""
 
 
 REACH = 9.0
-"""Standard deviations beyond which a number of discordant units does not matter."""
+"""Numbers of discordant units farther than so many standard deviations are ignored."""
 
 
 def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
@@ -270,13 +270,13 @@ def _binomial_tail(k: Integers, n: Integers, p: float) -> Floats:
 
 
 FIRST, LAST = -6, 40
-"""Powers of two that strengths are tried at, in standard deviations of the influences."""
+"""Powers of two between which strengths are tried, in standard deviations of the influences."""
 
 CONCENTRATED = 1e-12
-"""Share of the weight beyond the units of largest influence at which stronger tilts change nothing."""
+"""Tilting stops if the units of largest influence hold all but this share of the weight."""
 
 ROUNDING = 1e-11
-"""Share of a difference by which rounding may miss it, as where all units differ by it."""
+"""Relative rounding error of a difference, for instance if all units differ by it."""
 
 
 def compute_weights(influences: Floats, strength: float) -> Floats:

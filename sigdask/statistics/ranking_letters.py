@@ -13,7 +13,7 @@ from sigdask.counts.precision import TIE
 from sigdask.identity import dataclass
 
 MOST_GROUPS = 1000
-"""Groups up to which letters are worked out: verdicts without order can need exponentially many."""
+"""Maximum number of groups for which letters are computed. Verdicts without an order can need exponentially many."""
 
 
 @dataclass(frozen=True, slots=True)

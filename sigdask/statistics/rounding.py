@@ -15,10 +15,10 @@ POWERS_OF_TEN = 10.0 ** np.arange(20)
 """Powers of ten, all exact."""
 
 LARGE, SMALL = 1e6, 5e-5
-"""From which and below which scores are written in scientific notation."""
+"""Scores of at least the first or below the second are written in scientific notation."""
 
 MOST_DIGITS = 17
-"""Digits that tell every float64 apart."""
+"""Digits that distinguish any two float64 numbers."""
 
 
 def format_score(score: float) -> str:

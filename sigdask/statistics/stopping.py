@@ -23,18 +23,19 @@ from sigdask.identity import dataclass
 from sigdask.statistics.bounds import MAX_TRIALS
 
 Recount = Callable[[int, int, Integers], ArrayLike]
-"""(first trial, number of trials, comparisons) -> exceedances of each, shape (n_parts, n): each trial for itself where
-there are `SINGLE_TRIALS` or fewer, else added."""
+"""Function (first trial, number of trials, comparisons) that returns exceedances, shape (n_parts, n): of each trial if
+there are at most `SINGLE_TRIALS`, else of parts.
+"""
 
 SINGLE_TRIALS = 64
-"""Trials that are shuffled in the time of one."""
+"""Number of trials that cost as much as one."""
 
 N_PARTS = 16
-"""Into which trials are cut where one of them is looked for."""
+"""Number of parts into which trials are split to find one of them."""
 
 NOT_YET = -1
 MAX_STEPS = 200
-"""Of Newton's method, which takes about ten."""
+"""Maximum number of Newton steps, of which about ten are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +81,10 @@ class ConfidenceSequence:
 Stopping = BesagClifford | ConfidenceSequence
 
 INTERVAL_RISK = 0.01
-"""Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
+"""Risk of the interval next to Besag and Clifford's p. It holds for any number of trials that the counts lead to."""
 
 RULES = ("besag-clifford", "confidence-sequence", "confidence")
-"""What rules are called; the last is short for the one before."""
+"""Names of stopping rules. The last is short for the one before."""
 
 
 def parse_rule(text: str, alpha: float) -> Stopping:

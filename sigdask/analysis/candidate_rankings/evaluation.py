@@ -66,10 +66,10 @@ from sigdask.text import describe_items, iter_json, to_plain
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
 
 FEWEST_SAMPLES = 2
-"""That are held against each other."""
+"""Minimum number of samples for a validation."""
 
 TIE_RUN = 1
-"""Run of the sampling stream whose first trial orders tied candidates; samples are of run 0."""
+"""Run of the sampling stream whose first trial orders tied candidates. Samples use run 0."""
 
 TIES = {
     "expected": "precision, recall and average precision are means over all orders of tied candidates; each test takes "

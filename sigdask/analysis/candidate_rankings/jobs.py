@@ -134,10 +134,11 @@ def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C
 
 
 SLAB_BYTES = 2**23
-"""What the swaps and the differences of the trials that are counted at a time may take, each."""
+"""Maximum bytes of the swaps, and of the differences, of the trials that are counted at a time."""
 
 SCALING_RUN, SCALING_TRIALS = 255, 1024
-"""Swaps apart from those that are counted, from which deviations of average precision are taken: known to 2 %."""
+"""Run and number of trials that estimate the deviations of average precision, to 2 %. These trials are never counted.
+"""
 
 
 @known_as("ExchangedRanks", "key orders gold pairs cutoffs", apart_from="scales")
@@ -302,7 +303,7 @@ def _invert(deviations: Floats) -> Floats:
 
 
 SAMPLE_SLAB_BYTES = 2**24
-"""What the random numbers of the samples drawn at a time may take."""
+"""Maximum bytes of the random numbers of the samples that are drawn at a time."""
 
 
 @known_as("RandomSamples", "key orders gold cutoffs size n_samples")

@@ -15,10 +15,10 @@ from sigdask.statistics.candidates import Dispersion, IntervalCoverage
 from sigdask.text import iter_json, suggest_name, to_plain
 
 MOST_CUTOFFS = 10_000
-"""Of a curve."""
+"""Maximum number of cutoffs of a curve."""
 
 N_DEFAULT_CUTOFFS = 7
-"""Cutoffs that are looked at where none are named."""
+"""Number of cutoffs if none are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ MODELS = {
     "sampled": "hypergeometric: the judged candidates are a random sample of each list; exact interval of the list's "
     "own precision",
 }
-"""Which model stands behind which numbers."""
+"""Description of the statistical model behind each kind of result."""
 
 
 @dataclass(frozen=True, slots=True)

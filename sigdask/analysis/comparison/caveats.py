@@ -58,8 +58,9 @@ PERMUTED = {
     "pairs": (0.220, 0.310, "decisions on pairs are swapped as if pairs of one segment and system were independent",
               "--permute scores assumes less"),
 }  # fmt: skip
-"""What is swapped, by its name, to the sizes of acc-eq at 0.05 in `benchmarks.meta` with independent errors and with
-system effects, to what it assumes, and to what else there is."""
+"""For each unit of permutation of `meta`: the sizes of acc-eq at level 0.05 in `benchmarks.meta` (independent errors,
+system effects), its assumption, and the alternatives.
+"""
 
 
 def note_permutation(metric: object, unit: str) -> Note | None:
@@ -237,7 +238,7 @@ def _check_tukey_p(table: Table) -> Iterable[Note]:
 
 
 BLOCK_ROWS = 2**15
-"""Comparisons whose units are diagnosed together, if that needs nothing of others."""
+"""Number of comparisons whose units are checked at a time."""
 
 
 def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:

@@ -40,10 +40,10 @@ from sigdask.statistics.classical import (
 )
 
 PAIR_COST = 64
-"""Pairs of which one is worth that many products of a matrix."""
+"""Cost of one pair of systems, in products of a matrix multiplication."""
 
 MOST_CORRELATED_NUMBERS = 2**18
-"""Item scores that are laid out at a time."""
+"""Maximum number of item scores held at a time."""
 
 
 def compute_r12(comparisons: Comparisons) -> Floats:
@@ -133,10 +133,10 @@ def iter_ratios(
 
 
 MOST_NUMBERS = 2**19
-"""Differences of units that are looked at together."""
+"""Maximum number of unit differences held at a time."""
 
 MOST_SUMS = 2**22
-"""What units contribute that is looked at together."""
+"""Maximum number of unit sums held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class ScoreSpread:
 
 
 RULES = {"wilcoxon": "wilcox", "wilcoxon:pratt": "pratt"}
-"""Names of Wilcoxon's test to the rule for zeros."""
+"""Rule for zero differences of each variant of Wilcoxon's test."""
 
 ZEROS = {"wilcox": "before", "pratt": "after"}
 
@@ -401,7 +401,7 @@ def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
 
 
 FEWEST = 5
-"""Right or wrong items that each system must be expected to have for chi-square to be near its distribution."""
+"""Minimum expected count of right or wrong items in each cell for the chi-square approximation."""
 
 SAMPLES_FREEDOM = "pooled variance, n - 2 degrees of freedom"
 NO_SPREAD = "not defined: scores do not vary"

@@ -41,7 +41,7 @@ from sigdask.statistics.exact.result import LARGEST_ESTIMATE
 from sigdask.text import format_count, format_duration
 
 SWAPPED_SLACK = 2
-"""A shuffled difference less the observed one is twice the sum over swapped units, in whose steps panels have slack."""
+"""Slack of a shuffled difference in steps. It differs from the observed one by twice the sum over swapped units."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,22 +133,24 @@ def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:
 
 
 MAX_OPERATIONS = 2 * 10**8
-"""Predicted operations of a test set and metric up to which auto adds exact values: a fifth of a second or so."""
+"""Maximum predicted operations of a test set and metric for which `auto` adds exact p-values: about a fifth of a
+second.
+"""
 
 MAX_SECONDS = 60.0
-"""Estimated seconds of one core that `exact` takes at most for a test set and metric, unless a limit is given."""
+"""Default limit of `exact` for a test set and metric, in estimated seconds of one core."""
 
 LIMITS = {"auto": MethodLimits(operations=MAX_OPERATIONS), "both": MethodLimits()}
-"""What the method of one comparison may take where no limit is given."""
+"""Default limits for the exact p-value of one comparison."""
 
 PARTED_LIMITS = MethodLimits(operations=4 * 10**12)
-"""What a count may take that is made in parts, on any cluster: an hour or so of a core, as for 60 real scores."""
+"""Limits for a count that is split into parts on a cluster: about an hour of one core, as for 60 real scores."""
 
 OPERATIONS_A_PAIR = 2 * 10**5
-"""What a pair costs beside its counting, in operations: most of this is Python."""
+"""Overhead of a pair in addition to its counting, in operations. Most of it is Python."""
 
 OPERATIONS_A_TAIL = 10**5
-"""What a binomial tail costs that is not summed on columns."""
+"""Cost of a binomial tail that is not summed on columns, in operations."""
 
 
 def list_exact_jobs(
@@ -386,7 +388,7 @@ def _format_gigabytes(n: int) -> str:
 CENTURY = 100 * 365 * 86400.0
 
 WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
-"""What a guarantee is less than."""
+"""What the weaker guarantees give, in words."""
 
 RAISE_REMEDY = "raise it with --exact-limit SECONDS"
 

@@ -46,19 +46,19 @@ Adjusted = tuple[Floats, Floats, Floats]
 AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
 
 STEPPED: tuple[Adjust, ...] = ("max-t", "single-step-max-t")
-"""Adjustments whose p is the larger of theirs and the studentised bootstrap's where differences are skewed."""
+"""Adjustments that report the larger of their own p and the studentised bootstrap's where differences are skewed."""
 
 SIMULTANEOUS: tuple[Adjust, ...] = (*STEPPED, "bootstrap-t", "tukey")
-"""Adjustments that have simultaneous intervals: those of p-values alone, and of raw differences, have none."""
+"""Adjustments that have simultaneous intervals. Adjustments of p-values alone and of raw differences have none."""
 
 MAX_RESAMPLES, MIN_RESAMPLES = 2**17, 10_000
-"""Resamples of a family at most, and the number that it has whatever they cost."""
+"""Largest number of resamples of a family, and the number used however long they take."""
 
 MAX_DRAWN, MAX_PRODUCTS = 2 * 10**8, 2**33
-"""Units drawn, and units times comparisons, beyond which there are fewer resamples: a few seconds of a core."""
+"""Units drawn, and units times comparisons, beyond which fewer resamples are used: a few seconds of a core."""
 
 MIN_INTERVAL_RESAMPLES = 2_000
-"""Resamples at least where intervals alone are made of them."""
+"""Minimum number of resamples if only intervals are computed from them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,19 +132,19 @@ DEFAULT_TRIALS = 2**17
 """Trials by default: the Monte Carlo error of an end is then below 1 % of a standard error."""
 
 MAX_SWAPS, MIN_TRIALS = 2 * 10**8, 10_000
-"""Swaps of units by default, at most but for so many trials: a second or two of a core."""
+"""Default limit on swaps of units (a second or two of a core), and the number of trials used regardless of it."""
 
 UNBOUNDED = "there are too few units or trials to exclude any difference at this confidence"
 
 
 TIE = 2.0**-44
-"""Relative spread of real differences that rounding may account for."""
+"""Relative difference of real numbers that may be rounding error."""
 
 MOST_NUMBERS = 2**22
-"""Differences of units that are looked at together."""
+"""Maximum number of unit differences held at a time."""
 
 FEW_UNITS = 1024
-"""Units whose differences are looked at first."""
+"""Number of units whose differences are checked first."""
 
 ONE_SIDED = "it is one-sided, like the test; its other end is the largest difference that the discordant items allow"
 
@@ -218,7 +218,7 @@ NO_MEAN = "the test can be inverted only for means: the effect of a shift on oth
 
 
 REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
-"""Why comparisons of a panel that has intervals may have none."""
+"""Reasons why a comparison has no interval although its panel has some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +405,7 @@ WRITERS: dict[str, Callable[..., None]] = {
     TANGO: IntervalGroup.write_binary,
     CONDITIONAL: IntervalGroup.write_binary,
 }
-"""What writes the intervals of each kind."""
+"""Methods that write the intervals of each kind into their columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

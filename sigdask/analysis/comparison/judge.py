@@ -27,7 +27,7 @@ from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 
 Failed = Callable[[str, str], object]
-"""Told of a black box that gives no score: its name, and why."""
+"""Called when a metric of whole outputs gives no score, with its name and the reason."""
 
 NO_SUCH_CHECK = -1
 NOT_A_MEAN = "the score is not a mean of items scored 0 or 1"

@@ -21,7 +21,7 @@ from sigdask.results.table import UnitCorrelation
 from sigdask.statistics.dependence import SumsOfSquares
 
 MOST_NUMBERS, MOST_COLUMNS, MOST_PAIRS = 2**24, 2**12, 2**16
-"""Contributions, columns of them and pairs of systems that are looked at together."""
+"""Maximum numbers of unit sums, of their columns and of pairs of systems held at a time."""
 
 LevelResults = tuple[Integers, Integers, Floats, Floats, Floats]
 """Rows, their groups, ICC, design effect and p."""

@@ -39,7 +39,8 @@ from sigdask.statistics.exact.rationals import count_extreme
 from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10
-"""How many times a sum's slack the smallest difference must be, for the lattice to tell ties from others."""
+"""Minimum ratio of the smallest difference to a sum's slack. Below it, the lattice cannot tell ties from differences.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -382,7 +383,7 @@ def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | Non
 
 
 PanelMaker = Callable[[Bools | None], Iterator[tuple[ComparedPanel, Integers]]]
-"""The items of a subset -> panels, and the places of their pairs among those asked for."""
+"""Function from the items of a subset to panels, and to the positions of their pairs among the requested pairs."""
 
 
 def build_full_panels(
@@ -512,7 +513,7 @@ AnyMetric = str | KnownMetric
 
 
 MOST_BY_DEFAULT = 100
-"""Comparisons that have intervals without being asked for."""
+"""Maximum number of comparisons for which intervals are computed by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from sigdask.statistics.stopping import (
 )
 
 SHARED_TRIALS: tuple[Adjust, ...] = ("max-t", "max-t:raw", "single-step-max-t", "bootstrap-t", "tukey")
-"""Adjustments that take the largest difference of each trial, so that all need the same trials."""
+"""Adjustments that use the largest difference of each trial, so that all comparisons need the same trials."""
 
 
 def default_adjustment(rule: Stopping) -> Adjust:
@@ -166,7 +166,7 @@ class MonitoredResults:
 
 RUNS = (0, 1)
 MIN_ROWS, MAX_WASTE = 64, 4
-"""Pairs that are counted again together, however few are looked for; beyond, times as many as are."""
+"""Minimum number of pairs counted again together, and beyond it their maximum ratio to the pairs that need it."""
 
 BESAG_CLIFFORD, CONFIDENCE_SEQUENCE = "besag-clifford", "confidence-sequence"
 

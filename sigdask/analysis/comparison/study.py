@@ -59,10 +59,10 @@ from sigdask.text import format_list
 Families = Sequence[tuple[Adjustment, Integers]]
 
 MAX_NAMED = 5
-"""Comparisons left out that are named."""
+"""Maximum number of skipped comparisons that are named."""
 
 FEWEST_GROUPS = 6
-"""Groups from which exchanging them can reach 0.05, two-sided."""
+"""Minimum number of groups for which swapping them can reach p = 0.05, two-sided."""
 
 
 @dataclass(frozen=True, eq=False)

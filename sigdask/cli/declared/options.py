@@ -45,14 +45,14 @@ class NumberType(click.types.FloatParamType):
 
 
 MOST_DIGITS = 30
-"""Of a number that is made of its digits."""
+"""Maximum number of digits of a whole number."""
 
 
 NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digits": int}
-"""Types of options whose numbers are not written as 1e6."""
+"""Option types whose numbers may not be written as 1e6."""
 
 KINDS: dict[object, Any] = {int: parse_integer, float: NumberType()}
-"""Types of other options."""
+"""Other option types."""
 
 Decorators = tuple[Callable[[Any], Any], ...]
 
@@ -130,7 +130,7 @@ FORMAT_BY_ENDING = {
     ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
     ".html": "html", ".htm": "html", ".txt": "text",
 }  # fmt: skip
-"""Of a file to what it holds."""
+"""Format of an output file by its ending."""
 
 
 def format_endings(names: Collection[str]) -> str:
@@ -153,7 +153,7 @@ TABLE_OPTIONS = (
     declare_file("markdown", "Write tables for papers as Markdown."),
     declare_file("latex", "Write tables for papers as LaTeX with booktabs."),
 )
-"""Options of commands whose tables have one layout."""
+"""Options of commands that print tables of one layout."""
 
 TABLE_AND_LAYOUT_OPTIONS = (*TABLE_OPTIONS, *declare_options(TableLayoutOptions))
 
@@ -164,10 +164,10 @@ CSV_OPTIONS = declare_options(CsvOptions)
 
 
 REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
-"""What `run` and `report` write of a plan."""
+"""Formats that `run` and `report` write for a plan."""
 
 FIGURE_FORMATS = "svg,pdf"
-"""Formats of figures, unless others are asked for."""
+"""Default formats of figures."""
 
 FIGURE_OPTIONS = (
     click.option(
@@ -217,7 +217,7 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
-"""What metavars of files and folders say."""
+"""Metavariables of options that take files and folders."""
 
 
 class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
@@ -238,7 +238,7 @@ def complete_files(command: click.Command) -> None:
 
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
-"""Settings of click contexts: the names of the option that shows help."""
+"""Context settings of click: the names of the help option."""
 
 
 class GroupedCommand(click.Command):

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LINES = 30.0
 
 NEAR = 0.05
-"""Difference of two shares up to which the one is not told from the other."""
+"""Two shares that differ by less are shown as one."""
 
 MOST_FILES = 10_000
-"""Of a folder, whose sizes are added up; of further ones nothing is told."""
+"""Maximum number of files of a folder whose sizes are added up. Larger folders get no total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _build_bar() -> Any:
 
 
 TEXT_COLUMNS = 60
-"""Columns that numbers may take; beyond, there is room for a bar and for what is done a second."""
+"""Width reserved for numbers. Wider terminals also show a bar and the rate."""
 
 
 class ProgressSteps:

@@ -26,11 +26,11 @@ from sigdask.report.layout import COLUMN_GAP, wrap_lines
 from sigdask.text import as_json, escape_json, make_printable, redact, shorten_message
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
-"""What sets colours, and gives them back."""
+"""Escape sequences that set a colour, and reset it."""
 
 
 ASCII_MARKS = str.maketrans("─✓…", "-+.")
-"""Marks of ours, and what stands for them where an encoding lacks them."""
+"""Marks, and what replaces them where an encoding lacks them."""
 
 
 class LossTolerantStream(io.TextIOBase):
@@ -171,11 +171,11 @@ def describe_lost_output() -> str:
 
 
 STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
-"""What every record has; anything else was given as `extra`."""
+"""Attributes of every log record. All others were given as `extra`."""
 
 
 LEAST_COLUMNS = 20
-"""Columns of a terminal that says it has fewer, or none."""
+"""Width used if the terminal claims to be narrower, or does not know."""
 
 
 def terminal_columns(stream: TextIO) -> int | None:
@@ -249,7 +249,7 @@ def log_to_stderr(*, in_json: bool = False) -> None:
 LOG = logging.getLogger("sigdask")
 
 WORDS = "sigdask.words"
-"""Key in click's context under which the words of the command line are kept."""
+"""Key in click's context under which the words of the command line are stored."""
 
 
 def log_note(text: str) -> None:

@@ -232,7 +232,7 @@ def _name_option_in_errors(option: str, file: str) -> Iterator[None]:
 
 
 MOST_NAMED = 6
-"""Files that are named."""
+"""Maximum number of files that are named."""
 
 
 def check_figures(options: Mapping[str, Any]) -> None:

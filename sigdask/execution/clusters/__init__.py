@@ -33,13 +33,13 @@ __all__ = [
 ]  # fmt: skip
 
 ClusterLike = ClusterSpec | Cluster | Any
-"""Where to count: a cluster as users name it, a connected one, or a client or a cluster of dask's that they have."""
+"""Where to count: a cluster's name or specification, a connected cluster, or a dask client or cluster."""
 
 SHORT_SECONDS = 3.0
-"""Seconds of work up to which starting anything costs more than it saves."""
+"""Work of fewer seconds is done here, because starting a cluster would take longer."""
 
 CLUSTER_WORDS = (*LOCAL_WORDS, "current")
-"""What names a cluster alone."""
+"""Words that name a cluster without further settings."""
 
 KINDS = (
     f"{', '.join(CLUSTER_WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
@@ -47,10 +47,10 @@ KINDS = (
 
 
 PLAIN_WORDS = ("auto", "none", "threads", "current")
-"""Words of which nothing needs to be read."""
+"""Words for which no file is read."""
 
 ALLOCATION_PREFIX = "allocation:"
-"""Before a cluster file of class slurm: the same workers, in the job that this process runs in."""
+"""Prefix of a cluster file of class slurm: use the job in which this process runs instead of submitting one."""
 
 
 def resolve_active(cluster: Any) -> Any:

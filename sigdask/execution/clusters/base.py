@@ -18,7 +18,7 @@ log = logging.getLogger("sigdask.execution.clusters")
 NOISY_LOGGERS = (
     "distributed", "distributed.client", "distributed.worker", "tornado", "tornado.application", "asyncio", "asyncssh",
 )  # fmt: skip
-"""Loggers of dask and below; some have levels of their own."""
+"""Loggers of dask whose messages are hidden, with those below them. Some have levels of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

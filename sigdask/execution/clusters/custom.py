@@ -13,7 +13,7 @@ from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind
 
 PAGES = "127.0.0.1:0"
-"""Where dashboards listen unless the options say otherwise; dask's own default is all interfaces."""
+"""Default address of dashboards. dask's own default listens on all interfaces."""
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:

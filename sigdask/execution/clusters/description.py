@@ -30,10 +30,12 @@ QUEUES: Mapping[str, tuple[str, str, list[str]]] = {
     "oar": ("OAR", "oarsub", []),
     "moab": ("Moab", "msub", []),
 }
-"""Queueing systems: how dask-jobqueue writes them, what submits a job, and how to ask about jobs, if known."""
+"""Queueing systems: their name in dask-jobqueue, the command that submits a job, and the command that lists jobs, if
+known.
+"""
 
 LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
-"""Words for this machine; the last speaks plain tcp between its processes."""
+"""Words for a cluster on this machine. The last one uses unencrypted TCP between its processes."""
 
 MODULES = {
     "local": "local",
@@ -43,7 +45,7 @@ MODULES = {
     "allocation": "slurm",
     "kubernetes": "kubernetes",
 }
-"""Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""
+"""Kinds of clusters and their modules, which are imported when used. Any other kind is a class of the user's."""
 
 KINDS = tuple(MODULES)
 
@@ -60,7 +62,7 @@ OPTION_TYPES: Mapping[str, Any] = {
         ("worker_extra_args", "worker_args", "srun", "job_extra_directives", "job_script_prologue"), list[str]
     ),
 }
-"""What the options of the classes known here are, where the program itself looks at them."""
+"""Types of the options of known cluster classes that sigdask itself reads."""
 
 UNIT_SECONDS = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60,
          "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400}  # fmt: skip
@@ -349,4 +351,4 @@ def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
 
 
 ClusterSpec = str | Mapping[str, Any] | ClusterDescription
-"""A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""
+"""A cluster as users specify it: none, threads, local, an address, a file, or the contents of a file."""

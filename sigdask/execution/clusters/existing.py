@@ -118,13 +118,13 @@ def _read_address(file: Path, description: ClusterDescription) -> str:
 
 
 WAIT_SECONDS = 600.0
-"""Seconds for the first worker: of a queue they may take long."""
+"""Seconds to wait for the first worker. Workers in a queue may take long."""
 
 GRAPH_WARNING_SETTING = "distributed.admin.large-graph-warning-threshold"
-"""What this program sets while it uses a client; all else is its owner's."""
+"""The only setting of dask that sigdask changes while it uses a client."""
 
 WARNED_SCHEDULERS: set[str] = set()
-"""Schedulers whose settings were named."""
+"""Schedulers about whose settings a warning was printed."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 
 SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
-"""What dask-jobqueue may put into a job script, which it does without quoting."""
+"""Texts that may go into a job script. dask-jobqueue does not quote them."""
 
 SHORTEST_LIFE = 120.0
 

@@ -31,7 +31,7 @@ from sigdask.execution.clusters.settings import environment
 OPTIONS = ("image", "namespace", "name", "context", "threads", "memory", "service_account", "pull_secret")
 PORT = 8786
 CERTIFICATE_FOLDER = "/certificates"
-"""Where pods find their certificates."""
+"""Folder of certificates in pods."""
 
 POD_FILES = CertificateFiles.from_folder(Path(CERTIFICATE_FOLDER))
 

@@ -31,7 +31,7 @@ from sigdask.io.caches import make_private_folder
 from sigdask.text import format_list
 
 CHECK_SECONDS = 2.0
-"""Seconds between looks; doubled while nothing helps."""
+"""Seconds between checks. The interval doubles while nothing helps."""
 
 MAX_SECONDS = 60.0
 
@@ -134,10 +134,12 @@ def wait_for_worker(
 
 
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
-"""Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
+"""Settings of adaptive scaling. Four tasks of a second are in flight for each thread, so a target of 1 s reaches the
+maximum.
+"""
 
 QUIET_WORKER = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-"""A worker serves pages even without its dashboard; they stay on loopback."""
+"""Settings that keep a worker's pages on the loopback interface. A worker serves pages even without its dashboard."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
@@ -253,10 +255,10 @@ Listening = tuple[str, str, str, int]
 """What listens ("scheduler", "worker", "nanny"), its protocol, host and port."""
 
 PROTECTED = ("tls", "https", "wss")
-"""Protocols that are encrypted."""
+"""Encrypted protocols."""
 
 KINDS_WITH_PLAIN_TCP = ("ssh", *QUEUES, "allocation")
-"""Kinds whose parts must reach each other over a network: plain tcp, asked for by name, is only warned about."""
+"""Kinds whose processes must reach each other over a network. Explicitly requested plain TCP gives only a warning."""
 
 
 def check_listening(client: Any, description: ClusterDescription, roles: tuple[str, ...]) -> None:

@@ -96,7 +96,7 @@ def environment() -> dict[str, str]:
 
 CHECKED_PACKAGES = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpickle", "msgpack")
 SCHEDULER_PACKAGES = ("dask", "distributed", "msgpack")
-"""A scheduler only passes tasks on."""
+"""Packages that a scheduler needs. It only passes tasks on."""
 
 REMEDY = (
     "Install the same versions there as here, run sigdask in the environment that the workers have, or count here "

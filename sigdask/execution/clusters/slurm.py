@@ -99,7 +99,7 @@ def build_worker_command(
 
 
 MARGIN = 60
-"""Seconds before the time limit at which the driver is told to stop; it needs ten."""
+"""Seconds before the time limit at which the driver receives the signal to stop. It needs ten."""
 
 MAX_RESTARTS = 100
 

@@ -35,7 +35,7 @@ UNIVERSAL_TAGS = frozenset({
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT",
     "SCONJ", "SYM", "VERB", "X", "_",
 })  # fmt: skip
-"""Parts of speech of CoNLL-U, and none."""
+"""Universal parts of speech of CoNLL-U, and the mark for none."""
 
 FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
 

@@ -22,27 +22,27 @@ CONTENT = frozenset({
     "advmod", "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound",
     "list", "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
 })  # fmt: skip
-"""Relations of content words, which CLAS, MLAS and BLEX are of."""
+"""Relations of content words, which CLAS, MLAS and BLEX score."""
 
 FUNCTIONAL = frozenset({"aux", "cop", "mark", "det", "clf", "case", "cc"})
-"""Relations of function words; MLAS compares those below a content word."""
+"""Relations of function words. MLAS compares those that depend on a content word."""
 
 UNIVERSAL_FEATURES = frozenset({
     "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case",
     "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
     "Polite",
 })  # fmt: skip
-"""Features that are compared; those of single languages are not."""
+"""Features that are compared. Features of single languages are not."""
 
 METRICS = ("Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "UAS", "LAS", "CLAS", "MLAS", "BLEX")
-"""Scores of single words; each is a bit of a word's flags. Words means that a word is aligned."""
+"""Scores of single words. Each is one bit of a word's flags. Words means that a word is aligned."""
 
 CONTENT_METRICS = ("CLAS", "MLAS", "BLEX")
 CONLLX_METRICS = ("UPOS", "XPOS", "Lemmas", "UAS", "LAS")
-"""Scores of files without multiword tokens and universal rules."""
+"""Metrics of files without multiword tokens and universal rules."""
 
 SHOWN = 20
-"""Characters shown of texts that differ."""
+"""Maximum characters shown of texts that differ."""
 
 
 def select_universal_features(cell: str) -> str:
@@ -259,7 +259,7 @@ class ScoredSystem:
 
 
 LABELS = ("relation", "upos", "xpos")
-"""Columns whose values a score can be of."""
+"""Columns whose values can restrict a metric, as in LAS[nsubj]."""
 
 
 def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:

@@ -25,10 +25,10 @@ Integers = NDArray[np.int64]
 WIDTH = 10
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL = range(8)
 CODED = {"form": FORM, "lemma": LEMMA, "upos": UPOS, "xpos": XPOS, "feats": FEATS, "relation": DEPREL}
-"""Columns that are read as codes of their texts, and where they stand."""
+"""Columns that are read as integer codes of their texts, with their positions."""
 
 ROOT = -1
-"""The head of a root, among places of words."""
+"""Stands for the head of a root among the positions of words."""
 
 RANGE_ID = re.compile(r"(\d+)-(\d+)")
 EMPTY_ID = re.compile(r"\d+\.\d+")
@@ -36,7 +36,7 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.+))?\s*$")
 SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(.+)")
 
 BLOCK_ROWS = 1 << 10
-"""Rows whose cells are held at once; few enough for the caches of processors."""
+"""Rows whose cells are held at a time, few enough for the processor's cache."""
 
 
 def remove_spaces(form: str) -> str:

@@ -28,18 +28,20 @@ from sigdask.io import as_path
 from sigdask.text import format_count
 
 PIECE = re.compile(r"\(([^\s()]*)(?:\s+([^\s()]+)\s*\))?|(\))|([^\s()]+)", re.ASCII)
-"""A terminal with its label and word, the beginning of a bracket with its label, an end, or what is out of place."""
+"""Pattern of a terminal with its label and word, of an opening bracket with its label, of a closing bracket, and of
+anything else, which is an error.
+"""
 
 TERMINAL = re.compile(r"\([^()\s]+ [^()\s]+\)")
 NESTED = re.compile(r"\([^()]*\(")
 CUT = re.compile(r"[-=].*", re.DOTALL)
-"""Functional tags and indices at the end of a label."""
+"""Pattern of functional tags and indices at the end of a label."""
 
 QUOTE_WORDS = frozenset("'\"/")
-"""Words that are quotation marks where their label is a QUOTE_LABEL."""
+"""Words that are quotation marks if their label is a QUOTE_LABEL."""
 
 SHOWN = 40
-"""Characters shown of a tree."""
+"""Maximum characters shown of a tree."""
 
 Mask = NDArray[np.bool_]
 NONE_KEPT: Mapping[int, int] = {}
@@ -76,10 +78,10 @@ class Parameters:
 
 FIELDS_BY_KEY = {"DELETE_LABEL": "deleted", "DELETE_LABEL_FOR_LENGTH": "deleted_for_length", "QUOTE_LABEL": "quotes",
                  "EQ_LABEL": "equal_labels", "EQ_WORD": "equal_words"}  # fmt: skip
-"""Keys of parameter files with labels, or with pairs (EQ), to the field of `Parameters` that holds them."""
+"""Field of `Parameters` for each key of a parameter file with a label, or with two equal labels (EQ)."""
 
 IGNORED_KEYS = frozenset({"DEBUG", "MAX_ERROR", "CUTOFF_LEN"})
-"""Keys of parameter files that change no counts of all sentences."""
+"""Keys of parameter files that change no totals."""
 
 
 def read_parameters(path: Path) -> Parameters:

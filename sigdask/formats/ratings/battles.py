@@ -33,7 +33,7 @@ from sigdask.identity import dataclass
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),
           ("model_left", "model_right"))  # fmt: skip
-"""Fields of the two models."""
+"""Pairs of fields that name the two models."""
 
 ALPACA = ("generator_1", "generator_2")
 VERDICTS = ("winner", "preference", "verdict", "outcome", "result", "judgment", "judgement", "label", "vote")
@@ -49,16 +49,16 @@ TIES = frozenset({"tie", "ties", "tied", "draw", "both", "equal", "same", "neith
                   "bothbad_vote", "both_bad", "bothbad", "both bad", "both_good", "both good",
                   "inconsistent"})  # fmt: skip
 INCONSISTENT = "inconsistent"
-"""The verdict on two models of which each wins in one order; a tie, as where both orders are given."""
+"""Verdict where each model wins in one of the two orders. It counts as a tie."""
 
 NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "invalid", "-1"})
 Groups = dict[tuple[str, ...], tuple[str, ...]]
-"""What an item is known by, to its groups."""
+"""Groups of each item, by its key."""
 
 TIME_COLUMN = re.compile(
     r"(.*_)?(t_?stamp|time(_?stamp)?|date(time)?|(created|updated)(_at)?|order|position|index|idx)"
 )
-"""Columns that never tell questions apart."""
+"""Pattern of columns that never identify a question."""
 
 METRIC_NAME = "win_rate"
 LONGEST_ID = 40

@@ -57,17 +57,18 @@ APPRAISE_TYPES = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
 """Appraise's types of items."""
 
 DIRECT_ASSESSMENT_TYPES = ("REPEAT", "SYSTEM")
-"""Types of WMT's direct assessment that count: outputs, and outputs that were rated again."""
+"""Types of WMT's direct assessment that count: outputs, and repeated outputs."""
 
 STANDARDISED = "z.scr"
-"""WMT's column of scores that are standardised by worker, next to raw ones."""
+"""WMT's column of scores standardised by worker, next to raw scores."""
 
 CAMPAIGN_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "doc", "isdoc")
-"""What Appraise's export of a campaign begins with, without saying so; the times of start and end are its last."""
+"""First columns of Appraise's export of a campaign, which has no header. Its last columns are the start and end times.
+"""
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,2}")
 N_START_ROWS = 50
-"""Rows looked at to tell what a column holds."""
+"""Rows read to find out what a column holds."""
 
 
 def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
@@ -281,16 +282,16 @@ COLUMN_NAMES = {
     "type": ("type", "item_type", "itemtype"),
     "whole": ("isdoc", "is_doc", "iscompletedocument", "is_complete_document"),
 }  # fmt: skip
-"""What a column is for, and its conventional names, the first found."""
+"""Conventional names of columns by their role. The first one present is used."""
 
 ID_SCOPES = ("lp", "src", "tgt", "testset", "turn")
-"""What segments are numbered within."""
+"""Columns within which segments are numbered."""
 
 WEIGHTS = {"major": "5", "minor": "1", "neutral": "0", "punctuation": "0.1", "nontranslation": "25", "critical": ""}
-"""Weights of MQM errors; "" has no default."""
+"""Weights of MQM errors by scheme. "" has no default."""
 
 HARMLESS = frozenset({"no-error", "no error", "no_error", "noerror", "hotw-test", ""})
-"""Severities that stand for no error."""
+"""Severities that mean no error."""
 
 
 SHOWN = 4

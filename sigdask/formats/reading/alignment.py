@@ -20,18 +20,18 @@ from sigdask.formats.reading.tables import FileTable
 from sigdask.text import describe_items, format_count
 
 RowOrder = NDArray[np.intp] | slice
-"""The rows of a table in the order of items; a slice of all where they stand so."""
+"""The rows of a table in the order of items, or a slice if they already have that order."""
 
 FILE_ORDER = slice(None)
 
 MIN_SHARE_ALIKE = 0.9
-"""Share of the rows that must have the same words, to be aligned by position."""
+"""Minimum share of rows with the same words for an alignment by position."""
 
 HEAD = 1000
-"""Rows looked at to tell words from ids, labels and numbers."""
+"""Rows read to tell words from ids, labels and numbers."""
 
 TEXT_NAMES = frozenset({"text", "sentence", "word", "token", "source", "src", "input", "prompt", "question", "premise"})
-"""Columns of what systems were given."""
+"""Names of columns with the systems' inputs."""
 
 
 def align(

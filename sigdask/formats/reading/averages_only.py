@@ -19,10 +19,10 @@ METRIC_WORDS = frozenset({"bleu", "sacrebleu", "chrf", "ter", "comet", "cometkiw
                           "precision", "recall", "map", "mrr", "ndcg", "wer", "cer", "mer", "hter", "wil", "score",
                           "correct", "loss", "nll", "perplexity", "ppl", "mse", "rmse", "mae", "brier", "iou", "dice",
                           "auc"})  # fmt: skip
-"""What metrics are called, numbers behind them aside."""
+"""Words of metric names, without numbers at their end."""
 
 RUN_WORDS = frozenset({"runtime", "epoch", "samples", "steps", "step", "time", "seconds", "support"})
-"""Words of what tools write beside averages: `eval_samples_per_second`."""
+"""Words of other values that tools write next to averages, such as `eval_samples_per_second`."""
 
 STEP = re.compile(
     r"([\w-]+[/.])*_?((global|train|trainer)[_ ]?)?(steps?|epochs?|iter(ation)?s?|num_updates)"
@@ -32,7 +32,7 @@ STEP = re.compile(
     r"|relative time \(.*\)|wall time",
     re.IGNORECASE,
 )
-"""Names of a column that counts the steps of training; a path (`train/global_step`) may stand before it."""
+"""Pattern of a column that counts training steps. A path may precede the name (`train/global_step`)."""
 
 AVERAGES_PROBLEM = "holds averages over a whole test set, but a test needs the score of each item"
 LABELS_REMEDY = "give the labels themselves: --gold FILE and one file per system, or a table with a gold column"
@@ -67,7 +67,7 @@ TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"(BLEU|chrF\S*|TER)(\|\S*|\+\S*)? = [0-9.]+\b"), "what sacrebleu prints", SACREBLEU_REMEDY),
     (re.compile(r"processed \d+ tokens with \d+ phrases;"), "what conlleval prints", "give it the tagged files"),
 )
-"""First lines of reports: what they are, and the remedy."""
+"""First lines of reports, with a description and the remedy."""
 
 
 def is_metric_name(name: str) -> bool:

@@ -31,13 +31,13 @@ from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
 
 NOT_PLAIN = -1
-"""What is found instead of rows in what is no plain table."""
+"""Returned in place of the number of rows if the file is no plain table."""
 
 LONGEST_CELL = 131_072
-"""Bytes of a cell (`csv.field_size_limit`)."""
+"""Maximum bytes of a cell (`csv.field_size_limit`)."""
 
 POWERS = 10.0 ** np.arange(23)
-"""Of ten, as far as float64 holds them exactly."""
+"""Powers of ten that float64 holds exactly."""
 
 LARGEST_EXACT = 2**53
 """Whole numbers up to this are exact in float64."""
@@ -211,7 +211,7 @@ def hash_words(words: Iterable[str]) -> NDArray[np.uint64]:
 
 
 BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
-"""Of the hash FNV-1a."""
+"""Constants of the hash FNV-1a."""
 
 
 @cached_njit()
@@ -251,13 +251,13 @@ def _is_in(values, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
 
 
 FEWEST_BYTES = 1 << 16
-"""Of a file that is worth it: a smaller one is read sooner than the compiled code is loaded."""
+"""Minimum size of a file for the compiled reader. Smaller files are read before it is loaded."""
 
 MAX_GZIP_RATIO = 100
-"""How many times longer than its gzip file a text may be."""
+"""Maximum ratio of a text's size to that of its gzip file."""
 
 CHUNK_BYTES = 1 << 20
-"""Bytes read at a time."""
+"""Bytes whose lines are counted at a time."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -352,7 +352,7 @@ def _split_columns(
 
 
 SPACE = np.zeros(256, np.bool_)
-"""Bytes with which white space begins or may end; where some stand at the ends of texts, Python strips them."""
+"""First and last bytes of white space. Texts that begin or end with one are stripped by Python."""
 SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F, 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
 
@@ -520,7 +520,7 @@ class ParquetColumns:
 
 NO_VALUE = frozenset({"-", "--", "---", "–", "—", "?", ".", "*", "n.a.", "n.a", "n/a", "na", "#n/a", "none", "null",
                       "nil", "missing", "x"})  # fmt: skip
-"""Cells, in small letters, that people write for a missing score and that are not read as one."""
+"""Cells, in lower case, that people write for a missing score and that are not read as one."""
 
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
@@ -606,10 +606,10 @@ def _convert_texts(cells: Texts) -> NDArray[np.float64]:
 
 
 CONVERTED_CELLS = 1 << 16
-"""Cells that are converted to numbers at a time."""
+"""Cells converted to numbers at a time."""
 
 FEW_CELLS = 64
-"""Cells that are looked at one by one, which takes less time than an array of them."""
+"""Up to this number, checking cells one by one is faster than with an array."""
 
 
 def has_numbers(cells: Texts) -> bool:

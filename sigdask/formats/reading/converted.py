@@ -28,13 +28,13 @@ ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
 ZIP = b"PK\x03\x04"
 STATE = "state.json"
 DATASET_DICT = "dataset_dict.json"
-"""What `save_to_disk` writes into the folder of a data set, and of several splits."""
+"""With `STATE`, the files that `save_to_disk` writes into the folder of one split and of several splits."""
 
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
-"""What openpyxl raises for a workbook that is damaged."""
+"""Errors that openpyxl raises for damaged workbooks."""
 
 MOST_CONVERTED = 8
-"""Files whose conversion is remembered, because detection opens a file many times."""
+"""Number of files whose conversion is remembered, because detection opens a file many times."""
 
 
 _sheet: ContextVar[str | None] = ContextVar("sheet", default=None)

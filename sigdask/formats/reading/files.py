@@ -61,7 +61,7 @@ MAGIC_BYTES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xd8\xff", "a picture (JPEG)", "give the data that it shows"),
     *((bytes((0x80, k)), "a Python pickle", TO_TEXT_REMEDY) for k in range(2, 6)),
 )
-"""First bytes of binary files: what the file is, and the remedy."""
+"""First bytes of binary files, with a description and the remedy."""
 
 ZIP_MEMBERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile("xl/"), "an Excel workbook", EXCEL_REMEDY),
@@ -70,44 +70,44 @@ ZIP_MEMBERS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r".*\bdata\.pkl$"), "a PyTorch file", TO_TEXT_REMEDY),
     (re.compile(r".*\.npy$"), "an archive of NumPy arrays (.npz)", ARRAYS_REMEDY),
 )
-"""Names of members of a zip archive: what it is, and the remedy."""
+"""Names of members of a zip archive, with a description of the archive and the remedy."""
 
 START_BYTES = 512
-"""Bytes looked at to tell a binary file; a tar archive names itself at byte 257."""
+"""Bytes read to recognize a binary file. A tar archive identifies itself at byte 257."""
 
 UNWRITTEN_START = bytes(16)
-"""The beginning of a file of which only the size was written."""
+"""First bytes of a file whose size was reserved but whose contents were never written."""
 
 HEAD = 1 << 16
-"""Bytes looked at to tell a format."""
+"""Bytes read to recognize a format."""
 
 PROGRESS_BYTES = 1 << 20
-"""Bytes read between two looks at how far a file is read."""
+"""Bytes read between two progress reports."""
 
 ReportProgress = Callable[[Path, int], None]
-"""Takes a file, and the place up to which it is read."""
+"""Called with a file and the position up to which it is read."""
 
 _report_progress: ContextVar[ReportProgress | None] = ContextVar("tell", default=None)
 
 MOST_CACHED_BYTES = 1 << 24
-"""Bytes of small files that are kept while they are looked at."""
+"""Maximum bytes of small files that are cached during detection."""
 
 _cached_files: ContextVar[CachedFiles | None] = ContextVar("kept", default=None)
 
 NON_FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 LONGEST_SHOWN = 1000
 BLOCK = 512
-"""Bytes of a block, as a file's status counts them."""
+"""Bytes of a block in a file's status."""
 
 MOST_FILES = 100_000
-"""Files and folders in a folder and below it."""
+"""Maximum number of files and folders below a folder."""
 
 
 NOT_DATA = re.compile(
     r"(?i)^(readme|licen[cs]es?|copying|notice|authors|citation|changelog|(sha256|md5)sums?|makefile)([._-].*)?$"
     r"|\.(md|rst|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|cff|sqlite|sqlite-journal|db|ya?ml)$"
 )
-"""Names of files in a folder of outputs that are documentation, code or figures."""
+"""Pattern of documentation, code and figures in a folder of outputs."""
 
 
 @contextmanager
@@ -564,7 +564,7 @@ def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
 
 
 MOST_COLUMNS = 1 << 16
-"""Columns of a table. Readers take some 0.1 ms for each."""
+"""Maximum number of columns of a table. Readers take about 0.1 ms for each."""
 
 
 def check_n_columns(path: Path, n_columns: int) -> None:

@@ -29,7 +29,7 @@ from sigdask.text import describe_items, format_list
 SHOWN_KINDS = 6
 ABSENT = object()
 DEEPEST = 1000
-"""Parts of a name that leads inside."""
+"""Maximum number of parts of a nested field's name."""
 
 
 def find_nested_columns(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
@@ -120,7 +120,7 @@ DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "do
 PART_NAMES = ("section_id", "paragraph_id", "par_id", "sentence_id", "sent_id", "segment_id", "seg_id")
 ITEM_ID_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id", "title_id", "topic", "query",
              "_input_hash")  # fmt: skip
-"""Conventional names of ids, from the coarsest to the finest; compared without case."""
+"""Conventional names of ids, from the coarsest to the finest, compared without case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,14 +321,14 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
 
 
 SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})
-"""Such lists in the outputs of `evaluate`: bleu, sacrebleu, mauve."""
+"""Names of lists in the outputs of `evaluate` that describe one system as a whole: bleu, sacrebleu, mauve."""
 
 
 ANSWER_LISTS = frozenset({"predictions", "references"})
-"""Lists that users of `evaluate` keep, of labels or of texts."""
+"""Names of lists of labels or texts that users of `evaluate` keep."""
 
 GOLD_LISTS = frozenset({"gold", "gold_label", "label", "labels", "truth", "target", "y_true"})
-"""Lists of labels beside which other lists hold the systems' labels."""
+"""Names of lists of gold labels. The other lists hold the systems' labels."""
 
 
 def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
@@ -412,7 +412,7 @@ BATCH = 1024
 """Rows of Parquet held at a time."""
 
 ROWS_HEAD = 1 << 22
-"""Characters within which the first record must end to be looked at."""
+"""The first record is inspected if it ends within so many characters."""
 
 
 def iter_records(path: Path) -> Iterator[tuple[str, Record]]:

@@ -39,28 +39,28 @@ if TYPE_CHECKING:
 
 
 SWAP_CHOICES = ("together", "each")
-"""What the option `replicates` of any format takes: how the replicates of an item are swapped."""
+"""Values of the option `replicates`: how the replicates of an item are swapped."""
 
 PART_NAMES = frozenset({"task", "task_name", "dataset", "data_set", "subset", "testset", "test_set", "benchmark",
                         "collection", "corpus", "lp", "langpair", "language_pair", "doc", "document", "docid", "doc_id",
                         "document_id", "file", "filename", "file_name", "turn"})  # fmt: skip
-"""Columns of what ids are numbered within: an id in two of these names two items."""
+"""Names of columns within which ids are numbered. The same id in two of them is two items."""
 
 LABEL_OR_PART_NAMES = frozenset({"subject", "category", "domain", "lang", "language", "split", "section"})
-"""Columns that may be so too, or hold labels: they are where ids are unique within them."""
+"""Names of columns that may be such parts or labels. They are parts if ids are unique within them."""
 
 INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premise", "context", "instruction"})
-"""Columns of what an item is: replicates of an item agree in them."""
+"""Names of columns that describe an item. All replicates of an item have the same value in them."""
 
 ROW_IDS = frozenset({"index", "idx"})
-"""Names of ids that may be numbers of rows."""
+"""Names of ids that may be row numbers."""
 
 GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
-"""Names of ids that may be groups of items as well."""
+"""Names of ids that may also be groups of items."""
 
 
 MOST_SAMPLES = 5040
-"""The largest common multiple of the numbers of samples."""
+"""Largest least common multiple of the numbers of samples."""
 
 
 def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
@@ -293,7 +293,7 @@ def _check_samples(table: FileTable, id_name: str, items: Factor, options: Optio
 SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission",
                                "algorithm", "classifier", "llm", "engine", "architecture", "models",
                                "systems"})  # fmt: skip
-"""Columns that may name systems where every item has a row for each name."""
+"""Names of columns that may name systems if every item has a row for each of their values."""
 
 
 def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Options) -> None:
@@ -375,10 +375,10 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
 
 Key = Hashable
 Cells = dict[str, dict[Key, float | list[float]]]
-"""System, then what an item is known by, to its value or values."""
+"""Values by system and item key."""
 
 MOST_WEIGHT = 5040
-"""The largest L; items with more unlike numbers of values contribute their rounded means."""
+"""Largest common multiple of the numbers of values. Items beyond it contribute their rounded means."""
 
 
 @dataclass(frozen=True, slots=True)

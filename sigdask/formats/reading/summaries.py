@@ -32,16 +32,16 @@ MEAN_WORDS = frozenset({"all", "mean", "means", "average", "averages", "avg", "a
 FILLER_WORDS = frozenset({"score", "scores", "value", "of", "the", "over", "across", "task", "tasks", "item", "items",
                      "topic", "topics", "query", "queries", "row", "grand", "weighted", "result", "results",
                      "datasets"})  # fmt: skip
-"""Words that stand beside these in names of summaries: "Average score", "mean over topics"."""
+"""Words next to these in names of summary rows: "Average score", "mean over topics"."""
 
 FEWEST_ROWS = 2
-"""Rows that can be summed up."""
+"""Minimum number of rows for a summary row."""
 
 MAX_ROUNDING = 0.051
-"""Of the range of what is summed up: a cell rounded by more than so is compared with all digits."""
+"""A cell whose rounding is coarser than this share of the range is compared with all its digits."""
 
 TOLERANCE = 1e-9
-"""How far a mean in full precision may lie from another, by the order of its sum."""
+"""Maximum difference of two means in full precision, as the order of the sum changes it."""
 
 
 STATISTICS: dict[str, tuple[Statistic, ...]] = {
@@ -54,20 +54,20 @@ STATISTICS: dict[str, tuple[Statistic, ...]] = {
 
 
 PERCENTILE = re.compile(r"\d{1,2}(\.\d+)?%")
-"""What pandas' describe() calls the quartiles."""
+"""Names of quartiles in pandas' describe()."""
 
 SUMMARY_HASHES, ALLOWED_HASHES = (
     hash_words({*MEAN_WORDS, *STATISTICS}),
     hash_words({*MEAN_WORDS, *STATISTICS, *FILLER_WORDS}),
 )
-"""The words of such names, as a whole column is searched for them."""
+"""Hashes of the words in such names, for searching a whole column."""
 
 SUMMARY_HINT = re.compile("|".join(("%$", *sorted({*MEAN_WORDS, *STATISTICS}))), re.IGNORECASE)
-"""What such names hold; soon said of most ids."""
+"""Pattern that names of summary rows match. It rules out most ids quickly."""
 
 
 LONGEST_NAME = 200
-"""Characters of such a name."""
+"""Maximum characters of the name of a summary row."""
 
 
 def is_summary_name(name: str) -> bool:

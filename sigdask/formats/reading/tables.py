@@ -37,7 +37,7 @@ from sigdask.text import capitalize_first, suggest_name
 Value = TypeVar("Value")
 
 INDEX_NAME = "index"
-"""What a first column without a name is called: pandas writes its index so."""
+"""Name given to a first column without one, as pandas writes its index."""
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
             "response", "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
@@ -47,46 +47,46 @@ ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pai
 """Conventional names of an id column, compared without case."""
 
 INPUT_IDS = frozenset({"question", "problem", "prompt", "task"})
-"""Names of these that are ids only where no other id column is there, and where the cells are no scores."""
+"""Those of these names that are ids only if there is no other id column and their cells are no scores."""
 
 SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
                           "sample_no", "sample_num", "sample_number", "completion_idx", "attempt", "attempt_id",
                           "attempt_idx", "attempt_index", "attempt_number", "generation", "generation_id", "repeat",
                           "repetition", "trial", "trial_id", "trial_idx", "trial_index", "trial_number", "rollout",
                           "rollout_id", "rep", "seed", "epoch", "run"})  # fmt: skip
-"""What numbers the samples of an item, where another column names the item."""
+"""Names of columns that number the samples of an item, if another column names the item."""
 
 MACHINE_NAMES = frozenset({"uid", "uuid", "guid", "idx", INDEX_NAME})
-"""Ids of rows, which say nothing of the items in them where another column does."""
+"""Names of ids of rows, which do not identify items if another column does."""
 
 ROW_NAMES = re.compile(
     r"unnamed: 0(\.\d+)*|__index_level_\d+__|level_\d+|row_?(nr|numbers?|names?|num|idx|index|id)|\.\.\.1",
     re.IGNORECASE,
 )
-"""What pandas, polars, R and Arrow call the rows of a data frame, when they write them as a column."""
+"""Names that pandas, polars, R and Arrow give to the row numbers of a data frame."""
 
 MOST_LABELS = 20
-"""Different cells of a first column without a name that may be labels."""
+"""Maximum number of distinct cells for which a first column without a name may be labels."""
 
 FEWEST_COUNTED = 10
-"""Rows from which on a first column that counts them holds their numbers, whatever its name."""
+"""Minimum number of rows for which a first column that counts them is a row number, whatever its name."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
                           "text", "sentence"}) - INPUT_IDS  # fmt: skip
-"""Names that stand in headers alone."""
+"""Names that occur only in headers."""
 
 COMMA_NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
-"""A number as it is written where commas part decimals."""
+"""Pattern of a number with a decimal comma."""
 
 MARKUP = re.compile(r"<(!doctype|html|\?xml)\b", re.IGNORECASE)
 SMALL_FLOATS = {"float": "float32", "halffloat": "float16"}
-"""Arrow's names of numbers in less than float64, and NumPy's."""
+"""Names of floating-point types smaller than float64 in Arrow and NumPy."""
 
 HEADER_CHECK_ROWS = 10_000
-"""Rows looked at to tell whether the first is a header."""
+"""Rows read to find out whether the first row is a header."""
 
 FEW_CELLS = 2**16
-"""Cells of a table whose numbers are kept."""
+"""Maximum number of cells of a table whose numbers are cached."""
 
 SYSTEM_NAMES = ("system", "model", "run", "system_name", "system_id", "systemid", "sys", "model_name", "model_id")
 

@@ -17,7 +17,7 @@ from sigdask.formats.samples.sample import SampleFile, parse_date, remove_date
 from sigdask.text import format_count, format_list
 
 SHOWN = 3
-"""Models and folders that an error names."""
+"""Maximum number of models and folders that an error names."""
 
 
 def list_logs(folder: Path) -> list[Path]:

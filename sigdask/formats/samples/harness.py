@@ -19,7 +19,7 @@ from sigdask.formats.samples import sample
 from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
 
 LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
-"""What the harness calls its files; a date follows the task."""
+"""Pattern of the harness's file names. A date follows the task."""
 
 ID_NAMES = ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "uid", "idx", "index",
             "item")  # fmt: skip
@@ -30,7 +30,7 @@ NON_METRICS = frozenset({
     "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot", "bypass", "tstamp",
     "time_stamp", "created", "created_at", "updated_at", "date", "datetime", "random_seed",
 })  # fmt: skip
-"""Fields of a record that are numbers and no scores."""
+"""Numeric fields of a record that are no scores."""
 
 NESTED_KEYS = ("doc", "metadata")
 

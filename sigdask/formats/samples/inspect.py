@@ -23,7 +23,7 @@ from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue,
 from sigdask.io.compression import check_unpacked_size
 
 GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
-"""What Inspect's letters and words count (correct, partial, incorrect, no answer)."""
+"""Scores of Inspect's letters and words (correct, partial, incorrect, no answer)."""
 
 NESTED_KEYS = ("metadata",)
 ZIP = b"PK\x03\x04"
@@ -31,7 +31,7 @@ ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
 )
-"""What `zipfile` raises for a zip that cannot be read: encrypted, cut off, or packed in an unknown way."""
+"""Errors of `zipfile` for an unreadable zip: encrypted, truncated or with an unknown compression."""
 HEADER = re.compile(r'^\s*\{\s*"version":\s*\d+\s*,\s*"status":|^\s*\{\s*"status":.*"eval":\s*\{', re.DOTALL)
 
 

@@ -26,7 +26,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.identity import dataclass
 
 ScoreValue = float | list[bool] | str
-"""A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""
+"""A number (NaN if there is none), truth values to be pooled, or a text that is no score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ _TIME = rf"(?!{_ANOTHER_DAY})[T_ -]?(?P<hour>\d\d)[-:.]?(?P<minute>\d\d)(?:{_SEC
 _ZONE = r"(?:Z|(?P<sign>[+-])(?P<hours>\d\d)[-:]?(?P<minutes>\d\d)(?!\d))"
 
 DATE = re.compile(rf"(?<!\d){_DAY}(?:(?:{_TIME})(?:{_ZONE})?(?![\d])|(?!\d))")
-"""A day, and a time of it, as the harness, Inspect and people write them in names of files."""
+"""Pattern of dates and times in file names of the harness, of Inspect and of people."""
 
 
 def parse_date(name: str) -> datetime | None:
@@ -192,7 +192,7 @@ def _parse_match(match: re.Match[str]) -> datetime | None:
 QUESTION_KEYS = ("question", "query", "prompt", "problem", "input", "instruction", "ctx", "context", "text", "source")
 GOLD_KEYS = ("target", "gold", "answer", "reference", "expected", "label")
 ANSWER_KEYS = ("filtered_resps", "resps", "output", "response", "prediction", "completion", "answer")
-"""Fields of a record, or of its document, in the order in which they are looked for."""
+"""Fields of a record or its document that may hold the answer, in order of preference."""
 
 CHOICE_KEYS = ("choices", "options", "endings")
 

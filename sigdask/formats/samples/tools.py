@@ -136,7 +136,7 @@ def _read_helm(path: Path) -> list[Run]:
 
 
 PROMPTFOO_ERROR = 2
-"""The `failureReason` of a test that did not come to an answer."""
+"""`failureReason` of a test that gave no answer."""
 
 
 def _read_promptfoo(path: Path) -> list[Run]:
@@ -244,4 +244,4 @@ LAYOUTS = (
         _read_evalplus,
     ),
 )
-"""The tools whose logs are read."""
+"""Tools whose logs can be read."""

@@ -35,14 +35,14 @@ from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items
 
 MEANS_PATTERN = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
-"""The end of the line of means."""
+"""Pattern of the end of a line of means."""
 
 MEANS_LENGTH = 80
-"""Characters of it."""
+"""Maximum characters of a line of means."""
 
 COLUMNS = ("P", "R", "F1")
 MEANS_HEAD_LINES = 20
-"""Lines within which the means stand, after warnings."""
+"""Number of first lines in which the line of means may stand, after warnings."""
 
 
 def is_bert_score_output(path: Path) -> bool:
@@ -82,7 +82,7 @@ def read_bert_score_output(path: Path) -> FileTable:
 COMET_START = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\[\s*')
 SEGMENT = re.compile(r"Segment \d+")
 COMET_HEAD_LINES = 200
-"""Lines within which the first segment is printed, after what libraries log."""
+"""Number of first lines in which the first segment may stand, after messages of libraries."""
 
 
 def is_comet_json(path: Path) -> bool:

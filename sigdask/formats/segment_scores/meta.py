@@ -31,7 +31,7 @@ SYSTEM_NAMES = ("system", "sys", "system_id", "system-id", "system_name", "model
 SEGMENT_NAMES = ("segment", "seg", "segment_id", "seg_id", "segment-id", "seg-id", "globalsegid", "item", "id")
 SET_NAMES = (SET_COLUMN, "language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
 GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "rater", "annotator", "line"})
-"""Columns that are no metrics, even of numbers."""
+"""Names of columns that are no metrics even if they hold numbers."""
 
 SUGGESTED = ("meta-pearson",)
 

@@ -26,7 +26,7 @@ ENDING = ".seg.score"
 SHOWN = 12
 
 Scores = dict[str, NDArray[np.float64]]
-"""System to the scores of its segments."""
+"""Scores of the segments, by system."""
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001

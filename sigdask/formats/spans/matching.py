@@ -28,7 +28,7 @@ from sigdask.io.caches import cached_njit
 
 LabelCounts = Mapping[str, int]
 MatchCounter = Callable[[Any, Any], tuple[LabelCounts, LabelCounts]]
-"""What is right and what was given -> matches by label, given by label."""
+"""Function from gold and predicted spans to numbers of matches and of predictions, by label."""
 
 
 def count_exact_matches(gold: frozenset[Any], predicted: frozenset[Any]) -> tuple[LabelCounts, LabelCounts]:

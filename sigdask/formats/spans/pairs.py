@@ -35,16 +35,16 @@ WORD_NAMES = ("word", "form", "lemma", "input", "source", "grapheme")
 TARGET_NAMES = ("segmentation", "segments", "segmented", "morphs", "morphemes", "target", "output", "prediction",
                 "gold", "form", "inflected", "phonemes", "pronunciation")  # fmt: skip
 MORPH_MARK = " @@"
-"""Before each morph but the first."""
+"""Mark before each morph except the first."""
 
 BPE_MARK = "@@ "
-"""After each morph but the last, as byte-pair encoders write it."""
+"""Mark after each morph except the last, as byte-pair encoders write it."""
 
 SEPARATORS = {"": " ", "space": " ", "blank": " ", "@@": MORPH_MARK}
-"""What the option `separator` may be called."""
+"""Names of the values of the option `separator`."""
 
 FEATURES = re.compile(r"[A-Z0-9][\w.+/{}(),-]*(;[\w.+/{}(),!:*-]+)*|\w+=\w+(,\w+=[\w/]+)*")
-"""A bundle of UniMorph's features (V;IND;PST), or of the tasks before it (pos=V,tense=PST)."""
+"""Pattern of UniMorph's features (V;IND;PST), and of those of older shared tasks (pos=V,tense=PST)."""
 
 
 @dataclass(frozen=True, slots=True)

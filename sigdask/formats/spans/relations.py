@@ -19,13 +19,13 @@ from sigdask.text import format_list
 
 SpanPosition = tuple[Any, ...] | str
 Span = tuple[str, SpanPosition]
-"""Label and place; the place is (start, end), a tuple of such pairs, or a text without offsets."""
+"""Label and place. The place is (start, end), a tuple of such pairs, or a text without offsets."""
 
 Relation = tuple[Any, ...]
-"""Type, first and second argument; then both roles, if they are others than Arg1 and Arg2."""
+"""Type, first and second argument, and both roles if they differ from Arg1 and Arg2."""
 
 RelationSets = dict[str, frozenset[Any]]
-"""How arguments are matched ("strict", "boundaries") to the distinct relations of a document."""
+"""Distinct relations of a document, by how arguments are matched ("strict", "boundaries")."""
 
 SPAN_LINE = re.compile(r"(T[^\t]*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 ARGUMENT = re.compile(r"(\S+?):(\S+)")

@@ -45,11 +45,11 @@ TEXT_NAMES = ("text", "surface", "word", "mention", "name", "span", "term", "str
 FRAGMENT_NAMES = ("offsets", "fragments", "spans", "span", "indices", "position", "positions", "offset")
 
 NESTED_NAMES = ("annotations", "result")
-"""Of what holds spans within a list: passages of BioC, annotations of Label Studio."""
+"""Names of fields whose lists hold spans one level deeper: passages of BioC, annotations of Label Studio."""
 
 
 Entities = dict[str, tuple[frozenset[str], ...]]
-"""Slot to entities, each the set of its mentions."""
+"""Entities by slot. Each is the set of its mentions."""
 
 
 def iter_spans(value: Any, where: str, label: str = "") -> Iterator[Span]:
@@ -253,7 +253,7 @@ SUFFIX = ".ann"
 
 UNSCORED = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes",
             "N": "normalizations"}  # fmt: skip
-"""First letter of a line that is no span, to what it holds; of notes (#) nothing is counted."""
+"""Meaning of lines that hold no span, by their first letter. Notes (#) are ignored."""
 
 
 def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
@@ -336,10 +336,10 @@ PREDICTED_RELATION_NAMES = ("predicted_relations", "pred_relations", "relations_
 GOLD_RELATION_NAMES = ("gold_relations", "relations_gold")
 
 LINKS = ("relations", "events")
-"""What metrics of entities do not score, and may be meant by whoever compares such files."""
+"""Annotations that metrics of entities do not score, although users may expect it."""
 
 OTHER_ANNOTATIONS = ("attributes", "normalizations")
-"""What else annotates spans and is not scored."""
+"""Other annotations of spans that are not scored."""
 
 _OFFSETS = (
     rf'"({"|".join(START_NAMES)}|offsets?|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'

@@ -23,7 +23,7 @@ TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
 COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
 GOLD_NAMES = ("gold_terms", "gold_term")
 SUFFIXES = (".key", ".keys", ".term", ".terms")
-"""Of files with the terms of one document."""
+"""Endings of files with the terms of one document."""
 
 ACTER_KINDS = frozenset({"Specific_Term", "Common_Term", "OOD_Term", "Named_Entity"})
 """Labels of terms in ACTER's lists."""

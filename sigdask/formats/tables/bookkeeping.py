@@ -29,7 +29,7 @@ CLOCK_NAMES = re.compile(
     r"([_ -](at|on|s|ms|sec|seconds|id))?",
     re.IGNORECASE,
 )
-"""Names of columns that say when and how a score was taken."""
+"""Names of columns that say when and how a score was measured."""
 
 COUNTER_NAMES = re.compile(
     r"([\w-]+[/.])*_?(rank|n|count|support|size|length|n_tokens|n_words|seconds|line|lineno|line_number|position|runtime|"
@@ -46,20 +46,20 @@ COST_NAMES = re.compile(
     r"|(tokens|words|samples)_per_(s|sec|second)|(peak|max|gpu)_(memory|mem|vram)([_ ](mb|gb|bytes))?",
     re.IGNORECASE,
 )
-"""Names of columns that say what an item took, where they stand beside columns of scores."""
+"""Names of columns with the cost of an item, next to columns of scores."""
 
 AMOUNT_NAMES = re.compile(
     r"((num|n|total)_)?(tokens?|words|samples|examples|sequences|batch(es)?|updates?)", re.IGNORECASE
 )
-"""Names of a first column that counts what a model was trained on, where it rises in every row."""
+"""Names of a first column with the amount of training data or steps, if it rises in every row."""
 
 ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission", "entry",
                          "checkpoint", "architecture", "algorithm", "classifier", "llm", "engine", "models", "systems",
                          "run_name", "run_id", "experiment", "config"})  # fmt: skip
-"""Columns that may name systems, where each row holds the averages of one."""
+"""Names of columns that may name systems, where each row holds averages of one system."""
 
 MOST_ENTRIES = 50
-"""Rows that may be systems where the name of their column does not say so."""
+"""Maximum number of rows that may be systems although the name of their column does not say so."""
 
 RANK_NAMES = re.compile(r"#|ranks?|ranking|place|pos(ition)?", re.IGNORECASE)
 
@@ -68,29 +68,29 @@ SETTING_NAMES = re.compile(
     r"(num_?|n_?|k_?)(few_?)?shots?|fold|run|trial|(sample|group|set)_size|threshold",
     re.IGNORECASE,
 )
-"""Names of columns that hold a setting, where they are the same in every row."""
+"""Names of columns that hold a setting, if all rows have the same value."""
 
 EXTREME_NAMES = re.compile(r"(.+)__(MIN|MAX)")
-"""What Weights & Biases writes beside each column of a chart."""
+"""Pattern of the columns that Weights & Biases adds for each line of a chart."""
 
 SPREAD_NAMES = re.compile(
     r"(.+)[_ ](std|sd|se|stderr|sem|ci|var|latency|seconds|(n_)?tokens|length|cost|rank|count|conf|confidence|probs?)",
     re.IGNORECASE,
 )
-"""Names of what stands beside another column: its spread, what it took, how sure it is."""
+"""Names of columns that describe another column: its spread, cost or confidence."""
 
 DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
 FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
 """Unix times from 1998 to 2039."""
 
 FEWEST_ROWS = 10
-"""Rows from which on a column is known by its values."""
+"""Minimum number of rows for recognizing a column by its values."""
 
 MOST_LABELS = 20
-"""Different labels that numbers with decimals may be."""
+"""Maximum number of distinct labels if they are numbers with decimals."""
 
 GOLD_LIKE_NAMES = frozenset({"label", "labels", "target", "truth"})
-"""Columns that hold gold labels, where others hold labels or predictions."""
+"""Names of columns with gold labels, if others hold labels or predictions."""
 
 
 def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False) -> None:

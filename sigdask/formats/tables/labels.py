@@ -32,13 +32,13 @@ from sigdask.text import describe_items, format_count
 
 DEFAULT_SEPARATOR = "|"
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": DEFAULT_SEPARATOR}
-"""Separators that have names, since some mean something else on a command line."""
+"""Names of separators, since some characters have a meaning on a command line."""
 
 TAG_PATTERN = re.compile(r"O|[BIESLU]-\S+")
-"""A tag of a chunk."""
+"""Pattern of a chunk tag."""
 
 SET_METRICS = ("subset-accuracy", "hamming-loss", "jaccard", "samples-precision", "samples-recall", "samples-f1")
-"""Metrics that are asked for where items have sets of labels alone."""
+"""Metrics that imply that items have sets of labels."""
 
 
 def find_separator(options: Options, gold: Sequence[str]) -> str | None:
@@ -143,12 +143,12 @@ def remove_text_sets(label_columns: Mapping[str, Factor], gold: Factor) -> dict[
 
 
 CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
-"""Of gold labels that stand beside predictions."""
+"""Names of gold labels next to predictions."""
 
 GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "references", "truth", "target", "label", "labels")
 ANSWER_NAMES = ("prediction", "predictions", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
 MISSING_MARKS = ("-", "-1")
-"""What SNLI's gold column holds where its annotators did not agree, in text and as a number."""
+"""Values of SNLI's gold column if its annotators did not agree, as text and as a number."""
 
 PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 

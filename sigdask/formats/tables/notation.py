@@ -33,10 +33,10 @@ from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
 AMBIGUOUS_COMMA = re.compile(r"[+-]?[^0,].{0,2},.{3}")
-"""A number in which a comma may part thousands as well as decimals."""
+"""Pattern of a number whose comma may separate thousands or decimals."""
 
 GROUPED_NUMBERS = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
-"""Whole numbers with marks between their thousands."""
+"""Pattern of whole numbers with separators of thousands."""
 
 
 def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal: str | None) -> FileTable:
@@ -146,11 +146,11 @@ def remove_thousands(cell: str, mark: str) -> str:
 
 WORD_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
          ("pass", "fail"), ("passed", "failed"))  # fmt: skip
-"""Words for 1 and for 0, compared without case; a column keeps to one pair."""
+"""Words for 1 and for 0, compared without case. A column uses one pair."""
 
 TRUTH_WORDS = frozenset(word for pair in WORD_PAIRS for word in pair)
 HEAD_CELLS = 1000
-"""Cells by which most other columns are known."""
+"""Number of first cells by which most other columns are ruled out."""
 
 
 def find_truth_words(cells: Texts) -> dict[str, str] | None:

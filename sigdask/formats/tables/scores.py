@@ -54,18 +54,18 @@ LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controll
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
                            "n_wins_base", "n_draws", "avg_length", "num_battles", "rating_q025", "rating_q975",
                            "elo"})  # fmt: skip
-"""Columns of leaderboards, whose rows are systems."""
+"""Names of columns of leaderboards, whose rows are systems."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
-"""Endings of columns that stand beside systems and are none."""
+"""Endings of columns that belong to a system and are no system."""
 
 MOST_CLASSES = 20
 
 CLEAR_ITEMS = 30
-"""Items from which on scores of two systems on the same items are expected to be correlated."""
+"""Minimum number of items from which two systems' scores are expected to be correlated."""
 
 MOST_CORRELATED, MOST_ROWS = 20, 10_000
-"""Systems and rows whose correlations are looked at."""
+"""Maximum numbers of systems and rows whose correlations are checked."""
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -130,21 +130,21 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 
 PLAIN_ID = re.compile(r"(?=.*0)[A-Za-z0][A-Za-z0_.:/-]*")
-"""The shape of an id that is read as it stands: one word with a digit, so no missing value."""
+"""Pattern of an id that needs no conversion: one word with a digit, so no missing value."""
 
 ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES, *PREDICTION_NAMES, *ENTRY_NAMES,
                         *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
-"""Names of columns whose cells decide what they are."""
+"""Names of columns whose role depends on their cells."""
 
 FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "most_unpacked", "is_detected")
-"""Options that do not tell which column is what."""
+"""Options that do not affect the roles of columns."""
 
 FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
 ITEM_NAMES = (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
-"""Names that leave no doubt that a column holds ids."""
+"""Names of columns that certainly hold ids."""
 
 LARGEST_SCORE = 1e8
-"""Numbers from which on a column may hold times."""
+"""A column with larger numbers may hold times."""
 
 
 def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> Counts | None:

@@ -18,7 +18,7 @@ from sigdask.identity import dataclass
 
 PREFIXES = "OBIES"
 LETTERS = {"O": "O", "B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
-"""Other letters for the same: BILOU, BMES, BMEWO."""
+"""Letters of equivalent schemes: BILOU, BMES, BMEWO."""
 
 TAG = re.compile(r"([BIESLUMW])(?:-(.*))?", re.DOTALL)
 SUFFIXED = re.compile(r"(.+)-([BIESLUMW])", re.DOTALL)
@@ -70,7 +70,9 @@ SCHEMES: dict[str, ChunkScheme] = {
     "IO": CONLLEVAL,
     "raw": CONLLEVAL,
 }
-"""IO (types alone, runs of one type) and raw (each token a chunk of its own) have tags of their own."""
+"""Names of tagging schemes. IO (types without prefix, runs of one type) and raw (each token is a chunk) have their own
+tags.
+"""
 
 UNPREFIXED = ("IO", "raw")
 

@@ -24,15 +24,15 @@ from sigdask.identity import dataclass
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
 CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
-"""What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
+"""Default options of CoNLL-U without a column: compare universal parts of speech."""
 
 NEWDOC = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.+))?|(?:[\w.-]+:)?document(?:_id)?\s*=\s*(.+))")
-"""What begins a document, and its name: as CoNLL-U marks it, and as HIPE does."""
+"""Patterns of a line that begins a document, with its name: in CoNLL-U and in HIPE."""
 
 NOT_APPLICABLE = "_"
 
 SENTENCE_END = "EndOfSentence"
-"""What the column MISC of HIPE holds beside the last token of a sentence."""
+"""Mark in HIPE's column MISC at the last token of a sentence."""
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

@@ -28,16 +28,16 @@ LABEL_NAMES = frozenset({"tag", "tags", "label", "labels", "ner", "ner_tag", "ne
 
 CONLLU_NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 GLOBAL_COLUMNS = re.compile(r"#\s*global\.columns\s*=\s*(.+)")
-"""Of CoNLL-U Plus, which names its columns."""
+"""Pattern of the line that names the columns of CoNLL-U Plus."""
 
 BRACKETED = {
     re.compile(r"\(\d+\)?(\|.*)?|(.*\|)?\(\d+\)?|\d+\)"): "coreference chains",
     re.compile(r"(\([^()*\s]+)+\*\)*|\*\)+"): "arguments or constituents",
 }
-"""Cells of spans that are opened on one line and closed on another (CoNLL-2005, CoNLL-2012), and what they are."""
+"""Patterns of cells of spans that open on one line and close on another (CoNLL-2005, CoNLL-2012), with descriptions."""
 
 Rows = list[list[str]]
-"""Cells of tokens; none between sentences."""
+"""Cells of tokens. A row between sentences is empty."""
 
 
 def split_cells(line: str) -> list[str]:
@@ -260,7 +260,7 @@ def _have_same_words(rows_a: Rows, rows_b: Rows) -> bool:
 
 
 MARKS = ("/", "_", "|")
-"""What may stand between a word and its tag."""
+"""Characters that may separate a word and its tag."""
 
 
 def find_mark(path: Path, gold: Path) -> str | None:

@@ -28,10 +28,10 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "tag_sequence", "bio_tags", "bi
             "pos_tags", "pos", "upos", "xpos", "label", "tag")  # fmt: skip
 
 N_SNIFFED = 100
-"""Records that are looked at."""
+"""Records read to recognize the format."""
 
 _START = re.compile(r'\s*+[\[{]++(?:\[?\s*+\]\s*+,\s*+\[?)*+(?:\r?\n\s*+[\[{]*+)*+"(?:[^"\\]|\\.)*+"\s*+[,:\]]')
-"""A beginning of JSON that no line of columns has: brackets alone, then a whole string."""
+"""Beginning of JSON that no line of columns has: only brackets, then a whole string."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,20 +30,20 @@ UTTERANCE_END = "<utt>"
 """Mbt's end of a sentence."""
 
 EMPTY_LINE = "an empty line"
-"""What ends a sentence elsewhere."""
+"""End of a sentence in other formats."""
 
 DIGEST_BLOCK = 1024
-"""Tokens whose cells are hashed at once."""
+"""Tokens whose cells are hashed at a time."""
 
 MAX_SENTENCE = 200
-"""Tokens of what may be one sentence."""
+"""Maximum number of tokens of a sentence."""
 
 
 NER_PREFIX = "NE-"
-"""Beginning of the names of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
+"""Prefix of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
 
 MOST_NAMED = 10
-"""Columns that are named, of more."""
+"""Maximum number of columns that are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,18 +26,18 @@ from sigdask.formats.tagging import sentences
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
 ANNOTATION = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
-"""A confidence, an empty distribution, the depth of a leaf."""
+"""Pattern of a confidence, an empty distribution or the depth of a leaf."""
 
 TRAILER = rf"(?:\s++(?:{ANNOTATION}|{NUMBER})(?!\S))*+"
 BLANK_TRAILER = rf"(?:(?:\s++(?:{ANNOTATION})|(?:\s\s++|(?<=[}}\]])\s){NUMBER})(?!\S))*+"
-"""After blanks as separators, a single blank before a number would make it a class."""
+"""`TRAILER` for columns separated by blanks, where a single blank before a number would make it a class."""
 
 SPARSE = r"\(\d+\s*,.*\)\s*+"
-"""Features as (number,value)(number,value)."""
+"""Pattern of features written as (number,value)(number,value)."""
 
 SEPARATORS = ("comma", "tab", "blank")
 ENDS = {False: r"\s*+\Z", True: r"\s++\{(?: |\Z)"}
-"""The end of a line, and of one with a distribution, `{ class number, ... }`: its beginning."""
+"""Pattern of the end of a line, and of the beginning of a distribution, `{ class number, ... }`."""
 
 CLASS_LINES = {
     (name, distributed): re.compile(rf"{features}({classes}){end}")
@@ -47,17 +47,17 @@ CLASS_LINES = {
     )
     for distributed, end in ENDS.items()
 }
-"""Lines whose features end in the last separator that two classes follow."""
+"""Pattern of lines whose features end in the last separator before two classes."""
 
 CLASS_WORDS = re.compile(rf"(?:^|(?<= ))((\S++) ++(\S++){BLANK_TRAILER})")
-"""Two classes among words, and what may follow them."""
+"""Pattern of two classes among words, and what may follow them."""
 
 TRAILERS = {name: re.compile(rf"{BLANK_TRAILER if name == 'blank' else TRAILER}\s*+") for name in SEPARATORS}
-"""What follows a distribution."""
+"""Pattern of what follows a distribution."""
 
 NEIGHBOUR_LINE = re.compile(r"# k=|#\t")
 N_SNIFFED = 50
-"""Lines looked at to tell separator and format."""
+"""Lines read to find separator and format."""
 
 WORD_MARKS = ("/", "//")
 """Mbt's marks of known and unknown words."""

@@ -15,7 +15,7 @@ from sigdask.formats.reading.files import build_empty_error, count_filled, open_
 from sigdask.formats.reading.options import Options
 
 Texts = Sequence[str | None]
-"""A text an item, None where it is missing."""
+"""One text for each item, None if it is missing."""
 
 
 def build_text_counts(

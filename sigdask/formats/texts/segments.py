@@ -16,7 +16,7 @@ from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, t
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
 N_HEAD_LINES = 20
-"""Lines looked at to know a format."""
+"""Lines read to recognize a format."""
 
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

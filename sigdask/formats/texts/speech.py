@@ -19,17 +19,17 @@ TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
 MAX_HEAD_LINES = 10_000
-"""Lines within which the first utterances stand, below comments."""
+"""Number of first lines in which utterances must begin, after comments."""
 
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
 ALTERNATIVE_MARKS = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
-"""Marks of sclite for alternatives and words that may be left out."""
+"""sclite's marks of alternatives and optional words."""
 ID_WORD = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
-"""An id as first word: letters and digits, or numbers joined by hyphens."""
+"""Pattern of an id as first word: letters and digits, or numbers joined by hyphens."""
 
 Utterances = dict[str, str]
-"""Utterance id to words."""
+"""Words by utterance id."""
 
 
 def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:

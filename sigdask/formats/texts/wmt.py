@@ -37,13 +37,13 @@ ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
-"""With the blanks around them."""
+"""Pattern of line ends with surrounding blanks."""
 
 UNNAMED = "ref"
-"""What a reference without a translator is called."""
+"""Name of a reference without a translator."""
 
 Texts = dict[str, str]
-"""Segment id to text."""
+"""Texts by segment id."""
 
 
 @dataclass(slots=True)

@@ -124,15 +124,15 @@ RANKED = ("topic", "document", "rank")
 SCORED = ("topic", "document", "score")
 RUNS_BY_WIDTH = {len(RUN): RUN, 5: RUN[:5], 4: (*RANKED, "score"), 3: RANKED}
 QRELS_BY_WIDTH = {len(QRELS): QRELS, 3: ("topic", "document", "relevance")}
-"""The columns of a file of so many."""
+"""Columns of relevance judgements by their number."""
 N_HEAD_ROWS = 20
 MAX_HEAD_LINES = 10_000
-"""Lines within which the first rows stand, below comments."""
+"""Number of first lines in which rows must begin, after comments."""
 
 JSON_START = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d')
 
 RowLocation = int | str
-"""The line of a row, or the key it stands under."""
+"""Line of a row, or key of a record."""
 Rows = Iterator[tuple[RowLocation, Sequence[str]]]
 
 _split_words = re.compile(r"[^ \t\r\n\v\f]+").findall

@@ -24,7 +24,7 @@ from sigdask.identity import dataclass
 ALL = "all"
 N_HEAD_LINES = 200
 MAX_MESSAGE_CHARACTERS = 2**20
-"""Characters of messages that may stand before the first score of a file to be detected."""
+"""Maximum characters of messages before the first score of a file to be detected."""
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 

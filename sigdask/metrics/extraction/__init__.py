@@ -26,7 +26,7 @@ from sigdask.metrics.extraction.request import Extraction, hash_items, join_dige
 from sigdask.text import format_list
 
 PUT_SECONDS = 1.0
-"""What is made is kept this often."""
+"""Seconds between two writes of finished work to the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class StatisticsSource:
 
 
 LOCAL_SOURCE = StatisticsSource()
-"""Made in this process and not kept."""
+"""Source of statistics that this process extracts without storing them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,10 +32,10 @@ CACHE_VARIABLE = "SIGDASK_CACHE"
 OFF_VALUES = ("off", "none", "0")
 
 MOST_BYTES = 2**30
-"""Of all entries; beyond it those go that were not used for longest."""
+"""Maximum bytes of all entries. Beyond it, those unused for the longest time are removed."""
 
 FRESH_SECONDS = 3600.0
-"""Seconds for which the time of last use need not be told again, and after which what was being written is litter."""
+"""Seconds for which the time of last use is not updated, and after which unfinished files are removed."""
 
 
 class ExtractionCache(Protocol):
@@ -181,10 +181,10 @@ class FolderCache:
 MAGIC = b"sigdask extracted 1\n"
 CHECKSUM_SIZE = 32
 MAX_ENTRY_BYTES = 2**28
-"""Size of an array; those that are written hold some thousand items."""
+"""Maximum bytes of an array. Arrays hold some thousand items."""
 DTYPES = ("<i8", "<f8")
 STORED_DTYPES = ("<u1", "<u2", "<i4", "<i8", "<f8")
-"""How arrays are stored: of integers the first that holds them."""
+"""Types in which integers are stored: the first one that holds all values."""
 
 
 def pack_statistics(key: str, array: Array) -> bytes:

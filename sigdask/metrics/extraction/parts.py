@@ -37,10 +37,10 @@ from sigdask.text import format_duration
 LOG = logging.getLogger("sigdask.extraction")
 
 MIN_SECONDS = 1.0
-"""Seconds of work below which nothing is said."""
+"""Work of fewer seconds shows no progress."""
 
 EVERY = 30.0
-"""Seconds between two lines."""
+"""Seconds between two lines of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ExtractionProgress:
 
 
 ProgressCallback = Callable[[ExtractionProgress], None]
-"""Told at the start, and whenever something is done."""
+"""Called at the start, and whenever a part is done."""
 
 
 class ExtractionLog:
@@ -106,19 +106,21 @@ class ExtractionLog:
 
 
 PART_SECONDS = 2.0
-"""How long a part takes at most, about: between two of them progress is told."""
+"""Approximate maximum seconds of a part. Progress is reported after each part."""
 
 GROUP_SECONDS = 5.0
-"""Work on systems that are finished together, about: what a kill costs."""
+"""Approximate seconds of work on systems that are stored together. At most so much work is lost if the process is
+killed.
+"""
 
 PROBED, PROBED_MORE = 5, 64
-"""Items that are timed, those of middle length first, and more where it is worth it."""
+"""Number of items that are timed, those of middle length first, and a larger number for long work."""
 
 PROBE_SECONDS, PROBE_SHARE, PROBE_MOST = 0.25, 0.01, 2.0
-"""How long that takes at most, about: of work that takes long a hundredth of it."""
+"""Limits on the time of probing, in seconds and as a share of the work."""
 
 ITEM_OVERHEAD = 20
-"""What an item costs beside its length, in characters."""
+"""Fixed cost of an item, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,10 +316,10 @@ def extract_missing(
 SERVE = "import sys; from sigdask.metrics.extraction.parts import serve; serve(int(sys.argv[1]))"
 
 IS_SUPPORTED = os.name == "posix"
-"""Elsewhere a process cannot be handed a pipe by its number."""
+"""Whether a process can inherit a pipe by its number."""
 
 MOST_ATTEMPTS = 2
-"""Processes that may die of a part: short of memory, the system ends some."""
+"""Maximum number of processes that may die while they work on a part. The system ends some if memory is short."""
 
 
 class Part(Protocol):

@@ -22,12 +22,14 @@ from sigdask.counts.fields import Array
 from sigdask.identity import dataclass, get_identity, known_as
 
 EXTRACTION_VERSION = 1
-"""Raised when a correction changes what a counter gives, so that nothing made before is used again."""
+"""Increased when a correction changes counts, so that no older result is used again."""
 
 DIGEST_BYTES = 20
 
 Counter = Callable[..., list[Array]]
-"""(outputs of each system, gold items, **options) to an array of each system, shape (n_items, n_fields)."""
+"""Function (outputs of each system, gold items, **options) that returns an array of shape (n_items, n_fields) for each
+system.
+"""
 
 
 @known_as("Extraction", "counter options packages of power block")

@@ -125,7 +125,7 @@ def _iter_spreads(
 
 
 SAMPLES = 2_000
-"""Of each power that is looked at closely."""
+"""Samples of each accurate estimate of power."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

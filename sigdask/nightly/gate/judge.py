@@ -30,7 +30,7 @@ from sigdask.results.table import Table
 from sigdask.text import format_list
 
 MOST_NAMED = 6
-"""Systems, test sets or metrics of a run that a note names."""
+"""Maximum number of systems, test sets or metrics that a note names."""
 
 
 def judge_rules(

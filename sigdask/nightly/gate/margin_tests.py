@@ -34,13 +34,14 @@ from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
-"""Counts jobs."""
+"""Function that counts jobs."""
 
 MAX_SKEWNESS = 0.2
 """Skewness of the units' differences over the root of their number from which the size is off by two points."""
 
 MARGIN_STEPS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
-"""Margins tried by shuffles, relative to their distance from the observed difference, about where p is alpha."""
+"""Margins tried by shuffles, around the point where p is alpha, relative to the distance from the observed difference.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ from sigdask.statistics.multiplicity import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
 
 LOST_POWER_FACTOR = 10
-"""How many times lower than a steady level an online rule's is where it is said to have lost its power."""
+"""An online rule is reported to have lost its power if its level is so many times lower than a steady level."""
 
 
 class DirectedMetric(Protocol):

@@ -14,10 +14,10 @@ from sigdask.text import as_json, to_plain
 Fdr = Literal["none", "lord++", "lond"]
 
 POWER = 0.8
-"""Of detecting what is stated as the smallest detectable difference."""
+"""Power at the smallest detectable difference."""
 
 FALSE_ALARMS_PER_YEAR = 4.0
-"""Of a gate that says nothing else; docs/howto/nights.md has the simulation that it was chosen by."""
+"""Default number of false alarms a year. The simulation behind it is in docs/howto/nights.md."""
 
 ComparisonKey = tuple[str, str | None, str, str, str]
 """Test set, value of the subset, A, B, metric."""

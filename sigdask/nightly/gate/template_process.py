@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 MOST_CHARACTERS = 1 << 26
-"""Characters that a template may write."""
+"""Maximum characters that a template may write."""
 
 
 def limit_process(n_bytes: int, seconds: int) -> None:

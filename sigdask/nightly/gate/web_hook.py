@@ -30,18 +30,18 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
                               "detectable": None, "level": 0.05, "since": None, "text": word}]}]}
     for passed, word in ((True, "passed"), (False, "FAILED"))
 )  # fmt: skip
-"""Verdicts that a template must be able to write."""
+"""Verdicts with which templates are checked."""
 
 
 MOST_BYTES = 1 << 30
 MOST_SECONDS = 5
-"""Memory and CPU time that a template may take."""
+"""Maximum CPU seconds of a template. Its memory is limited too."""
 
 PATIENCE_SECONDS = 60
-"""Seconds to wait for a template on a machine that is busy."""
+"""Maximum seconds to wait for a template on a busy machine."""
 
 LOOK_SECONDS = 0.03
-"""Seconds between two looks at what a template takes."""
+"""Seconds between checks of a template's memory and time."""
 
 
 def render_json(template: str, fields: Mapping[str, Any]) -> bytes:

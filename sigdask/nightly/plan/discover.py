@@ -28,10 +28,10 @@ from sigdask.text import format_list
 _find_common_prefix = os.path.commonprefix  # of characters, as is meant
 
 MOST_FILES, DEEPEST = 20_000, 4
-"""Files that are looked at, in folders so far below."""
+"""Maximum number of files that are inspected, and the depth of their folders."""
 
 OTHER_FILES = re.compile(rf"(?i)^(source|reference_scores)\b|\.log$|{NOT_DATA.pattern.removeprefix('(?i)')}")
-"""Names of files that `init` does not look at. Logs may be systems, but then a folder of them is named."""
+"""Names of files that `init` ignores. Logs may be systems, but only if their folder is given."""
 GOLD = re.compile(r"(?i)(^|[._-])(gold|golden|refs?|references?|ref[a-z0-9]|qrels?|truth|key|annotated)([._-]|$)")
 DOCUMENTS = re.compile(r"(?i)(^|[._-])(docs?|documents?|docids?|doc[_-]ids?)([._-]|$)")
 SOURCES = re.compile(r"(?i)(^|[._-])(src|source|input_text)([._-]|$)")
@@ -417,7 +417,7 @@ def _number_names(test_sets: Sequence[DiscoveredTestSet]) -> Iterator[Discovered
 
 
 MOST_FAILURES = 4
-"""Groups of files of which it is said why they cannot be read."""
+"""Maximum number of groups of files whose errors are printed."""
 
 
 def _describe_failure(group: Sequence[Path], error: InputError) -> str:

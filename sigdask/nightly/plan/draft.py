@@ -12,13 +12,13 @@ from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
 from sigdask.text import format_count, format_list
 
 RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
-"""Metrics to what else is often asked for."""
+"""Metrics that are often requested together with a metric."""
 
 BASELINE_NAMES = ("baseline", "prod", "production", "main")
-"""Words in names of systems that the others are to be compared with."""
+"""Words in names of systems that are likely to be the baseline."""
 
 MOST_PATHS = 4
-"""Files that are named on the terminal."""
+"""Maximum number of files that are named on the terminal."""
 
 
 def guess_baseline(survey: FolderSurvey) -> str | None:

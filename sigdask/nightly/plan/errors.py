@@ -24,7 +24,7 @@ from sigdask.text import redact, suggest_name
 PlanKey = tuple[str | int, ...]
 
 MOST_PARSED = 5_000_000
-"""Characters after which no more lines are looked for: statements of many lines are parsed at each."""
+"""Number of characters after which the search for lines ends, as statements of many lines are parsed at each line."""
 
 _HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*'))*)\s*=""")
@@ -124,7 +124,7 @@ def _has_key(key: PlanKey, data: Any) -> bool:
 
 MOST_SHOWN = 25
 LONGEST = 60
-"""Characters of a value that are shown."""
+"""Maximum characters of a value that are shown."""
 
 _TYPES: dict[str, str] = {
     "string_type": "text in quotes",

@@ -32,7 +32,7 @@ from sigdask.options import (
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 MOST_ENTRIES = 100_000
-"""Test sets, lists of candidates or tests of independence that a plan may have."""
+"""Maximum number of test sets, lists of candidates or tests of independence in a plan."""
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
@@ -115,7 +115,7 @@ TYPES: dict[str, Any] = {
     "metrics": Names, "pairs": Pairs, "tests": TextOrTexts, "references": TextOrTexts, "ids": TextOrTexts,
     "label_map": dict[Text, Names], "n": Cutoffs,
 }  # fmt: skip
-"""Types of options that take more than one value."""
+"""Types of options with several values."""
 
 KINDS = {bool: StrictBool, int: StrictInt, float: Annotated[float, Field(strict=True)]}
 """Types of numbers and truth values."""
@@ -125,7 +125,7 @@ NOTES = {
     "label_map": " TARGET = [LABEL, LABEL].",
     "interval": " In plans by default none.",
 }
-"""What plans say besides the help."""
+"""Notes on options in plans, in addition to their help."""
 
 
 def declare_field(option: Option) -> Any:
@@ -150,10 +150,10 @@ def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), *
 
 
 ELSEWHERE = ("baseline", "stop", "cluster", "unit")
-"""Options of comparisons that plans take in another form."""
+"""Options of comparisons that have another form in plans."""
 
 PYTHON_ONLY = ("together", "progress", "cache", "beside", "blocks_per_task")
-"""Options of comparisons that plans lack."""
+"""Options of comparisons that plans do not have."""
 
 OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "grouping", "workers")
 """Options that all test sets share."""
@@ -260,7 +260,7 @@ REPORT_OPTIONS = (
         "Folder of a static site, which each run updates: plans, nights, and a page for each night.", name="site"
     ),
 )  # fmt: skip
-"""The files that a run writes at the end, and their layout."""
+"""Files that a run writes at its end, and their layout."""
 
 
 @plan_table(REPORT_OPTIONS)
@@ -281,7 +281,7 @@ RULE_SCOPE = (
     Option("By default all.", name="test_sets", repeats=True),
     Option("By default all.", name="metrics", repeats=True),
 )
-"""Which comparisons a rule of the gate is about."""
+"""Keys that choose the comparisons of a rule of the gate."""
 
 
 NOT_WORSE_OPTIONS = (
@@ -359,7 +359,7 @@ GATE_OPTIONS = (
     ),
     Option("Seconds to wait for command or webhook.", 30, above=0, most=3600, name="timeout", kind=float),
 )  # fmt: skip
-"""How often a gate may fail, and whom it tells."""
+"""Keys for the gate's rate of false alarms and its notifications."""
 
 
 @plan_table(GATE_OPTIONS, after="rules")

@@ -23,7 +23,7 @@ EXPECTED = "a plan file (TOML)"
 REMEDY = "write the plan in TOML: `sigdask init FOLDER` makes one from your files"
 
 EVALUATED = ("test_set", "rankings", "independence")
-"""Keys of which a plan has one at least."""
+"""Keys of which a plan needs at least one."""
 
 _KEYS: TypeAdapter[PlanKeys] = TypeAdapter(PlanKeys)
 

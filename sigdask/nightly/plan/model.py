@@ -79,7 +79,7 @@ class TestedLabels(DataFiles):
 
 
 OUTPUTS = ("json", "csv", "parquet", "items", "markdown", "latex", "text", "html")
-"""What a report's files hold, by the keys of a plan."""
+"""Contents of a report's files, by plan key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ def fill_date(path: Path | None, start: datetime) -> Path | None:
 
 
 CANDIDATE = "candidate"
-"""Unit of a list of candidates in its cost."""
+"""Unit in the cost of a list of candidates."""
 
 
 @dataclass(frozen=True, slots=True)

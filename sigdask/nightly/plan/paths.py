@@ -20,7 +20,7 @@ from sigdask.text import is_url, redact
 SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")
 MOST_MATCHES = 100_000
-"""Files that a pattern may match."""
+"""Maximum number of files that a pattern may match."""
 
 
 def _build_error(text: str, problem: str) -> InputError:

@@ -50,7 +50,7 @@ from sigdask.statistics.classical import parse_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 GivenOptions = Mapping[str, Any]
-"""Options that a table of the plan gives, by their names."""
+"""Options given in a table of the plan, by name."""
 
 DATABASES = ("sqlite", "postgresql")
 _T = TypeVar("_T")
@@ -152,7 +152,7 @@ CONVERSIONS: dict[str, Callable[[_PlanLocation, PlanKey, Any], Any]] = {
     "documents": _PlanLocation.find_path,
     "group_file": _PlanLocation.find_path,
 }
-"""What values of keys stand for, by the option's name."""
+"""Conversions of the values of keys, by option."""
 
 
 def _build_test_set(entry: tables.TestSetKeys, shared: GivenOptions, location: _PlanLocation, key: PlanKey) -> TestSet:

@@ -13,17 +13,17 @@ from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 
 MOST_PASSED = 5
-"""Comparisons that passed which are listed, of a rule that passed; failures all are."""
+"""Maximum number of passed comparisons that are listed, of a rule that passed. All failures are listed."""
 
 MOST_KEPT = 50
-"""Comparisons of a rule that a run's record keeps, failures first."""
+"""Maximum number of comparisons of a rule in a run's record, failures first."""
 
 RULE_KEYS = (
     "name", "passed", "p_value", "level", "least_level", "fdr", "repeats", "n_blind", "n_gone", "n_doubtful",
     "alarms_per_year",
 )  # fmt: skip
 FINDING_KEYS = ("system", "baseline", "gain", "p_value", "level", "passed", "since", "text")
-"""What a run's record keeps of each rule and comparison."""
+"""Keys of each comparison in a run's record."""
 
 
 def render(verdict: GateVerdict) -> str:

@@ -92,7 +92,7 @@ CHANGE_WORDS = {
     "lost": "significances lost", "gained": "significances gained", "new": "new", "gone": "gone",
     "scores": "with other scores", "p": "with another p", "details": "with other details",
 }  # fmt: skip
-"""What changes are called that are counted, in their order."""
+"""Words for the changes that are counted, in their order."""
 
 
 def count_changes(changes: Changes) -> str:
@@ -106,13 +106,13 @@ def count_changes(changes: Changes) -> str:
 
 
 MOST_REASONS = 3
-"""Why a gate failed, in the card at the top."""
+"""Maximum number of a gate's failures in the card at the top."""
 
 MOST_CHANGES = 200
-"""Changes that are listed."""
+"""Maximum number of changes that are listed."""
 
 MOST_SERIES = 100
-"""Comparisons whose nights are drawn."""
+"""Maximum number of comparisons whose nights are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ class NightLine:
 
 
 WIDTH, HEIGHT, EDGE = 200, 44, 5
-"""Of a drawing, and what is left free at its sides."""
+"""Size of a drawing, and its margin."""
 
 LOWEST_P = 1e-4
-"""p below which no more is drawn."""
+"""Smallest p that is drawn. Smaller values are drawn at it."""
 
 
 def join_tables(report: PlanReport) -> Table:
@@ -186,7 +186,7 @@ KIND_WORDS = {
     "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
     "scores": "other scores", "p": "another p", "details": "other details",
 }  # fmt: skip
-"""What a change is called, the first one listed first."""
+"""Words for kinds of changes, in the order in which they are listed."""
 
 
 def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
@@ -291,7 +291,7 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
 
 
 MOST_LINES = 12
-"""Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
+"""Maximum number of comparisons drawn over the nights for each test set, subset and metric."""
 
 
 def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:

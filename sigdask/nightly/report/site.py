@@ -40,16 +40,16 @@ from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import as_json, format_time, to_plain
 
 MOST_NIGHTS = 2000
-"""Nights that a plan's page lists and draws; of more, the latest."""
+"""Maximum number of nights on a plan's page, the latest ones."""
 
 MOST_DRAWN = 400_000
-"""Comparisons times nights that a plan's page draws; of more, comparisons of the gate and changed ones come first."""
+"""Maximum comparisons times nights drawn on a plan's page. Comparisons of the gate and changed ones come first."""
 
 MOST_MARKS = 60
-"""Nights of each plan that the index marks."""
+"""Nights of each plan that are marked in the index."""
 
 MOST_INDEX_WRITES = 5
-"""Times that the index is written again because another run changed the site meanwhile."""
+"""Maximum number of attempts to write the index while other runs change the site."""
 
 SUMMARY = "plan.json"
 

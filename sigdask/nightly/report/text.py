@@ -58,13 +58,13 @@ NOT_OPENED = (
 )
 
 MOST_OPENED = 4
-"""Test sets whose results are shown in full unless one is named; of more, a table shows the verdicts."""
+"""Up to this number of test sets, all results are printed. With more, a table shows the verdicts."""
 
 MOST_CHANGES = 20
-"""Changes listed unless all are asked for."""
+"""Number of changes that are listed by default."""
 
 FAILED, MOST_REASONS = "FAILED", 3
-"""How a gate ended, and why, in a list of runs."""
+"""Word for a failed gate, and the number of its reasons, in a list of runs."""
 
 
 def format_results(

@@ -33,13 +33,13 @@ MessageCallback = Callable[[str], None]
 
 FLUSH_SECONDS = 0.5
 FLUSH_SHARE = 30
-"""Keeping takes at most one part in this of the time, however many comparisons there are."""
+"""Writing to the store takes at most one part in this of the time, however many comparisons there are."""
 
 RECONNECT_SECONDS = 600.0
-"""How long to look for a lost scheduler."""
+"""Seconds for which a lost scheduler is searched."""
 
 START_SECONDS = 60.0
-"""How long to try to start a cluster that has not worked yet in this run."""
+"""Seconds for which starting a cluster is tried again, if none has worked in this run."""
 
 
 class CountRunner:
@@ -240,7 +240,7 @@ class CountRunner:
 
 
 SMALL_PANEL = 2**16
-"""Contributions of a panel up to which its trials are taken to last as long as those of others of its size."""
+"""Panels with fewer unit sums than this are assumed to be as fast as others of their size."""
 
 
 def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:

@@ -61,10 +61,10 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 
 SECONDS_PER_RESULT = 5e-5
-"""What judging and recording a comparison takes, on a slow day."""
+"""Seconds to judge and store one comparison on a slow machine."""
 
 MOST_REPORTED = 100_000
-"""Results that are judged and reported when a signal says to stop: more would take too long."""
+"""Maximum number of results that are still judged and reported after a signal to stop."""
 
 
 @dataclass(frozen=True, slots=True)

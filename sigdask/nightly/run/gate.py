@@ -27,7 +27,7 @@ from sigdask.statistics.multiplicity import compute_old_levels
 NO_EVIDENCE = Evidence()
 
 DAYS_PER_YEAR = 365
-"""Runs of so many days are held against the runs a year that a plan says."""
+"""Runs within so many days are compared with the runs a year that a plan states."""
 
 
 def judge_plan(

@@ -28,7 +28,7 @@ from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
 
 N_TAILS = len(TAILS)
-"""Tails kept of single comparisons: greater, less, two-sided."""
+"""Tails stored for single comparisons: greater, less, two-sided."""
 
 
 @dataclass(eq=False)

@@ -25,7 +25,7 @@ from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, escape_json, redact
 
 MOST_CHARACTERS = 300
-"""Characters kept of what a command or server answered."""
+"""Characters stored of the answer of a command or server."""
 
 
 def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _build_request(parts: SplitResult, body: bytes) -> urllib.request.Request:
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 URL_CHARACTERS = "".join(map(chr, range(33, 127)))
-"""Characters of paths and queries that are sent as they are; others are percent-encoded."""
+"""Characters of paths and queries that are sent as they are. Others are percent-encoded."""
 
 MOST_REDIRECTS = 5
 

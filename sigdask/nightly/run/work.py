@@ -138,16 +138,16 @@ def build_source(
 
 
 PROBED_SETS = 50
-"""Test sets that are read before others are read in worker processes, to see how long that takes."""
+"""Number of test sets read first, to estimate the time of reading all."""
 
 WORTH_SECONDS = 5.0
-"""Seconds of reading from which worker processes are started. Each takes some 1.5 seconds to start."""
+"""Worker processes are started if reading takes at least so many seconds. Each takes about 1.5 seconds to start."""
 
 PARTS = 16
 """Parts of the test sets that each process reads, this one too."""
 
 MOST_BYTES = 1 << 20
-"""Bytes of a test set that a worker process reads; it sends back as many."""
+"""Maximum bytes of a test set that a worker process reads, as it sends back as many."""
 
 
 def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[PreparedSet]:
@@ -270,7 +270,7 @@ def read_batches(
 
 
 MOST_RESULTS = 10_000
-"""Results from which a batch gets no further study."""
+"""A batch with so many results gets no further study."""
 
 
 def _iter_batches(studies: Iterable[tuple[dict[str, Counts], Study]], n_unread: Mapping[str, int]) -> Iterator[Batch]:

@@ -39,7 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds to try again for, when the connection to a database is lost."""
+"""Seconds for which a lost connection to a database is tried again."""
 
 
 class Store:

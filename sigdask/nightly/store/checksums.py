@@ -25,13 +25,13 @@ Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 KEY_BYTES = 24
-"""Words that hold a digest."""
+"""Bytes of a digest, padded to whole words."""
 
 MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 SHIFTS = np.uint64(30), np.uint64(27), np.uint64(33)
 
 UNSEALED = -1
-"""The checksum of no row."""
+"""Marks a row that was stored without a checksum."""
 
 
 def compute_keys(digests: Sequence[bytes]) -> Keys:
@@ -113,7 +113,9 @@ SEALED: Mapping[str, SealedTable] = {
     "found": SealedTable(("id",), ("plan", "since", "until", "n", "earlier", "columns"), "found"),
     "ended": SealedTable(("block", "run"), ("places",), "ended"),
 }
-"""Tallies beside. The time at which a run went on is told each second, and no part of what is sealed."""
+"""Columns that a checksum covers, by table. The time at which a run was last active changes each second and is not
+covered. Tallies have checksums of their own.
+"""
 
 
 def is_intact(table: str, row: Any) -> bool:

@@ -95,12 +95,12 @@ def _count_earlier_equal(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 LEVEL = 6
 ROWS_PER_VALUE = 4
-"""Rows to a distinct number, from which on these are kept once."""
+"""Rows for each distinct number from which on the distinct numbers are stored once."""
 
 MAX_COLUMNS = 512
 
 FREE_ROWS, MIN_ROW_BYTES = 2**20, 4
-"""Rows that blocks may have at whatever size; of more, each takes some bytes, compressed as they are."""
+"""Rows that any block may have. Each further row must take so many compressed bytes."""
 
 DTYPES = frozenset({"<f8", "|b1", "|u1", "|i1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8))})
 
@@ -113,7 +113,7 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "exact_by": (list, tuple),
     "notes": (lambda notes: [asdict(note) for note in notes], lambda kept: tuple(Note(**note) for note in kept)),
 }
-"""Values that are no texts, by their columns: to JSON, and from it."""
+"""Conversions of values other than texts to and from JSON, by column."""
 
 
 def pack_columns(columns: Columns) -> bytes:
@@ -228,13 +228,15 @@ def _decompress(data: bytes, kind: str) -> Values:
 Integers = NDArray[np.int64]
 
 NEVER_ENDED = 2**62
-"""The run that ended what holds."""
+"""Stands for the ending run of rows that are still valid."""
 
 MOST_ROWS = 2**17
-"""Rows of a block."""
+"""Maximum rows of a block."""
 
 COMPARISON, COMPLETE, POSITION = STORE_COLUMNS = ("comparison",), ("complete",), ("position",)
-"""What stands beside a table: the comparison of p, whether all trials asked for were counted, the place in the run."""
+"""Columns stored with a table: the comparison of p, whether all requested trials were counted, the position in the
+run.
+"""
 
 PLACES: Name = ("places",)
 

@@ -34,23 +34,23 @@ log = logging.getLogger("sigdask.nightly.store")
 
 BUSY_SECONDS = 30
 ANNOUNCED_SECONDS = 2
-"""Seconds of waiting for a lock after which its holder is named."""
+"""After waiting so many seconds for a lock, a message names its holder."""
 CONNECT_SECONDS = 10
 SHARED_FILE_SYSTEMS = frozenset((
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs",
     "fuse.glusterfs", "fuse.ceph", "afs", "ocfs2", "gfs2", "virtiofs",
 ))  # fmt: skip
-"""File systems of several machines."""
+"""File systems shared by several machines."""
 
 TAKE_TURN = "SELECT set_config('idle_in_transaction_session_timeout', :patience, true), pg_advisory_xact_lock(:lock)"
 LOCK_ID = int.from_bytes(b"sigdask", "big")
-"""Known to all drivers of a PostgreSQL database; of a driver that was stopped in its turn the server lets go."""
+"""Number of the lock that all drivers of a PostgreSQL database share. The server releases it if a driver dies."""
 
 STOPPED_SECONDS = 60
 
 PAGE_SIZES = frozenset({1, *(2**k for k in range(9, 16))})
 VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
-"""What stands in the header of every SQLite file."""
+"""Bytes in the header of every SQLite file."""
 
 
 class NoDatabaseError(InputError):
@@ -276,7 +276,7 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
      "the database cannot be reached; check that the server is running"),
 )  # fmt: skip
-"""Words of a database's error, and what it means here; the first that fits."""
+"""Words in a database's errors, with an explanation. The first that occurs is used."""
 
 
 DAMAGE_WORDS = (
@@ -284,7 +284,7 @@ DAMAGE_WORDS = (
     "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block", "missing chunk",
     "invalid memory alloc", "does not exist", "constraint",
 )  # fmt: skip
-"""Words of a database's error that only a store has which is not as it was made."""
+"""Words in a database's errors that only damaged stores cause."""
 
 
 def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
@@ -383,7 +383,7 @@ _CONNECTION_OPTIONS = {
     "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask",
     "client_encoding": "utf8",
 }  # fmt: skip
-"""How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
+"""Connection options of PostgreSQL. Without the last, a database in SQL_ASCII would return bytes for texts."""
 
 
 def _limit_statement(

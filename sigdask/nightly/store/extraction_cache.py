@@ -15,13 +15,13 @@ from sigdask.nightly.store.checksums import build_insert
 from sigdask.nightly.store.database import Database, read_clock
 
 MOST_BYTES = 2**30
-"""Of all that a store keeps of this."""
+"""Maximum bytes of all cached extractions in a store."""
 
 AT_ONCE = 500
 """Keys in one query."""
 
 FRESH_SECONDS = 86400.0
-"""Seconds for which the time of last use is not told again, so that a night without changes writes nothing here."""
+"""Seconds for which the time of last use is not updated, so that a night without changes writes nothing here."""
 
 DIGEST = sa.column("digest", sa.String)
 EXTRACTED = sa.table("extracted", DIGEST, sa.column("content", sa.LargeBinary), sa.column("used", sa.Float))

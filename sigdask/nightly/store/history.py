@@ -237,7 +237,7 @@ def find_plan(connection: Connection, plan: str | None) -> str:
 
 
 EVALUATION_KINDS: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
-"""Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
+"""Keys in a run's details of results other than comparisons: evaluations of rankings, tests of labels."""
 
 
 def pack_evaluations(

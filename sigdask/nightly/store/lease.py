@@ -30,7 +30,7 @@ from sigdask.nightly.store.limits import is_time
 log = logging.getLogger("sigdask.nightly.store")
 
 LEASE_SECONDS = 60.0
-"""Seconds without a sign of life after which a lease is free."""
+"""Seconds without renewal after which a lease is free."""
 
 BEAT_SECONDS = 10.0
 

@@ -14,27 +14,29 @@ from pathlib import Path
 from typing import Any
 
 MAX_DEPTH = 64
-"""Nesting of a JSON text."""
+"""Maximum nesting of a JSON text."""
 
 MAX_VALUES, MAX_JSON_BYTES = 2**23, 2**28
-"""Values and bytes of a JSON text that was compressed."""
+"""Maximum values and bytes of a compressed JSON text."""
 
 FREE_JSON_BYTES, MAX_RATIO = 2**24, 128
-"""A longer text has at most this many bytes for each compressed one."""
+"""Texts longer than the first must not exceed this ratio to their compressed bytes."""
 
 UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error,
               struct.error)  # fmt: skip
-"""Errors of a value that sigdask did not write."""
+"""Errors that values raise which sigdask did not write."""
 
 STEPS_AT_ONCE = 100_000
 LEAST_STEPS, STEPS_PER_BYTE = 10_000_000, 20
-"""Steps of SQLite's virtual machine that a statement may take: for any file, and more for each byte of it."""
+"""Maximum steps of SQLite's virtual machine for a statement: a number for any file, and more for each byte of it."""
 
 SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
-"""Length of a value beyond the size of the file: for readers, and for writers, whose values may not be in it yet."""
+"""Maximum length of a value: for readers, beyond the size of the file; for writers, whose values may not be in the
+file yet, in all.
+"""
 
 MAX_CHECKED_BYTES = 2**26
-"""Size of files whose pages are checked when they are opened."""
+"""Maximum size of files whose pages are checked on opening."""
 
 MAX_TIME = 253_402_300_799
 """The last second of the year 9999."""

@@ -45,11 +45,11 @@ from sigdask.results.record import Result
 from sigdask.text import format_list, value_from_json
 
 ROWS_AT_ONCE = 10_000
-"""Rows that are read at a time."""
+"""Rows read at a time."""
 
 PLAIN_FIELDS = ("test_set", "unit", "a", "b", "metric", "alternative", "score_a", "score_b", "difference", "n_items",
          "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted")  # fmt: skip
-"""Fields of a result that were columns; the others were in `detail`."""
+"""Fields of a result that were columns. The others were in `detail`."""
 
 
 def iter_earlier_blocks(connection: Connection, plan: str) -> Iterator[ResultBlock]:
@@ -128,7 +128,7 @@ CREATE TABLE arrays (
     comparison BIGINT NOT NULL REFERENCES comparisons (id), run SMALLINT NOT NULL, first BIGINT NOT NULL,
     stop BIGINT NOT NULL, counts {blob} NOT NULL, PRIMARY KEY (comparison, run, first), CHECK (stop > first));
 """
-"""Families of hypotheses are counted as a whole."""
+"""Families of hypotheses are counted together."""
 
 
 V3 = """
@@ -140,7 +140,7 @@ CREATE TABLE ended (
     block BIGINT NOT NULL REFERENCES found (id), run BIGINT NOT NULL REFERENCES runs (id), places {blob} NOT NULL,
     PRIMARY KEY (block, run));
 """
-"""Results in blocks of columns: `until` is where the last row of a block ended."""
+"""Results are stored in blocks of columns. `until` is the run in which the last row of a block ended."""
 
 BINARY_DIGESTS = {
     "sqlite": """
@@ -153,7 +153,7 @@ DROP TABLE hexed;
 """,
     "postgresql": "ALTER TABLE comparisons ALTER COLUMN digest TYPE BYTEA USING decode(digest, 'hex');",
 }
-"""Digests take half the room as bytes."""
+"""Digests are stored as bytes, in half the space."""
 
 
 def _convert_to_columns(connection: Connection) -> None:
@@ -179,16 +179,16 @@ CREATE TABLE extracted (
     digest VARCHAR(40) PRIMARY KEY, used DOUBLE PRECISION NOT NULL, size BIGINT NOT NULL, content {blob} NOT NULL);
 CREATE INDEX extracted_by_use ON extracted (used);
 """
-"""Statistics of outputs are kept with what was counted of them."""
+"""Extracted statistics of outputs are stored with the counts."""
 
 
 CHECKSUMS = "".join(
     f"ALTER TABLE {name} ADD COLUMN checksum BIGINT NOT NULL DEFAULT {UNSEALED};" for name in ("tallies", *SEALED)
 )
-"""By which it is told whether a row is what was kept."""
+"""Rows have checksums, which detect changed rows."""
 
 SECONDS_LEFT = "ALTER TABLE runs ADD COLUMN seconds_left DOUBLE PRECISION;"
-"""The driver's estimate, which `status` states."""
+"""The driver's estimate of the remaining time, which `status` prints."""
 
 TALLIES = (
     "SELECT comparison, run, first, stop, greater, less, two_sided FROM tallies WHERE comparison BETWEEN :low AND :high"
@@ -248,18 +248,18 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _add_checksums,
     _build_step(SECONDS_LEFT),
 )
-"""The k-th brings a store from version k to version k + 1."""
+"""The k-th entry upgrades a store from version k to version k + 1."""
 
 NEWEST = len(MIGRATIONS)
 
 COLUMNAR, WITH_CHECKSUMS = 3, 5
-"""The versions from which on results are in columns, and rows have checksums."""
+"""First versions with results in columns, and with checksums of rows."""
 
 
 CREATE_VERSION = "CREATE TABLE schema_version (version INTEGER NOT NULL)"
 
 HARMLESS = re.compile(r"CREATE (TABLE|INDEX) [^()]*\(([^()]|\(\d+\))*\)[^()]*")
-"""A user's own table or index in a SQLite store: without expressions, which SQLite would evaluate."""
+"""Pattern of a user's own table or index in a SQLite store, without expressions, which SQLite would evaluate."""
 
 
 @cache

@@ -70,7 +70,7 @@ COMPARISONS_AT_ONCE = 50_000
 TABLES = ("tallies", *SEALED, "comparisons", "extracted", "leases")
 
 MAX_RUNS = 2**16
-"""More than a comparison has."""
+"""More than the number of runs of any comparison."""
 
 ROW_DESCRIPTIONS = {
     "arrays": "comparison {comparison}, run {run}, trials from {first}",
@@ -81,7 +81,7 @@ ROW_DESCRIPTIONS = {
 }
 
 PARENTS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "block", "found"))
-"""Rows, and what they are nothing without: tables and the column that names it."""
+"""Tables whose rows belong to a row of another table: that table, and the column that refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,19 +330,19 @@ SALVAGED_TABLES = {
     "comparisons": "id", "runs": "id", "progress": "rowid", "results": "id", "found": "id", "ended": "rowid",
     "arrays": "rowid", "extracted": "rowid", "tallies": "comparison",
 }  # fmt: skip
-"""What is copied, with the number by which its rows are in order."""
+"""Tables that are copied, with the column that orders their rows."""
 
 HEADER = {0: b"SQLite format 3\0", 18: b"\1\1\0\x40\x20\x20", 32: bytes(8), 44: b"\0\0\0\4", 52: bytes(4),
           56: b"\0\0\0\1", 64: bytes(4)}  # fmt: skip
-"""What stands in the header of every store, by its place; of pages that are free nothing is said."""
+"""Bytes in the header of every store, by position. Those about free pages are left out."""
 
 PAGE = 4096
 MAX_ID = 2**40
 MAX_FAILURES, MAX_FIRST_FAILURES = 100_000, 2000
-"""Ranges of a table that cannot be read, after which the rest is given up; and where none could be."""
+"""Number of unreadable ranges after which the rest of a table is given up, and the same if nothing could be read."""
 
 READ_FACTOR = 64
-"""Bytes of a table's rows to those of the file: more has only a file whose pages refer to each other wrongly."""
+"""Maximum ratio of a table's rows to the file, in bytes. A larger one means that pages refer to each other wrongly."""
 
 
 def is_readable(path: Path) -> bool:

@@ -51,16 +51,16 @@ METRIC: Name = ("metric",)
 IDENTITY: tuple[Name, ...] = (
     ("test_set",), ("subset",), ("unit",), ("a",), ("b",), ("metric",), ("alternative",)
 )  # fmt: skip
-"""What makes a result the successor of another; of the metric its name."""
+"""Fields that identify a result from run to run. Of the metric, this is its name."""
 
 INDIRECT_INPUTS = ("adjust", "members", "family", "version")
-"""What a result comes from beside its own data and stream: it holds as long as these alone are other ones."""
+"""Inputs of a result other than its own data and stream. A result remains valid if only these change."""
 
 OUTCOME_COLUMNS: tuple[Name, ...] = tuple((name,) for name in (
     "complete", "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "exact", "n_trials",
     "n_extreme", "p_value", "p_adjusted",
 ))  # fmt: skip
-"""By which results hold that versions kept whose notes were sentences."""
+"""Columns that decide whether a result changed, if its version stored notes as sentences."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

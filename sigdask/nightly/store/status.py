@@ -106,7 +106,7 @@ class Change:
 
 
 KINDS = ("new", "gone", "scores", "gained", "lost", "p")
-"""What may be otherwise: of what there was before scores, a significance gained or lost, p; else details."""
+"""Kinds of changes other than details, which come last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class Changes(Sequence[Change]):
 
 
 P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
-"""What was found of p; a rule that gives a decision gives none."""
+"""Columns of p-values. A rule that gives a decision has none."""
 
 
 def is_significant(table: Table) -> NDArray[np.bool_]:
@@ -341,7 +341,7 @@ def _format_numbers(plan_runs: list[PlanRun]) -> str:
 
 
 MOST_RUNS = 30
-"""Runs that are looked at; of more, the latest."""
+"""Maximum number of runs that are inspected, the latest ones."""
 
 NUMBERS: tuple[Name, ...] = tuple((name,) for name in ("score_a", "score_b", "p_value", "p_adjusted"))
 

@@ -35,7 +35,7 @@ TAILS = ("greater", "less", "two_sided")
 COLUMNS = ("comparison", "first", "stop", *TAILS, "checksum")
 
 OVERREAD_FACTOR = 2
-"""Times as many keys as are meant may be read, where that is simpler."""
+"""A simpler query is used if it reads at most so many times as many keys as needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,7 +335,7 @@ ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, greater
 less = excluded.less, two_sided = excluded.two_sided, checksum = excluded.checksum WHERE excluded.stop > tallies.stop
 """,
 }
-"""Of two rows the one that goes further stays."""
+"""Statement that inserts tallies. Of two rows, the one with more trials remains."""
 
 INSERT_FAMILY = """
 INSERT INTO arrays (comparison, run, first, stop, counts, checksum) VALUES (:c, :run, :first, :stop, :counts, :made)

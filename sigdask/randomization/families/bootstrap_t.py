@@ -45,29 +45,31 @@ TAILS = "single-step", "step-down"
 SINGLE_STEP, STEP_DOWN = range(len(TAILS))
 
 PARTS, OCTAVES = 512, 16
-"""Cells of the largest statistic: so many in each octave of 1 + statistic, so that a quantile is known to 0.2 %."""
+"""Cells of a histogram of the largest statistic: so many in each octave of 1 + statistic, which gives quantiles to 0.2
+%.
+"""
 
 N_CELLS = PARTS * OCTAVES
 CELL_ROWS = N_CELLS // len(TAILS)
-"""Rows of the counts that hold the cells, after those of the hypotheses."""
+"""Number of rows of counts that hold the cells. They follow those of the hypotheses."""
 
 CONSTANT = 1e-9
-"""Share of the mean square below which units do not vary."""
+"""Units do not vary if their variance is below this share of the mean square."""
 
 TIE = 1e-9
-"""Relative distance within which two statistics of exact sums are a tie."""
+"""Relative difference within which two statistics of exact sums are tied."""
 
 EXACT_BITS = 53
 """Integers below two to this power are exact in float64."""
 
 CHUNK, TRIALS = 64, 1024
-"""Hypotheses and resamples whose sums are made at a time, so that they stay in a cache."""
+"""Hypotheses and resamples whose sums are computed at a time, so that they stay in the cache."""
 
 MOST_NUMBERS = 2**22
-"""Contributions that are kept, and weights that are drawn, at a time."""
+"""Maximum number of unit sums, and of weights, held at a time."""
 
 Sums = tuple[Integers, Floats, Floats]
-"""Hypotheses, and their sums and variances in some resamples, shape (n_hypotheses, n_trials)."""
+"""Indices of hypotheses, and their sums and variances in some resamples, shape (n_hypotheses, n_trials)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

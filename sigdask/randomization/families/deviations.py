@@ -20,25 +20,27 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import draw_swap_bits
 
 SAMPLING_RUN, SAMPLES = 255, 256
-"""Swaps of a score that jumps: of a run that no trial is of, so that they are as good as constants."""
+"""Run and number of swaps that estimate the deviation of a score with jumps. No trial uses this run, so the results
+are as good as constants.
+"""
 
 ROUNDING = 1e-11
-"""Relative size of a score below which its changes may be rounding alone."""
+"""Changes of a score below this relative size may be rounding error."""
 
 WIDE = 1e-2
-"""Relative step by which a formula's slope is measured again: of one with jumps another is found."""
+"""Relative step of a second measurement of a formula's slope. A formula with jumps gives another slope."""
 
 PAIRS_WORTH = 64
-"""How many products of two systems cost less than the differences of one pair."""
+"""Cost of the differences of one pair, in products of two systems."""
 
 EXACT = 2.0**50
-"""Below it sums of integers are exact, and so are four of them together."""
+"""Sums of integers below it are exact, and so are sums of four of them."""
 
 MOST_NUMBERS = 2**21
-"""Contributions written out at a time."""
+"""Maximum number of unit sums held at a time."""
 
 CONSTANT = 1e-9
-"""Share of the mean square below which units do not vary about their mean."""
+"""Units do not vary about their mean if their variance is below this share of the mean square."""
 
 
 def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Floats:

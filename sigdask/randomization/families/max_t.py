@@ -27,22 +27,22 @@ from sigdask.randomization.slabs import TrialSlab, compute_slab_size, iter_slabs
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 
 CHUNK = 16
-"""Hypotheses whose differences are written out at a time, so that they stay in the L2 cache."""
+"""Hypotheses whose differences are computed at a time, so that they stay in the L2 cache."""
 
 ALL_SLABS_BYTES = 2**27
-"""What the slabs of all panels of a family may take: one each is held at a time."""
+"""Maximum bytes of the slabs of all panels of a family, of which each holds one."""
 WORD_BYTES, SUM_BYTES = 16, 8
-"""What a trial takes of them: the swap word, and a sum a column."""
+"""Bytes of a trial: of its swap word, and of a sum in each column."""
 
 
 ORDERED_BITS = 40
-"""Bits by which statistics are told apart when they are put in order: others are ties, on every machine."""
+"""Bits that decide the order of statistics. Statistics with equal bits are tied, on every machine."""
 
 MEASURED = 1e-9
-"""Relative accuracy of a deviation whose slopes are measured by steps of 1e-4, where two are equal."""
+"""Relative accuracy within which deviations are equal whose slopes are measured by steps of 1e-4."""
 
 MOST_NUMBERS = 2**21
-"""Contributions of several parts that are added up at a time."""
+"""Maximum number of unit sums of several parts that are added at a time."""
 
 
 @known_as("Family", "members parts side enumerated", added="studentised")

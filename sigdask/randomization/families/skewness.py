@@ -18,16 +18,18 @@ from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember
 
 TOLERATED = 0.15
-"""Skewness over the root of the number of units, from which the family-wise error exceeds its level by half."""
+"""Skewness over the root of the number of units from which the family-wise error exceeds its level by half."""
 
 CHANCE = 2.576
-"""Standard errors, sqrt(6 / units), within which skewness may be chance (1 % of normal differences are beyond)."""
+"""Standard errors, sqrt(6 / units), within which skewness may be chance: 1 % of normal samples are beyond."""
 
 SHARE = 0.05
-"""Share of a family's comparisons from which it is said: single ones are beyond both limits by chance."""
+"""Share of a family's comparisons that must be skewed for a note. Single ones exceed both limits by chance."""
 
 SYSTEM = 0.1
-"""Share of a system's comparisons from which all of them are taken for skewed, but those that lean to the lead."""
+"""Share of a system's comparisons from which all of them count as skewed, except those skewed towards the leading
+system.
+"""
 
 
 def find_skewed(family: MaxTFamily) -> Bools:

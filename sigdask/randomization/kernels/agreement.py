@@ -18,7 +18,7 @@ from sigdask.randomization.kernels.discordance import popcount
 PEARSON, SPEARMAN, KENDALL, ACCURACY = range(4)
 
 CONSTANT = 1e-13
-"""A sum of squares around the mean below this share of that around zero is 0."""
+"""A sum of squares around the mean is 0 if it is below this share of that around zero."""
 
 SMALL_STEP = 1e-9
 """Standardised system scores that differ by less are tied."""
@@ -588,7 +588,7 @@ def count_ordered(swapped, first, second, changes, state):
 
 
 SIGNS_AT_ONCE = 1024
-"""Signs whose differences of two systems are compared at a time, so that those of all metrics stay in a cache."""
+"""Signs processed at a time, so that the differences of two systems in all metrics stay in the cache."""
 
 
 @cached_njit()

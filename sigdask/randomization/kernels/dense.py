@@ -120,7 +120,7 @@ def measure_fastest(call: Any, *arguments: Any) -> float:
 
 _blas_lock = threading.Lock()
 _blas_limits: list[Any] = []
-"""The limit of BLAS to one thread, once for each thread that multiplies: tasks already run in parallel threads."""
+"""Limits BLAS to one thread, once for each thread that multiplies, because tasks already run in parallel threads."""
 
 
 @lru_cache(maxsize=1)

@@ -14,14 +14,14 @@ from sigdask.counts.fields import Integers
 from sigdask.io.caches import FunctionToCompile, cached_njit
 
 UNITS = 8192
-"""Units whose values are laid out system by system at a time."""
+"""Units transposed at a time."""
 
 WORD = 64
 ROOM_BYTES = 2**20
-"""What the bits of all systems take at a time, so that they stay in the cache."""
+"""Maximum bytes of the bits of all systems at a time, so that they stay in the cache."""
 
 FEW = 4
-"""Pairs up to which NumPy looks at each: for so few, kernels take longer to compile or load than they save."""
+"""Up to this number of pairs NumPy is used, because loading the kernel takes longer than it saves."""
 
 
 def _generate_popcount(_context: Any, word: Any) -> Any:

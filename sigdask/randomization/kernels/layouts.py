@@ -24,16 +24,18 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import COLUMN
 
 FEWEST_DENSE = 8
-"""Columns from which a matrix product is considered."""
+"""Minimum number of columns for a matrix product."""
 
 ALWAYS_PLANES = 2
-"""Bit planes that are faster than a table on any machine: eight words counted, where a table is looked up 16 times."""
+"""Up to this number, bit planes are faster than a table on any machine: eight words are counted, where a table needs
+16 lookups.
+"""
 
 MOST_TIMED = 64
-"""Columns of units by which it is told which way to sum is faster."""
+"""Columns of units that are timed to choose the faster way of summing."""
 
 MOST_NUMBERS = 2**21
-"""Contributions that are taken apart at a time."""
+"""Maximum number of unit sums split into bit planes at a time."""
 
 _layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
 

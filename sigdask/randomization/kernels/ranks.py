@@ -16,7 +16,7 @@ import numpy as np
 from sigdask.io.caches import cached_njit
 
 LANES = 16
-"""Trials whose counts stand side by side in a tree."""
+"""Trials whose counts are adjacent in a tree."""
 
 
 @cached_njit()

@@ -25,7 +25,7 @@ from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 LARGEST_32 = 2**30
-"""Of a difference of sums that are kept in 32 bits."""
+"""Maximum difference of sums that are stored in 32 bits."""
 
 
 @cached_njit()
@@ -162,7 +162,7 @@ def count_scores(a, b, slack, observed, counts):
 
 MACRO, BLEU, CHRF = 0, 1, 2
 TILE = 256
-"""Trials scored at a time, so that their sums stay in the L1 and L2 cache."""
+"""Trials scored at a time, so that their sums stay in the L1 and L2 caches."""
 
 _NO_WEIGHTS = np.zeros((1, 1))
 Parameters = tuple[int, Floats, Floats, float]

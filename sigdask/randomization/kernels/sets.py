@@ -21,7 +21,7 @@ from sigdask.io.caches import cached_njit
 from sigdask.randomization.kernels.discordance import is_zero
 
 SINGLE, ABSENT_A, ABSENT_B = 0, 2, 4
-"""Counters: of one-unit terms, and of terms absent from A* and B*; each for other and for gold terms."""
+"""Counters of one-unit terms, and of terms absent from A* and B*. Each exists for gold terms and for others."""
 
 ALL_BITS = np.uint32(0xFFFFFFFF)
 

@@ -43,7 +43,7 @@ from sigdask.randomization.stream import (
 )
 
 SLAB_BYTES = 2**20
-"""What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
+"""Maximum bytes of the swap words and sums of one slab of trials, so that they stay in the L2 cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,7 +193,7 @@ COLUMNS_AT_ONCE = 256
 
 Words = NDArray[np.uint32]
 Fill = Callable[[int], None]
-"""Fills the words with the swap bits of a column of 128 units."""
+"""Function that fills words with the swap bits of a column of 128 units."""
 
 
 def _add_pieces(

@@ -27,18 +27,18 @@ from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 16
-"""Discordant units up to which swaps of metrics are enumerated."""
+"""Maximum number of discordant units for which all swaps of metrics are enumerated."""
 
 DEFAULT_TRIALS = 20_000
 
 DEVIATION_TRIALS = 256
-"""Trials from which a deviation is taken: known to 4.4 %."""
+"""Trials that estimate a deviation, to 4.4 %."""
 
 SWAPS = 512
 """Trials whose swaps are drawn at a time."""
 
 SLACK = 1e-12
-"""Rounding error of a mean of correlations: differences within it tie."""
+"""Rounding error of a mean of correlations. Smaller differences are ties."""
 
 
 @known_as(

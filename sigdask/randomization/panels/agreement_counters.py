@@ -18,13 +18,13 @@ from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
 
 LANES = 128
-"""Trials that are counted next to each other, in one pass over the sorted differences."""
+"""Trials counted together in one pass over the sorted differences."""
 
 MAX_COUNTS = 2**22
-"""Counts in a table of human scores by trials, at most; but at least 16 trials."""
+"""Maximum cells of a table of human scores by trials. At least 16 trials are processed at a time."""
 
 SMALL_GROUP = 64
-"""Cells of a group up to which its pairs are counted by words."""
+"""Maximum number of cells of a group whose pairs are counted with bit words."""
 
 
 class Counter(Protocol):

@@ -35,13 +35,13 @@ from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 MOST_SUMMED = 2**62
 
 FULL_BYTES, MOST_SMALL = 8, 2**29
-"""Bytes of a 64-bit integer, and smaller integers whose sum it holds."""
+"""Bytes of a 64-bit integer, and the number of smaller integers whose sum it holds."""
 
 MOST_NUMBERS = 2**20
-"""Scores of pairs that are looked at together."""
+"""Maximum number of pairs' scores held at a time."""
 
 LARGEST_SUM = 1e304
-"""Of real scores: differences of sums, and some multiples of them, then stay within float64."""
+"""Maximum sum of real scores. Differences of sums, and small multiples of them, then fit into float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -427,7 +427,7 @@ def _sum_by_unit(integers: NDArray[Any], index: Integers, n_units: int) -> NDArr
 
 
 SIDES = {"two-sided": 0, "greater": 1, "less": -1}
-"""What a family's statistic is: |T|, T or -T."""
+"""Statistic of a family for each alternative: |T|, T or -T."""
 
 
 @known_as("Member", "panel metric weight")

@@ -23,16 +23,16 @@ from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
 from sigdask.text import format_list
 
 DIGITS = 12
-"""To which standardised scores are rounded, so that equal scores of two metrics are equal."""
+"""Decimals to which standardised scores are rounded, so that equal scores of two metrics are equal."""
 
 MOST_CALIBRATED = 2**21
-"""Pairs of cells for which thresholds are calibrated in each trial."""
+"""Maximum number of pairs of cells for which thresholds are calibrated in each trial."""
 
 MOST_PAIRS = 2**25
-"""Pairs of cells whose decisions are swapped."""
+"""Maximum number of pairs of cells whose decisions are swapped."""
 
 LARGEST_DENOMINATOR = 2**50
-"""Of the weights of pairs in groups of unlike sizes, which are then whole numbers."""
+"""Largest common denominator of the weights of pairs in groups of different sizes, which become integers."""
 
 STATISTIC_CODES = {
     "pearson": kernels.PEARSON,

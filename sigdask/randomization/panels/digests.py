@@ -37,15 +37,15 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME, Key
 
 COUNTING_VERSION = 2
-"""Raised when a correction changes counts, so that none made before is used again."""
+"""Increased when a correction changes counts, so that no older counts are used again."""
 
 DIGEST_BYTES = 20
 
 MOST_NUMBERS = 2**16
-"""Contributions that are hashed at a time."""
+"""Maximum number of unit sums hashed at a time."""
 
 Digests = NDArray[np.void]
-"""Of `DIGEST_BYTES` bytes each."""
+"""Digests of `DIGEST_BYTES` bytes each."""
 
 
 def compute_pair_digests(panel: ScoredSums, m: int, keys: Sequence[Key] = ()) -> Digests:
@@ -164,7 +164,7 @@ def digest(value: Any) -> str:
 
 
 PREFIX = f"{SCHEME} {COUNTING_VERSION}".encode()
-"""What digests of counts begin with."""
+"""Prefix of digests of counts."""
 
 
 def _add_finite(hasher: Any, value: Any) -> None:
@@ -192,7 +192,7 @@ def hash_content(value: Any) -> int:
 
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
-"""Types whose values are hashed as text, as most values are. Looking for another way takes longer than hashing."""
+"""Types whose values are hashed as text. Searching another way would take longer than hashing."""
 
 
 def _add_value(hasher: Any, value: Any) -> None:
@@ -296,7 +296,7 @@ def _find_imports(file: Path, module: str) -> list[Path]:
 INSTALLED = ("site-packages", "dist-packages")
 
 SIGDASK = Path(__file__).resolve().parents[2]
-"""The package's own folder, which in a checkout lies beside the user's modules."""
+"""The package's own folder. In a checkout it is next to the user's modules."""
 
 
 @functools.lru_cache(2**14)
@@ -327,7 +327,7 @@ def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]
 
 
 AT_ONCE = 2**15
-"""Numbers that are hashed at a time."""
+"""Numbers hashed at a time."""
 
 Contents = NDArray[np.uint64]
 

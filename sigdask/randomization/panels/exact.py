@@ -22,14 +22,14 @@ from sigdask.statistics import exact
 from sigdask.statistics.exact import ChosenMethod, EnumeratedScore, Problem, QuotientProblem, SumProblem
 
 CLOSE = 1e-6
-"""Of themselves that limits of p may be apart and still tell it."""
+"""Limits of p may differ by this share and still determine it."""
 
 VERSION = 1
-"""Raised when a correction changes exact values, so that none made before is used again."""
+"""Increased when a correction changes exact values, so that no older ones are used again."""
 
 BITS = 64
 N_LIMITS, N_COUNTS = 6, 2
-"""Numbers of a trial: both limits of three p-values; arrangements that reach the observed difference, or pass it."""
+"""Numbers in a tally: two limits of three p-values; arrangements that reach the observed difference or exceed it."""
 
 
 @known_as("Scoring", "form lattices")

@@ -25,12 +25,12 @@ from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 12
-"""Discordant units up to which a black-box metric is enumerated."""
+"""Maximum number of discordant units for which a metric of whole outputs is enumerated."""
 
 DEFAULT_TRIALS = 10_000
 
 DEVIATION_TRIALS = 256
-"""Trials from which a deviation is taken, since each is slow: known to 4.4 %."""
+"""Trials that estimate a deviation, to 4.4 %. There are few because each is slow."""
 
 SWAPS = 256
 """Trials whose swaps are drawn at a time."""

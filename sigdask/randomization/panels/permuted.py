@@ -24,7 +24,7 @@ from sigdask.randomization.stream import Key, get_permute_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18
-"""Agreements that are held at a time."""
+"""Number of agreements held at a time."""
 
 
 @known_as("Agreeing", "columns limits form fixed")

@@ -21,18 +21,18 @@ from sigdask.randomization.stream import COLUMN, fill_counting_words, fill_swap_
 from sigdask.randomization.tallies import CountingMethod
 
 ENUMERATED_UNITS = 16
-"""Discordant units up to which all arrangements are counted."""
+"""Maximum number of discordant units for which all arrangements are counted."""
 
 DEFAULT_TRIALS = 2**17
 
 DEVIATION_TRIALS = 4096
-"""Trials from which a deviation is taken: known to 1.1 %."""
+"""Trials that estimate a deviation, to 1.1 %."""
 
 SLAB = 256
-"""Trials that are scored together."""
+"""Trials scored at a time."""
 
 FIXED = COLUMN // 4
-"""Address of units that no arrangement swaps: all that are swapped have lower ones."""
+"""Address of units that are never swapped. All addresses of swapped units are lower."""
 
 
 @known_as("RankPanel", "key metric a b gold index n_units enumerated")

@@ -34,7 +34,7 @@ class PanelMetric:
 LARGEST = np.iinfo(np.int64).max
 
 MOST_NUMBERS = 2**20
-"""Contributions that are laid out system by system at a time."""
+"""Maximum number of unit sums transposed at a time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 DEVIATION_TRIALS = 4096
-"""Trials from which the deviation of a set metric is taken: known to 1.1 %."""
+"""Trials that estimate the deviation of a set metric, to 1.1 %."""
 
 
 @known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated", apart_from="terms")
@@ -223,7 +223,7 @@ class PresencePanel(ComparedPanel):
 
 
 ROWS_BYTES = 2**19
-"""What the swap rows of one slab may take, so that they stay in the L2 cache."""
+"""Maximum bytes of the swap rows of one slab, so that they stay in the L2 cache."""
 
 WORD = 32
 

@@ -36,29 +36,29 @@ from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
-"""Discordant units up to which all arrangements are enumerated."""
+"""Maximum number of discordant units for which all arrangements are enumerated."""
 
 DEFAULT_TRIALS = 2**20
 
 TOGETHER, FEWEST_TOGETHER, MOST_TOGETHER = 2**23, 64, 1024
-"""Pairs and arrangements of them that a panel of all arrangements has at most; pairs at least and at most."""
+"""Maximum of pairs times arrangements in a panel of all arrangements, and its minimum and maximum number of pairs."""
 
 ENUMERATION_SECONDS = 2e-8
-"""What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
+"""Approximate seconds of an arrangement of a single pair, and of many pairs that are counted together."""
 
 PAIRS_AT_ONCE = 10
 
 SUMMING_SECONDS = 2e-4
-"""What all arrangements of a pair take, about, where their sums have a distribution."""
+"""Approximate seconds of all arrangements of a pair whose sums have a distribution."""
 
 FEW_SWAPS = 2**19
-"""Trials, units and pairs up to which NumPy counts linear scores in a process that has not loaded numba."""
+"""Maximum trials, units and pairs for which NumPy counts linear scores if the process has not loaded numba."""
 
 MOST_NUMBERS = 2**22
-"""Contributions that are looked at, or kept in such a panel, at a time."""
+"""Maximum number of unit sums that are processed at a time, or stored in such a panel."""
 
 SUMS = "sums"
-"""The kind of panels that families are made of."""
+"""Kind of the panels that families consist of."""
 
 
 @known_as("Units", "key index n_units", apart_from="content")

@@ -35,10 +35,10 @@ from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 PILOT = 256
-"""Resamples that tell how wide cells must be."""
+"""Number of resamples that determine the width of cells."""
 
 MOST_NUMBERS = 2**20
-"""Differences that are written out at a time."""
+"""Maximum number of differences held at a time."""
 
 
 @known_as("Bootstrap", "panel widths", apart_from="origins ties")
@@ -139,13 +139,15 @@ class Bootstrap(ResampledPanel):
 
 
 DEFAULT_RESAMPLES = 1000
-"""Of a black box, which is called twice for each."""
+"""Default number of resamples of a metric of whole outputs, which is called twice for each."""
 
 ASSUMED = 1 / 64
-"""Deviation that cells are made for, as a share of the scores: a black box is not called to find out."""
+"""Assumed standard deviation as a share of the scores, by which cells are sized. A metric of whole outputs is not
+called to measure it.
+"""
 
 AT_ONCE = 64
-"""Resamples that are drawn at a time."""
+"""Resamples drawn at a time."""
 
 
 @known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")

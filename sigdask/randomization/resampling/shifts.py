@@ -29,10 +29,10 @@ from sigdask.randomization.stream import COLUMN, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 COARSER = 4
-"""Widths of cells beside those of resamples: they reach 0 where it is near, and both ends."""
+"""Width of cells relative to those of resamples, so that they reach both ends, and 0 if it is near."""
 
 NEAR = INNER // 64
-"""Standard errors within which cells begin at a shift of 0."""
+"""Cells begin at a shift of 0 if it is within so many standard errors."""
 
 
 @known_as("Shifts", "panel origins widths")

@@ -30,20 +30,22 @@ from sigdask.randomization.panels.digests import mix_bits
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 WEIGHT_BYTES = 2**23
-"""Weights of one block of trials."""
+"""Maximum bytes of the weights of one block of trials."""
 
 MOST_TRIALS = 4096
 EXACT = {np.float32: 2.0**24, np.float64: 2.0**53}
-"""Below it sums of integers are exact."""
+"""Sums of integers below it are exact."""
 
 FEW_KINDS = 0.5
-"""Share of the units below which units that contribute alike are taken together."""
+"""Units with equal contributions are merged if distinct ones are fewer than this share."""
 
 FEW = 256
-"""Kinds whose numbers are bytes, so that those of a million units stay in a cache."""
+"""Maximum number of kinds whose numbers fit into bytes, so that those of a million units stay in the cache."""
 
 Fill = Callable[[int, NDArray[Any], NDArray[Any]], None]
-"""Called with the first trial, the kind of each unit and an array of shape (n_trials, n_kinds) for their weights."""
+"""Function of the first trial, the kind of each unit and an array of shape (n_trials, n_kinds), which it fills with
+weights.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,31 +139,33 @@ def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[A
 
 
 PART_BITS = 30
-"""Of the lower part of contributions whose sums are too large for floats."""
+"""Bits of the lower part of contributions whose sums are too large for floats."""
 
 
 INNER, OCTAVES, PARTS = 512, 16, 8
-"""Cells of one width on either side, and doublings of the distance beyond them, of so many cells each."""
+"""Cells of equal width on either side, and beyond them the number of doublings of the distance with so many cells
+each.
+"""
 
 SIDE = INNER + OCTAVES * PARTS
 TIED = SIDE
-"""The cell of values that tie with the origin."""
+"""Cell of values that tie with the origin."""
 
 DEFINED = 2 * SIDE + 1
 UNDEFINED = DEFINED
-"""The cell of resamples that have no score."""
+"""Cell of resamples without a score."""
 
 N_CELLS = DEFINED + 1
 
 FINENESS = 64
-"""Cells of a standard deviation, at least; at most twice as many."""
+"""Minimum number of cells per standard deviation. The maximum is twice as large."""
 
 GUARD = 2.0**-20
-"""Share of a width by which a cell begins early, so that rounding does not part values that lie on an edge."""
+"""Share of a cell's width by which it begins early, so that rounding does not separate equal values at an edge."""
 
 _OUTER = INNER * 2.0 ** np.arange(OCTAVES)[:, None] * (1 + np.arange(PARTS) / PARTS)
 EDGES = np.concatenate([np.arange(INNER), _OUTER.ravel(), [INNER * 2.0**OCTAVES]])
-"""Where the cells of one side begin, in widths from the origin, and where the last ends."""
+"""Lower edges of the cells of one side, in widths from the origin, and the last upper edge."""
 
 
 def compute_widths(deviations: Floats, sizes: Floats) -> Floats:
@@ -275,10 +279,10 @@ def compute_share_below(counts: Integers) -> Floats:
 
 
 MOST_NUMBERS = 2**21
-"""Sums without one unit that are made at a time."""
+"""Maximum number of sums without one unit that are computed at a time."""
 
 CONSTANT = 1e-12
-"""Size of a change, relative to the score, below which it is rounding."""
+"""Changes below this share of the score are rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -345,10 +349,10 @@ def _find_distinct_units(values: NDArray[Any]) -> tuple[NDArray[Any], Integers |
 
 
 FEW_NUMBERS = 16
-"""Numbers of a unit up to which units with the same numbers are looked for."""
+"""Maximum numbers per unit for which equal units are searched."""
 
 FEWEST_ALIKE = 4
-"""Units for each distinct one, from which on each distinct one is scored once."""
+"""Minimum ratio of units to distinct units for which each distinct one is scored once."""
 
 
 def _compute_scores(panel: ScoredSums, metric: int, totals: Integers) -> Floats:

@@ -14,7 +14,7 @@ SOURCES: dict[str, str] = {
         re.MULTILINE | re.DOTALL,
     )
 }
-"""BibTeX entries; the key is the first author's name and the year."""
+"""BibTeX entries. The key is the first author's name and the year."""
 
 
 def get_field(key: str, name: str) -> str:

@@ -308,7 +308,7 @@ GROUPING_SENTENCES = {
     "tied": "Systems that are not significantly different from the best are called tied with it.",
     "ranks": CLUSTERS_SENTENCE,
 }
-"""What the methods say of rankings, by the option `grouping`."""
+"""Sentences about rankings, by the option `grouping`."""
 
 
 def _describe_groupings(facts: Facts) -> Iterator[str]:
@@ -437,7 +437,7 @@ def _describe_intervals(facts: Facts) -> Iterator[str]:
 
 
 MAX_NAMES, MAX_TRIAL_COUNTS = 9, 3
-"""Names, and numbers of trials, that are listed."""
+"""Maximum numbers of names, and of different numbers of trials, that are listed."""
 
 
 def _join_names(names: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 
 Inputs = Mapping[str, Mapping[str, str]]
-"""Test set, to the files that were read and their digests."""
+"""Files and their digests, by test set."""
 
 NO_INPUTS: Inputs = {}
 NO_TEXTS: Mapping[str, str] = {}
@@ -43,7 +43,7 @@ NO_PARTS: Mapping[str, PagePart] = {}
 
 
 MOST_OPEN = 30
-"""Systems up to which a matrix is open at first."""
+"""Up to this number of systems, a matrix is open at first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

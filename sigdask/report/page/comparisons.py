@@ -45,10 +45,10 @@ CHECK_HINTS = {
     "agree": "a second run, a sign test or an exact p gives the same p up to chance",
     "disagree": "another way to compute p gives another value: do not use this p",
 }
-"""What verdicts and outcomes of checks mean, for readers who point at them."""
+"""Hover texts that explain verdicts and outcomes of checks."""
 
 MOST_ROWS = 20_000
-"""Comparisons listed; of more, those with the smallest p."""
+"""Maximum number of comparisons listed, those with the smallest p."""
 
 
 def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable, NDArray[np.int64]]:
@@ -219,7 +219,7 @@ def _list_interval_ends(table: Table) -> dict[str, list[float | None]]:
 
 
 MOST_HEADLINES, MOST_SETS = 3, 200
-"""Test sets whose sentence stands in the card at once, and when it is opened."""
+"""Number of test sets whose sentence is in the card at first, and when it is opened."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

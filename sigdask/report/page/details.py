@@ -36,7 +36,7 @@ from sigdask.statistics.rounding import format_p_equals, format_score, format_si
 from sigdask.text import capitalize_first, format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
-"""What is extreme under each alternative."""
+"""Meaning of "extreme" under each alternative."""
 
 
 @dataclass(frozen=True, slots=True)

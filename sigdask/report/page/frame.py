@@ -30,7 +30,7 @@ from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import as_json_line
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""What could end a script, or a line of one, by its escape in JSON."""
+"""Characters that could end a script, or one of its lines, with their escapes in JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.statistics.rounding import format_signed
 
 MOST_PLAIN = 200
-"""Rows that stand in the page as plain HTML, for browsers without a script."""
+"""Maximum number of rows in plain HTML, for browsers without scripts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,10 +151,10 @@ def encode_rows(
 
 
 FILTERS = frozenset({"test set", "subset", "metric", "test"})
-"""Columns of cells by whose texts rows are chosen."""
+"""Columns whose texts filter the rows."""
 
 NUMBERS = frozenset({"statistic", "p", "n", "mean A − B", "unadjusted p", "adjusted p"})
-"""Columns of cells that are numbers."""
+"""Columns of numbers."""
 
 
 def build_columns(cells: Mapping[str, Sequence[str]]) -> list[PageColumn]:
@@ -176,13 +176,13 @@ def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
 
 
 MOST_TESTED = 500
-"""Comparisons whose classical tests are listed."""
+"""Maximum number of comparisons whose classical tests are listed."""
 
 MOST_TOGETHER = 5000
-"""Verdicts over several sets that are listed."""
+"""Maximum number of verdicts over several sets that are listed."""
 
 FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
-"""Comparisons from which the curve is drawn, and points that it is drawn of."""
+"""Minimum number of comparisons for a curve, and its maximum number of points."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,7 +232,7 @@ def _format_replications(n_shown: int, n_sets: int, p: float, alpha: float) -> s
 
 
 WIDTH, HEIGHT = 600, 240
-"""Of the curve's drawing."""
+"""Size of the curve's drawing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,18 @@ from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.rounding import format_score, format_signed
 
 MOST_IN_MATRIX = 150
-"""Systems up to which every pair is drawn."""
+"""Maximum number of systems for which every pair is drawn."""
 
 MOST_IN_RANKINGS = 5000
-"""Systems listed in all rankings together, but for the first."""
+"""Maximum number of systems in all rankings after the first."""
 
 WIDTH, PAD = 340, 14
-"""Of the drawing of differences, and what stays free at its sides."""
+"""Width of the drawing of differences, and its margins."""
 
 MOST_FORESTS, MOST_IN_FOREST, MOST_IN_FORESTS = 3, 8, 5
-"""Forest plots at the top of the page, systems in a single one, and systems in each of several."""
+"""Maximum number of forest plots at the top of the page, of systems in a single one, and of systems in each of
+several.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) ->
 
 
 BestComparison = tuple[float, float, float, float, str]
-"""Difference from the best, the ends of its interval, p (adjusted where it is), and verdict."""
+"""Difference from the best, the ends of its interval, p (adjusted if there is a family), and verdict."""
 
 
 def _compare_with_best(table: Table, best: str) -> tuple[dict[str, BestComparison], str]:

@@ -38,21 +38,21 @@ STYLES: tuple[dict[str, Any], ...] = tuple(
     for dash, marks in (("-", "osD^vP"), ("--", "s^oDPv"), (":", "D^vosP"), ("-.", "vPs^Do"))
     for color, mark in zip((BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER), marks, strict=True)
 )
-"""Lines that differ in colour, dashes and marks, one for each of some curves."""
+"""Line styles that differ in colour, dashes and marks."""
 
 MOST_CHARACTERS = 36
-"""Of a name as it is drawn; of a longer one its middle is left out."""
+"""Maximum characters of a name in a drawing. Longer names are shortened in the middle."""
 
 FEWEST_CHARACTERS = 8
-"""That names keep in however narrow a figure."""
+"""Minimum characters of names, however narrow the figure."""
 
 WIDTH_OF_CHARACTER = 0.6
-"""Share of the font size, about."""
+"""Approximate width of a character as a share of the font size."""
 
 FALLBACK_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Devanagari", "Arial Unicode MS",
 )  # fmt: skip
-"""Fonts for what the first one has no letters for, where they are installed."""
+"""Fonts for letters that the first font lacks, if they are installed."""
 
 
 @contextmanager
@@ -92,7 +92,7 @@ class CanvasStyle:
 
 
 MARK_WIDTH = 0.5
-"""Inches of a mark in a legend, with the space around it."""
+"""Width of a mark in a legend with its space, in inches."""
 
 DEFAULT_STYLE = CanvasStyle()
 _STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
@@ -222,7 +222,7 @@ FORMATS: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None, "Creator": "sigdask", "Producer": None},
     "png": {"Software": None},
 }
-"""What a figure can be written as, and what stands beside it in the file."""
+"""Formats of figures, and the metadata that each stores."""
 
 
 def rendered(figure: Figure, format_: str = "svg", description: str | None = None, dpi: int | None = None) -> bytes:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MOST_IN_PANEL = 3
-"""Curves whose intervals are drawn over each other; more have a panel each."""
+"""Maximum number of curves with intervals in one panel. With more, each has a panel."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +107,7 @@ def _label_axes(axes: Axes, title: str, score: str, top: float) -> None:
 
 
 LOWEST = 1e-4
-"""p below which no more is told from each other."""
+"""Smallest p that is drawn."""
 
 DECADES = (1, 0.1, 0.01, 0.001, LOWEST)
 
@@ -187,7 +187,7 @@ def _label_runs(axes: Axes, runs: Sequence[str]) -> None:
 
 
 MOST_POINTS = 1000
-"""Of a curve; more cannot be seen."""
+"""Maximum points of a curve. More cannot be seen."""
 
 
 def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: str = "") -> Figure:

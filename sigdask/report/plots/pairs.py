@@ -31,7 +31,7 @@ VERDICT_MARKS: dict[int, tuple[str, dict[str, Any]]] = {
     0: ("not significantly different", {"marker": "o", "markerfacecolor": "white"}),
     -1: ("undecided: more trials would decide", {"marker": "D", "markerfacecolor": "white"}),
 }
-"""What a verdict is called, and how it is marked."""
+"""Words and marks of verdicts."""
 
 VERDICT_MARK: dict[str, Any] = {
     "linestyle": "none", "markeredgecolor": canvas.BLUE, "markersize": 4.5, "markeredgewidth": 1
@@ -128,15 +128,17 @@ def _write_row_texts(axes: Axes, texts: Sequence[str]) -> None:
 SHADES = {
     0: "#ffffff", 1: "#f1f3f4", 2: "#b9d7ec", 3: "#5aa3d0", 4: "#00568a", -2: "#f9cba4", -3: "#ea8f4a", -4: "#b04c00"
 }  # fmt: skip
-"""Of levels: nothing, not significant, then p below alpha, a fifth and a fiftieth of it; below 0 where it is worse."""
+"""Levels of shading: nothing, not significant, then p below alpha, a fifth and a fiftieth of it. Negative if it is
+worse.
+"""
 
 ALPHA_SHARES = (1.0, 0.2, 0.02)
 
 MOST_WITH_P = 24
-"""Systems up to which squares are large enough for p."""
+"""Maximum number of systems for which squares have room for p."""
 
 SIDE_WITH_P = 0.3
-"""Inches of a square from which p is written into it."""
+"""Minimum side of a square with p, in inches."""
 
 
 def matrix(
@@ -253,13 +255,13 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
 
 
 MOST_ON_AXIS = 16
-"""Systems, and bars, that one axis holds; of more, each system has a line of its own."""
+"""Maximum numbers of systems and of bars on one axis. With more, each system has its own line."""
 
 FEWEST_INCHES = 1.5
-"""Of the axis between the names at both sides; a chosen width that leaves less has a line for each system, too."""
+"""Minimum length of the axis between the names, in inches. If the width leaves less, each system has its own line."""
 
 MOST_BARS = 48
-"""Bars that are drawn; of more, those of the best systems."""
+"""Maximum number of bars, those of the best systems."""
 
 Bars = Sequence[tuple[str, NDArray[np.int64]]]
 

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 MOST_IN_FOREST = 120
-"""Comparisons of a forest plot; of more, those with the best system, or with the smallest p."""
+"""Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
 
 MOST_IN_MATRIX = 200
-"""Systems of a matrix."""
+"""Maximum systems of a matrix."""
 
 FEWEST_IN_CURVE = 10
-"""Comparisons from which achieved significance is drawn."""
+"""Minimum number of comparisons for a curve of achieved significance."""
 
 
 KINDS = {"cd": "critical-difference"}
@@ -57,7 +57,7 @@ ALL_KINDS = (
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 WIDTH_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)")
 LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0
-"""Inches of figures."""
+"""Smallest and largest width of figures, in inches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,19 +228,19 @@ BAR_TITLES = {
     "tied": ("not significantly different from the best", "tied with\nthe best"),
     "ranks": ("range of ranks; lines divide clusters", "range of\nranks"),
 }
-"""Wide and narrow titles of the bars of a diagram with a line for each system, by the option `grouping`."""
+"""Wide and narrow titles of the bars in a diagram with a line for each system, by the option `grouping`."""
 
 GROUPING_TITLES = {
     "letters": (), "clusters": ("clusters",), "tied": ("= tied with the best",),
     "ranks": ("clusters and ranges of ranks",),
 }  # fmt: skip
-"""What the title of a diagram says of its bars, by the option `grouping`."""
+"""Title about the bars of a diagram, by the option `grouping`."""
 
 ONE_GROUP_TITLES = {
     "letters": ("no two significantly different",), "clusters": ("all in one cluster",),
     "tied": ("= all tied with the best",), "ranks": ("ranges of ranks, all in one cluster",),
 }  # fmt: skip
-"""The same where one bar holds all systems."""
+"""The same title if one bar spans all systems."""
 
 
 def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
@@ -359,7 +359,7 @@ def _format_title(table: Table) -> str:
 
 
 MOST_CURVES = 12
-"""Measures whose curves are drawn."""
+"""Maximum number of measures whose curves are drawn."""
 
 
 def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
@@ -386,13 +386,13 @@ def _build_curves(evaluation: RankingEvaluation, score: str) -> dict[str, NBestC
 
 
 MOST_NULLS = 12
-"""Null distributions that are drawn."""
+"""Maximum number of null distributions that are drawn."""
 
 MOST_FIGURES = 60
-"""Figures of one folder; beside them it is said how many more there could be."""
+"""Maximum number of figures in a folder. A message gives the number of those left out."""
 
 MOST_CHARACTERS = 40
-"""Of each part of a file's name."""
+"""Maximum characters of each part of a file's name."""
 
 
 def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[FigureSpec]:

@@ -15,7 +15,7 @@ from sigdask.report.summary.standings import join_phrases
 from sigdask.results.table import AGREES, DISAGREES, Table
 
 NAMES = {"second run": "second run", "sign test": "sign test", "exact value": "exact p"}
-"""Checks as a line names them."""
+"""Names of checks within a sentence."""
 
 
 MEANINGS = {
@@ -65,7 +65,9 @@ def _describe_agreement(name: str, n: int, total: int) -> str:
 
 
 FEW_UNITS = 2
-"""Units of usual weight that are few: two more or fewer, or one whose winner is the other system."""
+"""A verdict that changes with so few units of typical weight is borderline: two units more or fewer, or one with the
+other winner.
+"""
 
 
 def find_borderline(table: Table) -> NDArray[np.int64]:

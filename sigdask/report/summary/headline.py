@@ -27,10 +27,10 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.text import format_count, format_list, to_plain
 
 MAX_LISTED_GROUPS = 6
-"""Groups (metrics, subsets, test sets) that are told one by one; more are counted."""
+"""Maximum number of groups (metrics, subsets, test sets) described one by one. Further groups are counted."""
 
 MAX_NAMED_SYSTEMS = 3
-"""Systems that are named, of more."""
+"""Maximum number of systems that are named."""
 
 
 def build_headline(groups: VerdictGroups) -> str:

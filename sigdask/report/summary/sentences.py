@@ -143,7 +143,7 @@ def is_adjusted(table: Table) -> bool:
 MOST_DECIMALS = 10
 
 LARGEST_PLAIN = 1e16
-"""From which a number is written in scientific notation: its further digits say nothing."""
+"""Larger numbers are written in scientific notation."""
 
 
 def find_metrics_in_points(table: Table) -> frozenset[str]:

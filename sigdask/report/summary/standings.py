@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
 
 MOST_LEADING = 20
-"""Test sets, subsets and metrics of which the best system and its runner-up are opened on a page."""
+"""Maximum number of groups whose best system and runner-up are opened on a page."""
 """Which systems were compared in each group: two, all with one, all with each other, or others."""
 
 

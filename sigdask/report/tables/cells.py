@@ -16,13 +16,13 @@ GROUPING_MEANINGS = {
     "tied": "= not significantly different from the best",
     "ranks": "ranks are ranges that significant differences leave open; = not significantly different from the best",
 }
-"""What marks of rankings mean, by the option `grouping`."""
+"""Meaning of the marks of rankings, by the option `grouping`."""
 
 GROUPING_HEADERS = {"letters": "groups", "clusters": "cluster", "tied": "tied with best", "ranks": "ranks"}
-"""Headers of their columns."""
+"""Headers of columns of marks, by the option `grouping`."""
 
 NOISE = 1e-12
-"""Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
+"""An interval's end is taken for 0 if it is below this share of the other end."""
 
 
 def format_p_cell(p: float | None, alpha: float) -> str:

@@ -34,19 +34,19 @@ from sigdask.statistics.rounding import format_limits, format_p, format_score, f
 from sigdask.text import capitalize_first, format_list
 
 LEAST_PLAIN = 1e-9
-"""Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""
+"""Smaller numbers other than 0 are written in scientific notation, whatever number of decimals is requested."""
 
 NO_SCORE = "–"
-"""Stands where there is no score."""
+"""Text in place of a missing score."""
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
 
 PERCENT_MARK = " (%)"
-"""After shares that are written in per cent."""
+"""Mark of metrics whose shares are printed in per cent."""
 
 LOWER_MARK = " ↓"
-"""After metrics of which less is better."""
+"""Mark of metrics for which lower is better."""
 
 
 def build_tables(

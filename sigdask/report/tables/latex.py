@@ -18,33 +18,36 @@ from sigdask.results.comparisons import get_version
 from sigdask.text import make_printable
 
 MOST_LINES = 40
-"""Of a page: a row of broken names takes several."""
+"""Maximum lines of a page. A row with broken names takes several."""
 
 MOST_COLUMNS = 8
-"""Of numbers in a line."""
+"""Maximum number of numeric columns side by side."""
 
 COLUMN_POINTS, LINE_POINTS = 225, 342
-"""Points of a column of LaTeX's two-column article, and of a line of its one-column article, less a reserve."""
+"""Points of a column of LaTeX's two-column article, and of a line of its one-column article, with a reserve
+subtracted.
+"""
 
 PAGE_POINTS = 460
-"""Points of both columns of the two-column article, less a reserve."""
+"""Points of both columns of the two-column article, with a reserve subtracted."""
 
 CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.7)
-"""Widths of characters in digits. Capitals have the width `CAPITAL`, and others that of a digit."""
+"""Widths of characters relative to a digit. Capitals have the width `CAPITAL`, all others that of a digit."""
 
 CAPITAL, BOLD = 1.4, 1.15
-"""Widths of a capital letter, and of a bold digit, in digits."""
+"""Widths of a capital letter, and of a bold digit, relative to a digit."""
 
 LEAST_NAME_POINTS = 50
-"""Points that a column of long names has at least."""
+"""Minimum points of a column of long names."""
 
 SIZES = (
     (r"\small", 4.6, 6, 10), (r"\footnotesize", 4.3, 6, 10), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3, 10),
     (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3, 10),
     (r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 4.1, 1.5, 6),
 )  # fmt: skip
-"""Of type: the points of a digit, and those on either side of a column. The last number is the length of headers from
-which they are written in two lines, if the texts of their columns are shorter."""
+"""Font sizes: points of a digit, points on either side of a column, and the length from which headers take two lines
+if the texts of their columns are shorter.
+"""
 
 LABEL = "tab:sigdask"
 
@@ -55,10 +58,10 @@ ESCAPES = {
     "†": r"\dag{}", "‡": r"\ddag{}", "↓": r"$\downarrow$", "–": "--", "—": "---", "\u2212": "$-$",
     "\N{NO-BREAK SPACE}": "~", "\N{REPLACEMENT CHARACTER}": "?",
 }  # fmt: skip
-"""What means something to LaTeX, and what has a name there."""
+"""LaTeX's special characters and their commands."""
 
 WITHOUT_GLYPH = "«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ"
-"""Up to U+017F, what pdflatex lacks in its default encoding."""
+"""Characters up to U+017F that pdflatex lacks in its default encoding."""
 
 UNKNOWN_CHARACTER = r"\sigdaskchar{"
 CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex prints the code of one without a glyph.
@@ -69,10 +72,10 @@ CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex prints t
 LIGATURES = re.compile(r"([-,'])(?=\1)")
 NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<\[\]–]")
 LONG_WORD = 16
-"""Characters from which words may be broken."""
+"""Minimum characters of words that may be broken."""
 
 SIGNATURE_PIECES, NAME_PIECES = re.compile(r"[^-|:/._]+[-|:/._]*|[-|:/._]+"), re.compile(r"[^\W_]{1,6}[\W_]*|[\W_]+")
-"""Parts of long words that stand on one line: up to punctuation, and of at most six letters."""
+"""Patterns of the parts of long words that stay on one line: up to punctuation, and of at most six letters."""
 
 MATHEMATICAL = {"p": "$p$", "adjusted p": "adjusted $p$", "A - B": "$A - B$", "mean A - B": "mean $A - B$"}
 SIGNS = {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}

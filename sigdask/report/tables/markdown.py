@@ -9,10 +9,10 @@ from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.text import make_printable
 
 ENTITIES = {"\\": "&#92;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
-"""No backslash of a name stays, so that none escapes what follows it."""
+"""Replacements for backslashes, so that none escapes the next character."""
 
 ESCAPES = str.maketrans(ENTITIES | {c: f"\\{c}" for c in "`*_[]~#$|"})
-"""What means something to Markdown."""
+"""Special characters of Markdown."""
 
 
 def iter_document_parts(tables: Iterable[PaperTable]) -> Iterator[str]:

@@ -24,13 +24,13 @@ from sigdask.text import format_count, make_printable
 __all__ = ["MOST_ALARMS", "render", "select_warnings"]
 
 MOST_SHOWN = 40
-"""Comparisons that are shown unless all are asked for."""
+"""Number of comparisons shown by default."""
 
 MOST_DETAILED = 12
-"""Comparisons that are all shown beside a ranking, and told in detail, at most."""
+"""Maximum number of comparisons shown in full in addition to a ranking."""
 
 MOST_CLOSEST = 10
-"""Close calls that are shown below a ranking."""
+"""Maximum number of borderline results shown below a ranking."""
 
 
 def render(

@@ -22,10 +22,10 @@ from sigdask.statistics.rounding import format_p, format_p_equals
 from sigdask.text import format_count, format_list, make_printable
 
 MOST_CUTOFFS = 7
-"""Values of n that are shown of a curve, unless all are asked for."""
+"""Number of cutoffs of a curve shown by default."""
 
 MOST_PAIRS = 40
-"""Pairs that are shown unless all are asked for."""
+"""Number of pairs shown by default."""
 
 
 def render(evaluation: RankingEvaluation, *, everything: bool = False, width: int | None = None) -> str:
@@ -224,7 +224,7 @@ def _select_cutoffs(rows: Sequence[Precision | SampledPrecision | Validation], *
 
 
 DISPERSION_LEVEL = 0.05
-"""p below which samples are said to vary more than the model says."""
+"""Level at which samples are reported to vary more than the model predicts."""
 
 MOST_BAR = 30
 

@@ -151,7 +151,7 @@ def _format_legend(marks: set[str], methods: set[str], alpha: float) -> str:
 
 
 MOST_SHOWN = 40
-"""Verdicts that are shown unless all are asked for."""
+"""Number of verdicts shown by default."""
 
 
 def format_families(results: ComparisonResults, width: int | None, *, everything: bool) -> list[str]:
@@ -190,7 +190,7 @@ def _format_replicated(n: int, n_sets: int, p: float) -> str:
 
 ALL_HINT = "--all shows all, --json FILE keeps them"
 TESTS_HINT = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
-"""Said of those of many comparisons, unless all are asked for."""
+"""Hint in place of the classical tests of many comparisons."""
 
 
 CONTRAST = "for contrast"
@@ -331,10 +331,10 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
 
 
 MOST_SYSTEMS = 40
-"""Systems of each ranking that are shown unless all are asked for."""
+"""Number of systems of each ranking shown by default."""
 
 MOST_RANKINGS = 6
-"""Rankings that are shown unless all are asked for."""
+"""Number of rankings shown by default."""
 
 
 def format_rankings(results: ComparisonResults, width: int | None, *, everything: bool, verbose: bool) -> list[str]:

@@ -15,7 +15,7 @@ from sigdask.statistics.rounding import format_limits, format_p_equals, format_s
 from sigdask.text import format_count, make_printable
 
 MOST_SENTENCES = 12
-"""Tests up to which each is told in words."""
+"""Maximum number of tests that are each described in a sentence."""
 
 
 def render(results: IndependenceResults, *, width: int | None = None) -> str:

@@ -20,13 +20,13 @@ GroupKey = tuple[str, str, str]
 """Test set, value of the subset or "", and metric."""
 
 MOST_LISTED = 20
-"""Rows of the table unless all are asked for."""
+"""Number of rows of the table shown by default."""
 
 MOST_WARNINGS = 5
-"""Different warnings that are listed unless all are asked for."""
+"""Number of different warnings shown by default."""
 
 MOST_NAMED = 3
-"""Systems or test sets that a line names, of more."""
+"""Maximum number of systems or test sets that a line names."""
 
 
 def format_overview(

@@ -13,10 +13,10 @@ from sigdask.statistics.power import Estimate
 from sigdask.text import format_count, format_list, make_printable
 
 MOST_SHOWN = 40
-"""Pairs that are shown unless all are asked for."""
+"""Number of pairs shown by default."""
 
 MOST_NOTED = 3
-"""Pairs with the same note that are named."""
+"""Maximum number of pairs with the same note that are named."""
 
 
 def render(powers: PowerResults, *, everything: bool = False, width: int | None = None) -> str:

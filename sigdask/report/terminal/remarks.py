@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from sigdask.analysis.independence import Independence
 
 MOST_ALARMS = 100
-"""Comparisons whose cross-checks disagree that are named."""
+"""Maximum number of comparisons with disagreeing cross-checks that are named."""
 
 MOST_NOTES = 5
-"""Notes on single comparisons that are told."""
+"""Maximum number of notes on single comparisons that are printed."""
 
 MOST_BORDERLINE = 3
-"""Borderline results that are named in a line."""
+"""Maximum number of borderline results named in a line."""
 
 EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "intervals-alone"})
-"""Notes on all results that explain and warn of nothing: told among the details."""
+"""Kinds of notes on all results that explain and do not warn. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "stop-unknown", "second-look"}
 )
-"""Notes on single comparisons that the answer is not to be read without; others are told among the details."""
+"""Kinds of notes on single comparisons that are needed to read the answer. All others are printed among the details."""
 
 
 def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
@@ -117,7 +117,7 @@ def list_alarms(results: Iterable[Result | Independence]) -> list[str]:
 
 
 MIN_COMPARISONS = 1000
-"""Sampled comparisons from which the trials that decided nothing are told of."""
+"""Minimum number of sampled comparisons for a remark about trials that decided nothing."""
 
 
 def describe_trials(results: ComparisonResults) -> Iterator[str]:

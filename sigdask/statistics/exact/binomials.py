@@ -18,10 +18,10 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.result import ProbabilityLimits
 
 LARGEST_FRACTION = 4096
-"""Units up to which tails are summed as integers."""
+"""Maximum number of units for which tails are summed as integers."""
 
 MIN_STIRLING = 200
-"""Trials or successes for which no Stirling's series is taken."""
+"""Minimum trials and successes for Stirling's series."""
 
 DIGITS = 50
 ROUNDOFF = 2.0**-53

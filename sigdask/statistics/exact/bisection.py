@@ -22,10 +22,12 @@ from sigdask.statistics.exact.result import ProbabilityLimits
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13
 MAX_TABLE_SIZE = 2**13
-"""Places of a table that is looked at as a whole: fewer calls take less than fewer decisions."""
+"""Maximum cells of a table that is evaluated as a whole. For small tables, fewer calls matter more than fewer
+decisions.
+"""
 
 NANOSECONDS_PER_DECISION = 150
-"""Of one decision."""
+"""Nanoseconds of one decision."""
 
 
 @dataclass(frozen=True, eq=False)

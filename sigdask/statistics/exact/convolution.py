@@ -34,12 +34,12 @@ from sigdask.statistics.exact.tilted import estimate_log_tail
 
 ROUNDOFF = 2.0**-53
 LOST_SHARE = 1e-16
-"""Share of the smaller tail that may leave the window."""
+"""Maximum share of the smaller tail that may leave the window."""
 SLAB = 2 * 10**8
-"""Additions between two looks at the deadline."""
+"""Additions between two checks of the deadline."""
 TINY = 2.0**-1074
 CHUNK = 2**11
-"""Numbers that are made at a time, so that they stay in the cache."""
+"""Numbers computed at a time, so that they stay in the cache."""
 
 
 def compute_window(steps: StepSizes) -> int:
@@ -179,10 +179,10 @@ def _add_shifted(old, first, new, new_first, size, low, shares):
 
 
 TARGET = 4 * 10**8
-"""Additions that the lattice is made for: the finer, the nearer are the limits."""
+"""Number of additions for which the lattice is chosen. A finer lattice gives closer limits."""
 
 WIDENING_SHARE = 1e-10
-"""Share of p by which E may widen the limits."""
+"""Maximum share of p by which rounding may widen the limits."""
 
 
 @dataclass(frozen=True, eq=False)

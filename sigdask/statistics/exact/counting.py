@@ -34,7 +34,7 @@ from sigdask.statistics.exact.problems import StepSizes
 
 
 MOST_UNITS = 62
-"""So that 2**n is an integer of 64 bits."""
+"""Maximum number of units, so that 2**n fits into 64 bits."""
 
 WORD = 64
 
@@ -106,10 +106,10 @@ def _sum_slots(number: int, bits: int) -> int:
 """So that counts are integers of 64 bits."""
 
 MAX_HALF = 24
-"""Units of a half, whose sums take 128 MiB."""
+"""Maximum units of a half, whose sums take 128 MiB."""
 
 NANOSECONDS = 3
-"""Of a step of merging or counting, about."""
+"""Approximate nanoseconds of a step of merging or counting."""
 
 
 def compute_n_fixed(n: int) -> int:
@@ -198,7 +198,7 @@ def _count_pairs(first, second, needed):
 
 
 MOST_SLOTS = 2**11
-"""Slots of a distribution, for each problem, up to which the distribution is faster than meeting in the middle."""
+"""Maximum slots of a distribution for which it is faster than meeting in the middle."""
 
 
 def count_reaching(first: int, stop: int, steps: Integers, thresholds: Integers) -> Integers:

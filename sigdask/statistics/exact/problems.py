@@ -25,10 +25,10 @@ from sigdask.counts.precision import TIE
 from sigdask.identity import dataclass
 
 FEW_KEYS = 2**16
-"""Rows that are told apart by counting, not by sorting."""
+"""Maximum number of keys for which equal rows are found by counting instead of sorting."""
 
 MOST_UNITS = 62
-"""So that arrangements are counted in integers of 64 bits."""
+"""Maximum number of units, so that arrangements are counted in 64-bit integers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,19 +29,19 @@ from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, l
 
 
 ACCEPTED_LOSS = 1e-13
-"""Share of p up to which what left the window is accepted; else it is done again in a wider one."""
+"""Maximum share of p that may leave the window. Beyond it, a wider window is used."""
 
 BLOCK = 2**18
-"""Cells that are held against the observed difference at a time."""
+"""Cells compared with the observed difference at a time."""
 
 NANOSECONDS_PER_CELL = 80
-"""Of which, each."""
+"""Nanoseconds of each of these cells."""
 
 NANOSECONDS_PER_POINT = 3
-"""Nanoseconds of a unit at one place: memory is slower than additions."""
+"""Nanoseconds of a unit at one grid point. Memory is slower than additions."""
 
 SUM_ROUNDINGS = 80
-"""Roundings behind a sum of a block by pairs: at most 16 in a row, and one for each doubling (Higham 2002, 4.2)."""
+"""Rounding errors in a pairwise sum of a block: at most 16 in a row, and one for each doubling (Higham 2002, 4.2)."""
 
 
 OVERHEAD = 10**6
@@ -276,13 +276,15 @@ def sum_tails(grid: StepGrid, decision: TieRule, distribution: Floats, low: Inte
 
 
 FEWEST_UNITS, MOST_UNITS = 63, 200_000
-"""Fewer can be counted; of more the rounding of powers would be larger than what is claimed."""
+"""Range of the number of units. Fewer can be counted. With more, the rounding of powers would exceed the claimed
+error.
+"""
 
 NEGLIGIBLE_SHARE = 1e-13
-"""Share of p that unlikely places may have together."""
+"""Maximum share of p that unlikely points may have together."""
 
 N_ITERATIONS = 8
-"""How often slope and place are found of each other."""
+"""Number of alternating updates of slope and position."""
 
 
 def is_smooth(problem: QuotientProblem) -> bool:

@@ -31,16 +31,17 @@ COSTS: dict[str, tuple[float, float]] = {
     "tilted-fft": (7.0, math.inf),
     "box-dp": (1.7, math.inf),
 }
-"""Measured nanoseconds of an operation, and the bytes at which memory slows it to half the speed; else 1 nanosecond."""
+"""Measured nanoseconds of an operation of each method (by default 1), and the bytes at which memory halves the speed.
+"""
 
 SECONDS_A_PROBLEM = 2e-4
-"""What a problem takes beside its operations."""
+"""Seconds of a problem in addition to its operations."""
 
 CLOSE_SHARE = 1e-6
-"""Limits that differ by less than this share are as good as one number."""
+"""Limits that differ by less than this share count as one number."""
 
 SMALLEST_FLOAT = math.ulp(0.0)
-"""What a probability that is too small for a float is at most."""
+"""Upper limit of a probability that is too small for a float."""
 
 
 class PValueLimits(NamedTuple):
@@ -51,7 +52,7 @@ class PValueLimits(NamedTuple):
 
 
 LARGEST_ESTIMATE = 10**100
-"""Estimates above are as good as infinite, and may be too large for a float."""
+"""Larger estimates count as infinite, as they may not fit into a float."""
 
 
 @dataclass(frozen=True, slots=True)

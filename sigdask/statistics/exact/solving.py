@@ -52,10 +52,10 @@ class MethodLimits:
 DEFAULT_LIMITS = MethodLimits()
 
 CHEAP, CHEAP_UNIT = 3 * 10**6, 100
-"""Operations, and operations for each unit, that are no more than it takes to look at further ways."""
+"""Operations, and operations for each unit, for which a method is used without comparing it with others."""
 
 GUARANTEE_ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
-"""Guarantees, the best first; exact and certified ones are alike as good."""
+"""Guarantees, the best first. `exact` and `certified` rank equally."""
 
 
 def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> result.ChosenMethod | result.NoMethod:
@@ -239,7 +239,8 @@ SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]
     "lattice-bounds": convolution.compute_lattice_tails,
     "tilted-fft": tilted.compute_tails,
 }
-"""What computes limits of P(X >= threshold) for both thresholds; the other methods of sums count arrangements."""
+"""Methods that compute limits of P(X >= threshold) for both thresholds. The other methods of sums count arrangements.
+"""
 
 
 def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTails:
@@ -283,7 +284,7 @@ def _add_ties(
 
 
 CELL_POINTS = {"box-dp": value_grids.iter_points}
-"""What makes the points whose arrangements are counted, where these are not the cells."""
+"""Functions that compute the points whose arrangements are counted, if these are not the cells."""
 
 CELL_TAILS = {
     "bisection": bisection.compute_tails,
@@ -291,7 +292,7 @@ CELL_TAILS = {
     "grid-fft": quotient_grids.compute_transform_tails,
     "box-dp": value_grids.compute_tails,
 }
-"""What computes limits of P(T >= |t|) and P(T > |t|), where cells are not enumerated."""
+"""Methods that compute limits of P(T >= |t|) and P(T > |t|) without enumerating cells."""
 
 
 def _solve_cells(problem: CellProblem, chosen: result.ChosenMethod) -> result.ExactTails:

@@ -123,10 +123,10 @@ def approximate_tail(sizes: Numbers, counts: Integers, s: int, span: int = 2) ->
 
 
 CLAIMED = 1e-10
-"""Relative error that is claimed."""
+"""Claimed relative error."""
 
 REACH = 17.0
-"""Standard deviations on both sides of the threshold that the transform holds at least."""
+"""Standard deviations on both sides of the threshold that the transform covers at least."""
 
 SLAB = 2**16
 NEARLY_MINUS_ONE = -1 + 1e-15

@@ -23,13 +23,14 @@ from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits, for
 
 MOST_CELLS = 2**34
 CELL_BLOCK = 2**16
-"""Cells that are scored at a time."""
+"""Cells scored at a time."""
 NANOSECONDS_PER_CELL = 60
-"""Of a cell, about."""
+"""Approximate nanoseconds of a cell."""
 
 
 DecidedPoints = tuple[Integers | Floats, Bools, Bools, Bools]
-"""How many arrangements points have, or their shares, and which reach |t|, pass it and certainly tie."""
+"""Numbers or shares of arrangements at each point, and whether each point reaches |t|, exceeds it and certainly ties.
+"""
 
 
 def iter_cell_methods(problem: CellProblem) -> Iterator[ChosenMethod]:
@@ -102,7 +103,7 @@ def compute_cell_tails(problem: CellProblem, decision: TieRule) -> tuple[Probabi
 MOST_DIRECTIONS = 8
 BLOCK = 2**17
 NANOSECONDS = 25
-"""Of a decision about a place, for each sum and once more."""
+"""Nanoseconds of a decision about a point, for each sum and once more."""
 
 
 @dataclass(frozen=True, eq=False)
