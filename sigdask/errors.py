@@ -9,7 +9,7 @@ from sigdask.text import redact, shorten_message
 
 
 def _clean(message: str) -> str:
-    """Return a message without secrets, cut where it repeats what is very long."""
+    """Return a message without secrets, with very long quotations shortened."""
     return shorten_message(redact(message, by_name=True))
 
 
@@ -96,7 +96,7 @@ class DamagedError(SigdaskError):
     Attributes
     ----------
     faults : tuple of str
-        What is damaged: a row each, or what the database says.
+        Descriptions of the damage: one for each row, or the database's message.
     """
 
     SHOWN = 3

@@ -175,14 +175,12 @@ def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "
     apart_from : str
         Its other fields.
     added : str
-        Fields that came later, hashed where they are not at their defaults, so that what was counted
-        before they came is found again.
+        Fields added later. They are hashed unless they have their defaults, so that older counts are found again.
 
     Raises
     ------
     TypeError
-        A field is in neither list: a new one that changes what is counted and is not hashed would
-        let stale counts stand.
+        A field is in neither list. A new field that changes counts must be hashed, or old counts would be used again.
 
     Examples
     --------

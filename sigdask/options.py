@@ -70,7 +70,7 @@ class Option:
     default : object
         Its value where none is given.
     otherwise : str
-        What stands for the default in a help text where it depends on the data.
+        Text in place of a default that depends on the data.
     least, most : float or None
         Bounds of a number, which belong to it.
     above, below : float or None
@@ -88,9 +88,9 @@ class Option:
     negative : str
         The help of the flag `--no-…` of an option that is on by default.
     name, choices : str and tuple of str
-        What it is called, and the words that it takes; found from its annotation where it is declared.
+        Its name, and the words that it accepts. Both are inferred from its annotation.
     kind : type
-        bool, int or float where its value is nothing else, otherwise object.
+        bool, int or float if its value has only this type, otherwise object.
     """
 
     help: str
@@ -153,7 +153,7 @@ def list_options(declaration: Any) -> Mapping[str, Option]:
 
 
 def _find_kind(hint: Any) -> type:
-    """Return the type of numbers or truth values that an annotation allows besides None; object for all else."""
+    """Return the numeric or Boolean type that an annotation allows in addition to None, or object for other types."""
     kinds = {*get_args(get_args(hint)[0])} - {type(None)} or {get_args(hint)[0]}
     return next((kind for kind in (bool, int, float) if kinds == {kind}), object)
 
@@ -282,7 +282,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class TestOptions(TypedDict, total=False):
-    """The test of each comparison, and what is shown beside its p."""
+    """The test of each comparison, and the results shown with its p."""
 
     alternative: AlternativeOption
     method: Annotated[
@@ -967,7 +967,7 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
 
 
 def name_arguments(function: Callable[Parameters, Answer], interface: Interface) -> Callable[Parameters, Answer]:
-    """Return a function whose errors, and the notes of whose results, name options as Python or a plan spells them."""
+    """Return a function whose errors and notes call options by their Python or plan names."""
     checked = rename_error_options(interface)(function)
 
     @wraps(function)

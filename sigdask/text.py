@@ -367,7 +367,7 @@ def is_web(scheme: str) -> bool:
 def split_query(url: str) -> tuple[str, str]:
     """Return a URL without its query and fragment, and the text of these, which is "" if it has none.
 
-    Where a kind of URL has no queries `?` stands for a character, unless a name and `=` follow it.
+    In URLs without queries, `?` is a wildcard for one character, unless a name and `=` follow it.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> s
         Hide in queries only the values whose names say that they are secrets (`password`, `token`, `sig`, ...), for
         texts whose URLs may be ids of items. Otherwise only values that are known to be harmless are shown.
     values : iterable of str
-        Further secrets to hide wherever the text repeats them; those of less than four characters are not looked for.
+        Further secrets to hide wherever they occur in the text. Those of fewer than four characters are ignored.
 
     Examples
     --------

@@ -260,7 +260,7 @@ CACHED_COLUMNS = 2
 
 @dataclass(frozen=True, slots=True)
 class ItemDetails:
-    """Texts of one item of a unit, shortened where they are long; None where the data lack them.
+    """Texts of one item of a unit, shortened if long, or None if the data lack them.
 
     Attributes
     ----------
@@ -310,7 +310,7 @@ class UnitDetails:
 
 @dataclass(frozen=True, eq=False)
 class UnitIndex:
-    """The units of one test set, from whose addresses their readable details are made.
+    """The units of one test set. Their details are looked up by address.
 
     Attributes
     ----------
@@ -607,7 +607,7 @@ class ComparisonDetails:
     null : NullDistribution
         What shuffling makes of the difference.
     runs : tuple of Convergence
-        The first run and, where there is one, the second; none where no trials were counted.
+        The first run and the second, if there is one. Empty if no trials were counted.
     shares : UnitShares or None
         What units contribute; None of a metric of whole outputs, which scores no unit.
     deciding_units : tuple of UnitDetails
@@ -712,7 +712,7 @@ class _PanelComparisons:
     unit_index : UnitIndex
         Its units.
     table : Table
-        What was found of them.
+        Their results.
     rows, indices : int64 array, shape (n,)
         Their rows of the whole table, and among the comparisons of the same kind of unit.
     """

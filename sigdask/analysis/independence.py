@@ -735,7 +735,7 @@ def _build_second_run(exceedances: Sequence[int], n_trials: int) -> SecondRun | 
 def _iter_checks(
     n_extreme: int, n_trials: int, second: SecondRun | None, exact: ExactP | None, n_comparisons: int
 ) -> Iterator[Check]:
-    """Yield the checks of a sampled p against the second run and, where it is known, the exact p."""
+    """Yield the checks of a sampled p against the second run and, if known, the exact p."""
     if second is None:
         yield Check("second run", "not applicable", None, "not requested")
     else:

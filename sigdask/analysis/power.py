@@ -74,11 +74,11 @@ class Power:
     Attributes
     ----------
     test_set, a, b, metric, unit : str
-        What is compared, and what is exchanged.
+        The comparison, and its swapped unit.
     alternative : str
         Of the test.
     level : float
-        What each p is held against.
+        Level with which each p is compared.
     power : float
         That is wanted.
     n_units : int
@@ -89,7 +89,7 @@ class Power:
         The system that is better, or worse where less is better, by the difference that is asked about: the one with
         the higher score.
     reachable : tuple of float, or None
-        Smallest and largest difference that tilting the observed units reaches; None where these are all alike.
+        Smallest and largest difference that tilting the observed units can reach. None if all units are equal.
     wanted_difference : float or None
         That was asked for.
     needed : Estimate or None
@@ -113,7 +113,7 @@ class Power:
     n_effective_detectable : float or None
         Likewise for the detectable one.
     note : str or None
-        What is to be said of it; why there is nothing, where there is nothing.
+        A remark on the result, or the reason why there is none.
     """
 
     test_set: str
@@ -249,7 +249,7 @@ class PowerTarget:
     row : int
         The pair.
     side : int
-        1 where A is to score more, else -1.
+        1 if A shall score more, -1 if B.
     """
 
     pairs: SystemPairs

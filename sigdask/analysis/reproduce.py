@@ -95,7 +95,7 @@ class RecordedResults:
     results : tuple of RecordedResult
         The results to reproduce.
     document : mapping of str to value
-        What the JSON says beside the results; empty for CSV files and signatures.
+        Keys of the JSON other than the results. Empty for CSV files and signatures.
     other_sets : tuple of str
         Test sets in the same file that are not to be reproduced.
     """
@@ -121,7 +121,7 @@ class RecordedResults:
         return RecordedResults(results, self.document, others)
 
     def get_family(self, key: str) -> Any:
-        """Return a member of what the document says of the family of all results; None where it says nothing."""
+        """Return a value of the document's `family` object, or None if it is missing."""
         family = self.document.get("family")
         return family.get(key) if isinstance(family, dict) else None
 
@@ -315,7 +315,7 @@ class ReproduceOutcome:
     not_compared : mapping of str to tuple of str
         Fields of the file that are not compared, by the reason.
     notes : tuple of str
-        What else is to be known.
+        Further remarks.
     """
 
     repeated: tuple[RepeatedResult, ...]
@@ -462,7 +462,7 @@ class _CurrentData:
     def find_pair(self, entry: RecordedResult) -> tuple[str, str] | None:
         """Return the names of the two systems of a result, or None if the current data do not have them.
 
-        Systems of equal data are told apart by their recorded names.
+        Systems with equal data are distinguished by their recorded names.
         """
         signature = entry.signature
         data = signature.data
@@ -515,7 +515,7 @@ DEFAULT_TRIALS = {sums.DEFAULT_TRIALS, outputs.DEFAULT_TRIALS, agreement.DEFAULT
 
 
 def _group_matches(matches: Sequence[Match]) -> dict[Signature, list[Match]]:
-    """Return the results by their settings: those that one call found are in one group where that can be told.
+    """Return the results grouped by settings. Results of one call are in one group if this can be determined.
 
     Results without random trials (all arrangements were counted) join the group of those that have some.
     """
@@ -980,7 +980,7 @@ def _compare_notes(recorded: Mapping[str, Any], current: Mapping[str, Any], comp
 def _compare_document(
     recorded: RecordedResults, reruns: Sequence[ComparisonResults], comparison: FieldComparison
 ) -> None:
-    """Compare what a JSON file says beside the results."""
+    """Compare the keys of a JSON file other than its results."""
     skipped = _find_skipped_keys(recorded, len(reruns))
     for name in recorded.document:
         if name in skipped:

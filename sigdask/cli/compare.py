@@ -289,7 +289,7 @@ def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
 
 
 def _log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
-    """Log the warnings of results and, where these are not printed, also the notes on what was scored."""
+    """Log the warnings of results. If results are not printed, also log the notes on what was scored."""
     scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
     for warning in (*scope, *select_warnings(results, verbose=verbose)):
         LOG.warning(warning.text)

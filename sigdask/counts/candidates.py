@@ -24,7 +24,7 @@ class CanonicalOrder:
     Attributes
     ----------
     units : Texts or int
-        Their ids in canonical order, or their number where they are known by position.
+        Ids in canonical order, or their number if candidates have no ids.
     place : int64 array, shape (n_candidates,)
         Of each in that order, the candidate.
     """
@@ -42,7 +42,7 @@ class Candidates:
     measures : tuple of str
         Names of the measures.
     gold : int8 array, shape (n_candidates,)
-        1 true, 0 false, `UNKNOWN` where nobody said.
+        1 true, 0 false, `UNKNOWN` without judgement.
     scores : float64 array, shape (n_measures, n_candidates)
         Finite.
     smaller : frozenset of str
@@ -52,7 +52,7 @@ class Candidates:
     name : str
         Of the test set; part of the address of what is drawn.
     notes : tuple of str
-        What is to be told of how they were read.
+        Notes on how they were read.
     """
 
     measures: tuple[str, ...]
@@ -78,7 +78,7 @@ class Candidates:
         Parameters
         ----------
         gold : sequence of bool, length n_candidates
-            Which are true; None or NaN where nobody said.
+            Whether each is true. None or NaN without judgement.
         scores : mapping of str to sequence of float
             A column a measure.
         smaller : collection of str
@@ -93,7 +93,7 @@ class Candidates:
         Raises
         ------
         InputError
-            It says what is wrong, and of which candidate.
+            Names the problem and the candidate.
         """
         gold_codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
         columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}

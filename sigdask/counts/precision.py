@@ -58,11 +58,11 @@ class SystemNumbers:
     Attributes
     ----------
     numbers : float64 array, shape (n_items,)
-        As decimals, where all stand for some.
+        As decimals, if all numbers represent decimals.
     rounding : float
         How far each may lie from the number that it was rounded from.
     note : str
-        What was done, empty where nothing was.
+        What was changed. Empty if nothing was.
     """
 
     numbers: NDArray[np.float64]
@@ -104,7 +104,7 @@ class SystemNumbers:
 
 
 def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
-    """Return the short decimals that the numbers stand for, or None unless all numbers stand for one."""
+    """Return the short decimals that the numbers represent, or None unless all of them do."""
     finite = np.isfinite(wide)
     finite_values = wide if finite.all() else wide[finite]
     if _are_whole(finite_values, kind):
@@ -384,7 +384,7 @@ class RoundedLattice(Lattice):
     Attributes
     ----------
     rounding : int
-        Steps by which a unit's two values together may lie off what they were rounded from.
+        Total rounding error of a unit's two values, in steps.
     """
 
     rounding: int = 0

@@ -109,7 +109,7 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
     Parameters
     ----------
     folder : Path
-        Made where it is not there; must hold no certificates yet.
+        Created if it does not exist. It must not contain certificates.
     days : float
         How long they are valid.
 

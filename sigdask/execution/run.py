@@ -569,7 +569,7 @@ class WorkEstimate:
     n_exact : int
         Parts of exact p-values.
     first, stop : int64 array, shape (n_jobs,)
-        Where each job's trials of its comparisons lie.
+        First and last position of each job's trials.
     seconds_each : float64 array, shape (n_jobs,)
         What a trial of each takes, all threads at work.
     is_sampled : bool array, shape (n_jobs,)
@@ -599,7 +599,7 @@ class WorkEstimate:
 
     @property
     def unit(self) -> str:
-        """The word for what is counted: trials if there are any, else what replaces them (such as arrangements)."""
+        """The word for what is counted: trials, or what replaces them (such as arrangements)."""
         if self.max_trials:
             return "trials"
         if self.n_exact == self.total:

@@ -74,9 +74,9 @@ class FileFormat:
         Function that recognizes the format by its files: one beside the reader, or an address; called for the formats
         of `SNIFFING_ORDER`.
     no_gold : str
-        What its files hold, where they take no gold file.
+        Contents of its files, if these need no gold file.
     needs_gold : str
-        What is missing without a gold file, where one is needed.
+        Name of the gold file's contents, if one is needed.
     options : str
         Names of its own options; fixed choices follow a name, as in `case=keep|lower`.
     metrics : str
@@ -534,7 +534,7 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
 
 @dataclass(slots=True)
 class _KnownTables:
-    """What is known of score tables that look alike.
+    """Properties of score tables that look alike.
 
     Attributes
     ----------
@@ -728,7 +728,7 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
 
 
 def _build_unknown_error(table: FileTable, options: Options) -> InputError:
-    """Return the error for a file whose format is not known: what is missing, or what to choose."""
+    """Return the error for a file of unknown format, which names what is missing or what to choose."""
     if (error := _build_reference_error(table.path, options.metrics)) is not None:
         return error
     if (text := _describe_bad_score(table)) is not None:
@@ -758,7 +758,7 @@ def _describe_bad_score(table: FileTable) -> str | None:
 
 
 def _is_table_of_blanks(table: FileTable) -> bool:
-    """Return whether each line has as many words as the others, some of them numbers."""
+    """Return whether all lines have the same number of words, some of them numbers."""
     rows = [cell.split() for cell in next(iter(table.columns.values()))]
     widths = {len(row) for row in rows[1:] or rows}
     has_numbers = bool(rows) and all(any(map(is_number, row)) for row in rows[1:] or rows)

@@ -52,7 +52,7 @@ class Conventions:
     gold : tuple of str
         Columns that say what is true, by name or pattern (`b.*`).
     measures : tuple of str
-        Measures, likewise; where there is none, every other column of numbers is one.
+        Columns of measures. If there is none, every other column of numbers is one.
     ids : tuple of str
         Columns that together name a candidate.
     """
@@ -83,7 +83,7 @@ class CandidateColumns:
     ignore : tuple of str
         Columns left out.
     positive : tuple of str
-        Labels of what is true, where gold holds labels; all others are false.
+        Labels of true candidates, if gold holds labels. All others are false.
     partial : bool
         Gold is empty but for a random sample of the candidates.
     one_of_many : bool

@@ -30,7 +30,7 @@ class GroupFile:
     Attributes
     ----------
     path : Path
-        Where it lies.
+        Path of the file.
     unnamed : str
         What a column without a name is called.
     """

@@ -533,7 +533,7 @@ def as_path(text: str | Path) -> Path:
     Raises
     ------
     InputError
-        What its kind of URL needs is not installed, or no such kind is known.
+        The package for this kind of URL is not installed, or the kind is unknown.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def load_object(address: str, what: str) -> Any:
 
 
 def describe_failure(error: BaseException, function: Any = None) -> str:
-    """Return an error of a user's code as text, with the last line of it that was run, or where the function begins."""
+    """Return an error of a user's code as text, with the last line that ran, or the function's first line."""
     others = (str(Path(__file__).parents[1]), "<frozen", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(others)]
     code: Any = getattr(function, "__code__", None)

@@ -246,13 +246,13 @@ class FunctionToCompile:
     def is_worth_loading(self, n_steps: int) -> bool:
         """Return whether to call what numba makes of the function, given the steps that Python would take instead.
 
-        Python is faster until it has taken as many steps in this process as loading numba takes time for.
+        Python is faster until its steps in this process take as long as loading numba.
         """
         self._n_steps += n_steps
         return self.is_compiled or self._n_steps > FEW_STEPS
 
     def call_for_steps(self, n_steps: int, *arguments: Any) -> Any:
-        """Call the function, without numba where that is faster for so many steps of a loop."""
+        """Call the function, without numba if that is faster for this number of loop steps."""
         return (self if self.is_worth_loading(n_steps) else self.__wrapped__)(*arguments)
 
     def __getattr__(self, name: str) -> Any:

@@ -118,7 +118,7 @@ DEFAULT_SIGNS = 1000
 @known_as("BoundAgreement", "statistic level group undefined swaps_pairs epsilon signs", apart_from="name")
 @dataclass(frozen=True, slots=True)
 class BoundAgreement:
-    """Agreement with human scores, bound to data whose systems are metrics and whose items are cells.
+    """Agreement with human scores, bound to data. Its systems are metrics and its items are cells.
 
     A cell is a segment of a translation system, with a human score.
 
@@ -167,7 +167,7 @@ class Metric:
     name : str
         As the user wrote it.
     bind : callable
-        Counts -> a bound metric; raises InputError where the data lack what it needs.
+        Counts -> a bound metric. Raises InputError if the data lack required fields.
     extraction : Extraction or None
         What it takes from whole outputs, which may take long; `bind` finds it in the counts or makes it.
     takes_replicates : bool

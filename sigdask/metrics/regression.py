@@ -54,7 +54,7 @@ def regression(spec: Spec) -> Metric:
 
 @known_as("sigdask.metrics.regression:_bind")
 def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | BoundRanks:
-    """Compute what each item adds to the sums; gold values are centred on the mean of all of them, also in subsets."""
+    """Compute each item's terms of the sums. Gold values are centred on the mean of all of them, even in subsets."""
     gold, predictions = read_predictions(name, counts)
     _check_gold(name, base, gold, counts)
     if base in PROBABILITIES:

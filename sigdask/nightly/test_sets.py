@@ -156,7 +156,7 @@ def build_study(
 
 
 def build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
-    """Return what is asked of a test set; metrics that are given stand for its own."""
+    """Return the specification of a test set. Given metrics replace its own."""
     return CompareSpec.from_options(test_set.comparison, metrics or test_set.metrics or counts.suggested)
 
 
@@ -166,7 +166,7 @@ SETTLED_NS = 2 * 10**9
 
 
 def digest_file_state(test_set: TestSet, shared: str) -> str:
-    """Return a digest of all that the results of a test set come from; "" where it is not known."""
+    """Return a digest of all inputs of a test set's results, or "" if unknown."""
     now = time.time_ns()
     texts = [shared, repr(test_set)]
     if has_own_code(test_set):
@@ -198,8 +198,8 @@ class PreparedSet:
     counts : Counts
         Its data.
     study : Study or None
-        What is counted; None where that takes the statistics of whole outputs or the other test sets, and where it is
-        an error, which is raised when all test sets are read.
+        The study to count. None if it needs statistics of whole outputs or the other test sets, or if building it
+        raised an error, which is raised again after all test sets are read.
     """
 
     state: str
@@ -249,7 +249,7 @@ class PlanPart:
 
 
 def prepare_set(plan: FamilySettings, shared: str, test_set: TestSet) -> PreparedSet:
-    """Read a test set, and list its jobs where that takes nothing else."""
+    """Read a test set, and list its jobs if these need nothing else."""
     prepared = PreparedSet(digest_file_state(test_set, shared), test_set.read())
     counts = prepared.counts
     if not judges_sets_together(plan):

@@ -155,12 +155,12 @@ class Influence:
     Attributes
     ----------
     skewness : float64
-        Of the units' differences; NaN where all of them have one size, as those of 0/1 scores, or none differs.
+        Skewness of the units' differences. NaN if all have one size, as with 0/1 scores, or if none differs.
     is_skewed : bool
         Whether the skewness is larger than chance explains, both of all units and of those that differ.
     n_deciding : int64
-        The fewest units without which the sign or the verdict changes, where the differences are skewed and these units
-        are few; else 0.
+        Smallest number of units without which the sign or the verdict changes, if the differences are skewed and these
+        units are few. Otherwise 0.
     reverses : bool
         Whether the sign changes without them; else the verdict does.
     has_one_sign : bool

@@ -65,8 +65,7 @@ def compute_stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
     name : str
         The test set's name, empty unless given.
     units : sequence of str, or int
-        Unit ids in canonical order (NFC, UTF-8, sorted by bytes), or the number of units where
-        they are known by position alone.
+        Unit ids in canonical order (NFC, UTF-8, sorted by bytes), or the number of units if they have no ids.
 
     Examples
     --------

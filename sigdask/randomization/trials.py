@@ -63,7 +63,7 @@ class TrialDifferences:
     differences : float64 array, shape (n_trials,)
         Of the trials, one after the other.
     extreme : bool array, shape (n_trials, 3)
-        Which of them a tally counts: T >= t, T <= t and |T| >= |t|, where ties count.
+        Whether a tally counts each of them: T >= t, T <= t and |T| >= |t|, with ties.
     """
 
     observed: float

@@ -199,7 +199,7 @@ class Evaluation(PaperTables, RankingEvaluation):
     measures : tuple of Measure
     precision : tuple of Precision
     sampled : tuple of SampledPrecision
-        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
+        In place of `precision` if only a sample is judged. Of the first sample if several were drawn.
     differences : tuple of Difference
     average_precision : tuple of AverageDifference
     validation : tuple of Validation

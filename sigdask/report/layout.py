@@ -183,7 +183,7 @@ def _split_wide_parts(parts: Sequence[str], width: int) -> Iterator[tuple[str, b
 
 
 def _split_word(word: str, width: int, joints: Sequence[re.Pattern[str]] = PIECE_PATTERNS) -> Iterator[str]:
-    """Yield pieces of a word that fit a width, broken after separators, else after punctuation, else anywhere."""
+    """Yield pieces of a word that fit a width, broken after separators, punctuation or anywhere, in this order."""
     from rich.cells import cell_len, chop_cells
 
     if not joints:

@@ -154,7 +154,7 @@ class Results(ComparisonResults):
         Parameters
         ----------
         test_set, subset, metric : str, optional
-            What is drawn, where the results have several.
+            Selection, if the results have several.
         **style
             `figure_width` ("3.3in", "84mm", "8.4cm"; by default what the labels need), `font` (a family) and
             `font_size` (8 points). For PNG see `dpi` of `sigdask.report.plots.save`.
@@ -298,7 +298,7 @@ class Results(ComparisonResults):
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
-        """Return a table for a paper or a page as Markdown, with what is said around it.
+        """Return a table for a paper or a page as Markdown, with its caption and notes.
 
         Parameters
         ----------

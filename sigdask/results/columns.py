@@ -190,7 +190,7 @@ def divide_columns(columns: Iterable[Column], sizes: Sequence[int]) -> Iterator[
 
 
 def _resolve_alias(hint: Any) -> Any:
-    """Return what a type alias with parameters stands for, as `NDArray` of NumPy 2.5 is; others unchanged."""
+    """Return the type behind an alias with parameters, such as `NDArray` of NumPy 2.5, and other types unchanged."""
     alias = getattr(get_origin(hint), "__value__", None)
     return hint if alias is None else alias[get_args(hint)]
 
@@ -258,7 +258,7 @@ class AdjustmentDetails(ColumnGroup):
     Attributes
     ----------
     first, second : CodedColumn of str
-        The two methods whose larger p is the adjusted p; empty where there is one method alone.
+        The two methods whose larger p is the adjusted p. Empty if there is only one method.
     p_first, p_second : float64
         Their p-values.
     low, high : float64
@@ -332,7 +332,7 @@ class Assumptions(ColumnGroup):
     Attributes
     ----------
     skewness : float64
-        Of the units' differences, where it is larger than chance makes it; else NaN.
+        Skewness of the units' differences, if it is larger than chance explains. Otherwise NaN.
     is_skewed : bool
         Where it is.
     n_deciding : int64
@@ -340,9 +340,9 @@ class Assumptions(ColumnGroup):
     reverses : bool
         Whether the sign changes without them; else the verdict does.
     unseen_rate : float64
-        Where all units that differ favour one system, the 95 % upper bound of the rate of others; else NaN.
+        If all differing units favour one system, the 95 % upper bound of the rate of others. Otherwise NaN.
     cancelling_size : float64
-        How much each of them would have to lose to cancel the difference; NaN where scores are no means.
+        Loss on each unit that would cancel the difference. NaN if scores are no means.
     """
 
     skewness: Floats
@@ -458,7 +458,7 @@ class Intervals(ColumnGroup):
         "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal" or "conditional-exact"; empty where
         there is no interval.
     why : CodedColumn of str
-        What is to be known of it, or why there is none; empty as a rule.
+        A remark on the interval, or the reason why there is none. Usually empty.
     confidence : float64
     low, high : float64
         Of the difference; infinite where no shift is rejected.

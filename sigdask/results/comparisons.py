@@ -58,7 +58,7 @@ class FamilyNote:
     exact : bool
         All arrangements were counted.
     n_resamples : int or None
-        Resamples of the studentised bootstrap, of which p-values or simultaneous intervals are made; None without it.
+        Number of resamples of the studentised bootstrap for p-values or simultaneous intervals. None without it.
     """
 
     adjust: str

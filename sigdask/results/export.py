@@ -205,7 +205,7 @@ def quote_csv_name(text: str) -> str:
 
 
 def unquote_csv_name(text: str) -> str:
-    """Return the text of which `quote_csv_name` made the given one.
+    """Return the original of a text quoted by `quote_csv_name`.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class ResultField:
     kind : {"number", "integer", "boolean", "string"}
         Its JSON type, of a field that `schema.json` does not know. Any may be null.
     unit, help : str
-        What it is measured in, and what it is.
+        Unit of measurement, and description.
     undetermined : str
         Why data, settings and seed do not determine it, so that `sigdask reproduce` does not compare it: "a measured
         time". Empty for a field that they determine.

@@ -57,7 +57,7 @@ DIGEST_PATHS = {"units": "data.units", "data_a": "data.a", "data_b": "data.b"}
 
 
 def _follow(records: Sequence[Any], path: str) -> list[Any]:
-    """Return what each record has at the end of a path; None where one on the way is None."""
+    """Return the value at the end of a path in each record, or None if a value on the path is None."""
     values = list(records)
     for name in path.split("."):
         get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
@@ -68,7 +68,7 @@ def _follow(records: Sequence[Any], path: str) -> list[Any]:
 def _fill_group(
     group: type[Group], records: Sequence[Any], paths: Mapping[str, str] | None = None, **known: Any
 ) -> Group:
-    """Return a group whose columns have the values of records, or of their paths, and of `known` fields."""
+    """Return a group with the values of records, or of their paths, and of `known` fields as columns."""
     empty = group.build_empty(len(records), **known)
     columns = {
         name: _build_column(_follow(records, (paths or {}).get(name, name)), column)
@@ -89,7 +89,7 @@ def _build_column(values: Sequence[Any], example: Column) -> Column:
 def results_to_table(results: Sequence[Result], alpha: float) -> Table:
     """Return a table whose rows are the given results.
 
-    What a row says in other words than its numbers give (an earlier version's) is kept as it is.
+    Words of earlier versions that differ from the current words for the same numbers stay as they are.
     """
     undefined_a, undefined_b = (
         [_find_note_number(r, "zero-division", "score", system) for r, system in zip(results, systems, strict=True)]

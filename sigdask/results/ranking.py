@@ -60,7 +60,7 @@ class SystemRanking:
 def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Grouping:
     """Return how a ranking's systems are marked: as requested, or by letters if these are few enough to be read.
 
-    Where there are too many letters to be computed, ranges of ranks stand in their place.
+    If there are too many letters to compute, ranges of ranks replace them.
     """
     letters = {letter for ranked in systems for letter in ranked.letters}
     has_letters = all(ranked.letters for ranked in systems)
@@ -130,7 +130,7 @@ class SystemScores:
     systems : list of str
         Their names.
     scores : float64 array, shape (n_systems,)
-        Of each; where items are missing, as in the pair that has most of them.
+        Score of each system. If items are missing, it is the score in the pair with the most items.
     a, b : int64 array, shape (n,)
         The place of each row's systems.
     """

@@ -279,7 +279,7 @@ class Result:
         return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
 
     def verdict(self, alpha: float) -> str:
-        """Say in words what p means at alpha; where it was adjusted, what the adjusted p means."""
+        """Describe in words what p, or the adjusted p if there is one, means at alpha."""
         return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
 
     def decision(self, alpha: float) -> bool | None:
@@ -313,7 +313,7 @@ def format_table(results: Sequence[Result], alpha: float, n_results: int, scope:
     n_results : int
         How many there are.
     scope : sequence of str
-        What is scored and what is not, which stands first.
+        Text on what is scored and what is not. It comes first.
     """
     title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
     if not results:

@@ -90,7 +90,7 @@ class DataDigests:
     units : str
         The ids of the test set's units.
     a, b : str
-        What each system contributes under the metric on the items compared, with what is right there.
+        Digests of each system's contributions under the metric on the compared items, with the gold standard.
     """
 
     units: str
@@ -134,9 +134,9 @@ class Signature:
     version : str
         Of the program.
     n_trials : int or None
-        Random trials that were counted, or that a rule to stop could have taken; None where there were none.
+        Number of random trials counted, or the maximum of a stopping rule. None if there were none.
     options : tuple of (str, str)
-        The metric's own, as its scorer says them; `code`, a digest of it, where the metric is the user's.
+        Options of the metric, as its scorer prints them. For a user's metric, `code` is a digest of its code.
     stop : str or None
         The rule that ended the counting, with `h` or with `epsilon` and `alpha`.
     subset : tuple of (str, str), or None

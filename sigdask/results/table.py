@@ -62,7 +62,7 @@ class CheckResults(ColumnGroup):
     why : CodedColumn of str
         Why it is not applicable; empty where it is.
     kept : mapping of int to str
-        Of rows whose words are not those that the numbers give, as an earlier version kept them: these words.
+        Words of earlier versions, for rows whose numbers now have other words.
     """
 
     verdict: NDArray[np.int8]
@@ -99,7 +99,7 @@ class UnitCorrelation(ColumnGroup):
 class AlternativeUnit(ColumnGroup):
     """Results of the same comparisons by swaps of another kind of unit, a row for each row of a table.
 
-    No units where a row has none beside it.
+    Empty if a row has no alternative unit.
     """
 
     unit: CodedColumn[str]
@@ -119,7 +119,7 @@ class StoppedCounts(ColumnGroup):
     rule : str
         Which.
     n_asked : int64 array, shape (n,)
-        Trials that it could have taken; 0 where no rule looked at the row.
+        Maximum number of trials, or 0 if no rule monitored the row.
     is_early : bool array, shape (n,)
     is_significant : int8 array, shape (n,)
         1, 0, or -1 where it is undecided or the rule gives a p.
@@ -161,7 +161,7 @@ class ClassicalColumn(ColumnGroup):
     statistic, p_value : float64 array, shape (n,)
         NaN where there is none.
     n : int64 array, shape (n,)
-        Observations that it takes, of both samples where there are two; 0 where it does not fit.
+        Number of observations, of both samples if there are two. 0 if the test does not apply.
     n_dropped : int64 array, shape (n,)
         Those without a difference that it drops.
     detail : CodedColumn of str
@@ -214,7 +214,7 @@ class Table(ColumnGroup):
     agreement_p : float64
         Fisher's; NaN likewise.
     exact_low, exact_high : float64
-        The exact p, or bounds of it; NaN where it is not known.
+        The exact p, or bounds of it. NaN if unknown.
     exact_by : CodedColumn of (str, str) or None
         Its method and its guarantee.
     checks : mapping of str to CheckResults
@@ -227,7 +227,7 @@ class Table(ColumnGroup):
     undefined_a, undefined_b : float64
         The score that 0/0 was given; NaN where the score is defined.
     step : float64
-        How finely scores are distinguished; 0 where exactly, below 0 where some differ by less than that.
+        Resolution of scores. 0 if they are exact, negative if some differ by less than the resolution.
     stops : tuple of StoppedCounts
         One for each rule; no row is in two.
     seen_with : int64
@@ -237,11 +237,11 @@ class Table(ColumnGroup):
     intervals : Intervals or None
         None where none were asked for.
     origins : InputDigests or None
-        None where an earlier version kept the results.
+        None for results of earlier versions.
     assumptions : Assumptions or None
         The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
     adjusted : AdjustmentDetails or None
-        What stands beside the adjusted p-values; None where that is nothing.
+        Details of the adjusted p-values, or None.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     added : mapping of str to column
@@ -422,7 +422,7 @@ NOTES: Name = ("notes",)
 
 
 class PathLayout(NamedTuple):
-    """Where the columns of some paths stand in a table: as its fields, as `added`, and by the key of their group."""
+    """Positions of the columns of some paths in a table: as its fields, as `added`, and by the key of their group."""
 
     plain: list[str]
     added: list[str]
@@ -537,7 +537,7 @@ class ExactValues:
     Attributes
     ----------
     low, high : float64
-        NaN where nothing is known.
+        NaN if unknown.
     by : CodedColumn of (str, str) or None
         Method and guarantee.
     """
@@ -565,9 +565,9 @@ class ExactValues:
 
 
 def use_exact_p(table: Table) -> Table:
-    """Return the table with exact p-values in place of those from trials, where they are known closely enough.
+    """Return the table with exact p-values in place of those from trials, if they are known closely enough.
 
-    Where no trials were asked for, p is the upper bound however far the lower one is, between which then p lies.
+    If no trials were requested, p is the upper bound, however low the lower one is.
     """
     is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
     is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)

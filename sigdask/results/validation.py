@@ -67,7 +67,7 @@ def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str,
 
 
 def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """Return what a value itself must be, or None if the schema allows it; its members are not looked at."""
+    """Return what is expected in place of a value, or None if the schema allows it. Its members are not checked."""
     names = schema.get("type", ())
     names = (names,) if isinstance(names, str) else names
     if names and not any(name in names for name in NAMES[type(value)]):

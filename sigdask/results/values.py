@@ -266,7 +266,7 @@ def build_pairs(low: Values, high: Values) -> Composite:
 
 
 def build_optional(values: Floats) -> Nullable:
-    """Return numbers of which NaN stands for none."""
+    """Return numbers, with NaN for missing ones."""
     return Nullable(values, ~np.isnan(values))
 
 

@@ -97,7 +97,7 @@ MAX_TRIALS = 2**48
 
 
 def compute_p_value(n_extreme: ArrayLike, n_trials: ArrayLike, *, exact: ArrayLike) -> Floats:
-    """Return the exact share of exceedances where all arrangements were counted, else the bound (k + 1) / (n + 1)."""
+    """Return the exact share of exceedances if all arrangements were counted, otherwise the bound (k + 1) / (n + 1)."""
     n = np.asarray(n_trials)
     return np.asarray(np.where(exact, n_extreme / np.maximum(n, 1), compute_bound(n_extreme, n_trials)))
 
@@ -278,7 +278,7 @@ def _compute_fits(count: Integers, n: Integers, p: Floats) -> Floats:
 
 
 def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
-    """Return the p-value of the fit test when the true probability is known only to lie in [low, high]."""
+    """Return the p-value of the fit test if the true probability is only known to be in [low, high]."""
     share = np.asarray(k) / np.asarray(n_trials)
     return compute_fit_p(k, n_trials, np.clip(share, low, high))
 
@@ -431,7 +431,7 @@ def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[fl
     Parameters
     ----------
     above : int64 array, shape (n_units,)
-        What each unit adds to the difference's numerator, at most `ENUMERATED_UNITS` of them.
+        Contribution of each unit to the difference's numerator, for at most `ENUMERATED_UNITS` units.
     below : int64 array, shape (n_units,)
         What it adds to the denominator, not negative.
     confidence : float

@@ -271,7 +271,7 @@ def estimate_dispersion(
     true, accepted : int64 array, shape (n_samples,)
         True candidates, and all, that each sample accepts; none of `accepted` is 0.
     known : float, optional
-        The precision, where it is known; by default that of all samples together.
+        The true precision, if known. By default that of all samples together.
     n_population : int, optional
         Candidates of the one list that all samples were drawn from without replacement: hypergeometric, not binomial.
 
@@ -304,7 +304,7 @@ def estimate_dispersion(
 
 
 def _compute_deviation(precisions: Floats, known: float | None) -> float:
-    """Return the standard deviation of precisions, about the known precision or else about their mean."""
+    """Return the standard deviation of precisions about the known precision, or about their mean."""
     if known is not None:
         return float(np.sqrt(np.mean((precisions - known) ** 2)))
     return float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
@@ -372,7 +372,7 @@ def compute_coverage(
     confidence : float
         Share of the intervals that are to.
     expected : float
-        How many are expected to miss it, where that is known; by default the nominal share.
+        Expected number of misses, if known. By default the nominal share.
     """
     n_outside = int(((precision < low) | (precision > high)).sum())
     nominal = 1 - confidence
@@ -430,7 +430,7 @@ class PrecisionHistogram:
     chi2 : float
         Of the bars, those that expect too few joined to their neighbours; NaN where fewer than three are left.
     df : int
-        Bars that are left, less one, and one more where the precision was taken from the samples.
+        Remaining bars minus one, and minus one more if the precision was estimated from the samples.
     p_value : float
         Of such a chi-squared.
     """
@@ -453,7 +453,7 @@ def build_histogram(true: Integers, accepted: Integers, precision: float, *, kno
     precision : float
         Of the model.
     known : bool
-        Whether it was known beforehand.
+        Whether the precision was known beforehand.
     """
     share = true / accepted
     width = _choose_width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)

@@ -185,7 +185,7 @@ def two_proportion_z(
     Returns
     -------
     tuple of float64 array, shape (...)
-        z is NaN where all or none are right, and p 1; both are NaN where there is nothing to have a share of.
+        z is NaN and p 1 if all or none are right. Both are NaN if there are no items.
 
     Examples
     --------
@@ -377,7 +377,7 @@ def compute_t(
     Returns
     -------
     tuple of float64 array, shape (...)
-        t is NaN where nothing varies, and p then 1 of a mean of 0; else both are NaN, as of fewer than 2 units.
+        t is NaN if nothing varies. Then p is 1 for a mean of 0 and otherwise NaN. Both are NaN for fewer than 2 units.
     """
     total, squares, n, freedom = (np.asarray(value, np.float64) for value in (total, squares, n, freedom))
     has = freedom > 0

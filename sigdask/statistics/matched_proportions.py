@@ -127,7 +127,7 @@ class MatchedProportions:
     def compute_power(self, margin: float, alpha: float) -> float:
         """Return about how likely non-inferiority is shown for a system as good as the baseline.
 
-        The system is taken to differ from the baseline on as many items as the observed one.
+        It is assumed that the system differs from the baseline on the observed number of items.
         """
         return self._compute_power(min(margin / self.worth, LARGEST_MARGIN), alpha)
 

@@ -89,7 +89,7 @@ class PowerCrossing:
     is_integer : bool
         Numbers of units, which are whole, instead of differences.
     rough : bool
-        Whether powers are measured roughly yet: what they find is looked at again, closely.
+        Whether powers are still measured roughly. Crossings are then measured again accurately.
     """
 
     target: float
@@ -263,7 +263,7 @@ def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, s
 
 
 def _binomial_tail(k: Integers, n: Integers, p: float) -> Floats:
-    """Return P(X >= k), X ~ Bin(n, p); 1 where k <= 0, 0 where k > n."""
+    """Return P(X >= k) for X ~ Bin(n, p): 1 if k <= 0, 0 if k > n."""
     inside = (k > 0) & (k <= n)
     tail = scipy.special.betainc(np.where(inside, k, 1), np.where(inside, n - k + 1, 1), p)
     return np.asarray(np.where(inside, tail, k <= 0))

@@ -48,9 +48,9 @@ def format_p(p: float, level: float | None = None, *, digits: int = 3) -> str:
     Parameters
     ----------
     p : float
-        From 0 to 1; NaN where there is none, 0 where it is too small for a float.
+        From 0 to 1, NaN if there is none, 0 if it is too small for a float.
     level : float, optional
-        What it is held against: as many digits are written as show on which side of it p lies.
+        Level with which p is compared. Enough digits are written to show on which side of it p is.
     digits : int
         That are written otherwise.
 
@@ -107,7 +107,7 @@ def format_limits(low: float, high: float, level: float | None = None) -> str:
     low, high : float
         The limits.
     level : float, optional
-        As many digits are written as show on which side of it each limit lies.
+        Enough digits are written to show on which side of it each limit is.
 
     Examples
     --------

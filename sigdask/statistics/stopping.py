@@ -136,7 +136,7 @@ class StoppingDecisions:
     n_trials, n_extreme : int64
         Trials up to the h-th exceedance, or to the end of the block that decided; all, where the rule did not stop.
     p_value : float64
-        h / l, or (k + 1) / (n + 1) where all trials were counted; NaN where the rule gives a decision alone.
+        h / l, or (k + 1) / (n + 1) if all trials were counted. NaN if the rule gives only a decision.
     p_low, p_high : float64
         Interval of p; NaN where all trials were counted, and the interval is that of any sample.
     is_early : bool
@@ -211,8 +211,8 @@ def compute_sequential_p(
     n_trials : int array, shape (n_blocks,) or that of `n_extreme`
         Its trials.
     position : int array, shape (...)
-        After how many trials the h-th exceedance came, by `locate_exceedances`; NOT_YET where it is not looked for, and
-        then the first trial that it can have been is taken, which bounds p from above.
+        Number of trials at the h-th exceedance, by `locate_exceedances`, or NOT_YET if it was not located. Then the
+        first possible trial is used, which bounds p from above.
     limit : int array, shape (...)
         Trials after which counting ends in any case, fixed beforehand.
     """
@@ -261,7 +261,7 @@ def find_hidden_blocks(rule: BesagClifford, n_extreme: ArrayLike, n_trials: Arra
 def locate_exceedances(
     first: int, n_trials: int, comparisons: Integers, ordinals: Integers, recount: Recount
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Yield comparisons, and after how many trials the exceedance comes that is sought for each of them in one block.
+    """Yield comparisons, and the number of trials at the exceedance that is located for each of them in one block.
 
     Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
     few trials that are looked at one by one: the whole block is counted once, and little of it again.

@@ -39,7 +39,7 @@ def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> Ranki
         alpha, confidence : float
             Level of the verdicts, and confidence of the intervals.
         samples, sample_size : int
-            Draw so many random samples of so many candidates, as if they alone had been judged.
+            Number and size of random samples of candidates, which are evaluated as if only they had been judged.
         cluster, workers, progress
             As in `compare_sets`.
 

@@ -423,11 +423,11 @@ class ValidatedAcceptance:
     dispersion : Dispersion
         How precisions vary, and how they should.
     intervals : IntervalCoverage
-        Of the samples' intervals, beside what the model expects of them.
+        Coverage of the samples' intervals, and the coverage that the model predicts.
     widened : IntervalCoverage
         Of intervals widened by the overdispersion that was found in the same samples.
     bars : PrecisionHistogram
-        Precisions beside what the model expects.
+        Precisions, and their distribution under the model.
     """
 
     sets: AcceptanceSet

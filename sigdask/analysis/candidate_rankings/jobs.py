@@ -160,8 +160,8 @@ class SwappedRanks(WholePanel):
         Candidates of each list, ascending: n, or those of the n best that are judged; none where average precision
         is compared.
     scales : float64 array, shape (n_hypotheses,)
-        What a unit of each difference is worth in the maximum: 1 by its standard deviation under swaps, which no
-        swap changes; 0 where nothing varies.
+        Factor of each difference in the maximum: 1 / its standard deviation under swaps, which no swap changes. 0 if
+        nothing varies.
     """
 
     key: Key
@@ -383,7 +383,7 @@ class TiedOrders:
     orders : int32 array, shape (n_orders, n_candidates)
         The candidate at each rank.
     pairs : int64 array, shape (n_compared, 2)
-        Orders that are held against each other: of each pair of lists one or two, by which of them is ahead.
+        Orders that are compared: for each pair of lists one or two, depending on which list is ahead.
     pair_index : int64 array, shape (n_pairs, n_cutoffs)
         Which of `pairs` each hypothesis takes.
     is_open : bool array, shape (n_pairs, n_cutoffs)

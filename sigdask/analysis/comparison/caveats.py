@@ -64,7 +64,7 @@ system effects), its assumption, and the alternatives.
 
 
 def note_permutation(metric: object, unit: str) -> Note | None:
-    """Return the note on what is swapped for a metric of agreement with people; None where it assumes less."""
+    """Return the note on the swapped units of a metric of agreement with people, or None if swapping assumes less."""
     if not isinstance(metric, BoundAgreement):
         return None
     swapped = "pairs" if metric.swaps_pairs else {"item": "scores", "segment": "segments"}.get(unit, "")

@@ -298,7 +298,7 @@ class MatchedSums:
     Attributes
     ----------
     unit_text : str
-        What is said of the units where these are not items.
+        Text about the units, unless these are items.
     n_units : int64
         Units that the denominator counts, or that differ.
     total, squares : float64

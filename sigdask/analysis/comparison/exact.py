@@ -55,7 +55,7 @@ class ProblemReader:
     column : int
         The metric.
     values : int array, shape (n_kept, n_systems) or (n_kept, n_systems, n_fields)
-        Numerators of a linear metric; else what its fields sum.
+        Numerators of a linear metric, or the fields of another metric.
     """
 
     panel: Panel

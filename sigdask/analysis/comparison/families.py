@@ -70,7 +70,7 @@ class Adjustment:
     method : str
         As in `Adjust`.
     family : MaxTFamily, Relabelling, StudentisedBootstrap or None
-        What is counted; None where p-values are enough.
+        The family to count, or None if p-values are enough.
     n_trials : int
         Trials of the family: one number for all of it.
     job : Job or None
@@ -78,7 +78,7 @@ class Adjustment:
     for_exact : bool
         It is taken as p-values are exact, and no adjustment was asked for.
     skewed : bool array, shape (n_comparisons,), or None
-        Of which comparisons the differences of units are too skewed; None where nobody looked.
+        Whether the unit differences of each comparison are too skewed. None if this was not checked.
     resampling : Job or None
         The studentised bootstrap of the family, where p-values or simultaneous intervals need it.
     with_intervals : bool
@@ -360,7 +360,7 @@ def build_family(
 
 
 def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
-    """Return a description of the first metric whose score is not made of sums; None if there is none."""
+    """Return a description of the first metric whose score is no function of sums, or None."""
     panel, panels = comparisons.panel, comparisons.panels
     is_odd = np.array([candidate.kind != SUMS for candidate in panels], np.bool_)[panel]
     if not is_odd.any():

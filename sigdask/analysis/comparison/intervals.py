@@ -76,7 +76,7 @@ def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalEnds:
-    """Ends of bootstrap intervals, BCa where defined and else percentile: arrays of shape (n,)."""
+    """Ends of bootstrap intervals (BCa if defined, otherwise percentile): arrays of shape (n,)."""
 
     low: Floats
     high: Floats
@@ -240,7 +240,7 @@ class IntervalGroup:
     alternative : str
         Of the test, which conditional exact intervals follow.
     job : Job or None
-        Its panel is made of this one; None where nothing is counted.
+        The job to count, whose panel is built from `panel`. None if nothing is counted.
     """
 
     kind: str

@@ -49,7 +49,7 @@ class ComparisonJobs:
     jobs : list of Job
         What must be counted.
     slots : AllCountPositions
-        Where the counts of each comparison stand; jobs by their places in `jobs`.
+        Positions of each comparison's counts. Jobs are given by their index in `jobs`.
     signs : int64 array, shape (n_comparisons, 2)
         Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """

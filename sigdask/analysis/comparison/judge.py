@@ -67,7 +67,7 @@ class JudgementSettings:
     n_sampled : int64 array, shape (n,)
         For each comparison, the number of sampled comparisons judged together, by which alarms are shared.
     failed : callable, optional
-        A black box that gives no score is an error; where this is given it is told, and the scores are NaN.
+        Called if a metric of whole outputs gives no score, which is then NaN. Without this function it is an error.
     """
 
     alternative: Alternative
@@ -187,7 +187,7 @@ class JudgementSettings:
         in_fractions: Bools,
         sign_check: CheckResults,
     ) -> CheckResults:
-        """Check counts against exact values; where these are the sign test's p, its fit is taken."""
+        """Check counts against exact values. If these are the sign test's p, return its check."""
         n = len(exact_values.high)
         is_checked = (
             ~np.isnan(exact_values.high) & ~exact & (judged.n_trials > 0) & ~in_fractions
@@ -218,7 +218,7 @@ class JointJobs:
     jobs : list of Job
         Of all test sets.
     slots : AllCountPositions
-        Where the counts of each comparison stand; jobs by their places in `jobs`.
+        Positions of each comparison's counts. Jobs are given by their index in `jobs`.
     signs : int64 array, shape (n, 2)
         As in `ComparisonJobs`.
     n_discordant, sampled, enumerated, rational
@@ -269,7 +269,7 @@ def _join_arrays(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def compute_p_values(sets: Sequence[ComparisonJobs], tallies: Tallies, alternative: Alternative) -> Floats:
-    """Return the unadjusted p of each comparison, shape (n,): the exact p if known, else that of the trials."""
+    """Return the unadjusted p of each comparison, shape (n,): the exact p if known, otherwise that of the trials."""
     judged, exact, exact_values = _judge_counts(JointJobs.join(sets), tallies, alternative)
     p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
     return np.where(exact_values.is_p, exact_values.high, p)

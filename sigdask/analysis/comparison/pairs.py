@@ -158,7 +158,7 @@ class Comparisons:
         Places among `metrics` and `build`.
     subset : CodedColumn of Subset or None
     row, column : int32
-        Where the comparison stands in its panel.
+        Position of the comparison in its panel.
     n_items, n_units, n_discordant : int64
         Items and units that both systems have in the metric; units that differ in the metric's own fields.
     sampled, enumerated : bool

@@ -177,11 +177,11 @@ class EarlyStopping:
     Parameters
     ----------
     counted : PartialCounts
-        What is counted; told where to stop.
+        The running counts, which are told when to stop.
     rule : BesagClifford or ConfidenceSequence
         When to stop.
     monitored : MonitoredResults
-        What the rule looks at; a comparison that several results have is looked at once.
+        The results that the rule monitors. A comparison of several results is monitored once.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class EarlyStopping:
     tail, limit : int64 array, shape (n,)
         The tail that is judged, and the trials asked for.
     stop_trials : int64 array, shape (n,)
-        After how many trials the h-th exceedance came; NOT_YET where that is not known.
+        Number of trials at the h-th exceedance, or NOT_YET if unknown.
     """
 
     def __init__(self, counted: PartialCounts, rule: Stopping, looked: MonitoredResults) -> None:
@@ -410,7 +410,7 @@ def iter_missing_trials(n: Integers, wanted: Integers, is_open: Bools) -> Iterat
     n, wanted : int64 array, shape (n_pairs, n_metrics)
         Trials that are counted, and those that are to be.
     is_open : bool array, shape (n_pairs, n_metrics)
-        Which of them are looked at.
+        Whether each of them is monitored.
     """
     for first, stop in sorted(set(zip(n[is_open].tolist(), wanted[is_open].tolist(), strict=True))):
         is_selected = is_open & (n == first) & (wanted == stop)

@@ -78,7 +78,7 @@ class SetAnalysis:
     contrasts : tuple of ComparisonJobs
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
-        Subset, systems and metric of what is not compared, as one of the systems has no item of it.
+        Subset, systems and metric of comparisons that are left out because a system has no item of the subset.
     tests : tuple of str
         Names of the classical tests beside.
     """
@@ -315,7 +315,8 @@ class Study:
         """Return the results from the tallies of `jobs`, given in the same order.
 
         `revise` is given all that was found before p is adjusted.
-        `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
+        `failed` is called for metrics of whole outputs that give no score, whose results have none. Without it they are
+        errors.
         """
         _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), revise, failed)
         return results
@@ -403,7 +404,7 @@ def judge_studies(
     revise : callable
         Gets the table before p is adjusted, and returns it.
     failed : callable, optional
-        Told of black boxes that give no score, whose results have none; without it they are errors.
+        Called for metrics of whole outputs that give no score, whose results have none. Without it they are errors.
     """
     sizes = [study.n_results for study in studies]
     sampled = [sum(int(entry.main.comparisons.sampled.sum()) for entry in study.analyses) for study in studies]
@@ -568,7 +569,7 @@ def prepare_study(
 
 
 def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:
-    """Return the counts of each test set, and what is asked of it."""
+    """Return the counts of each test set, and its specification."""
     value = options["metrics"]
     metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
     if value is not None and not metrics:

@@ -47,9 +47,9 @@ class ProgressStep:
     of : str
         What it is counted in.
     done, total : int
-        How much of it; no total where it is not counted.
+        Amount of work. None as total if it is not counted.
     left : float, optional
-        Seconds until its end, where it is better known than by what is done.
+        Estimated seconds until the end, if there is a better estimate than from `done`.
     start : float
         When it began, on the monotonic clock.
     share : float, optional
@@ -69,7 +69,7 @@ class ProgressStep:
 
     @property
     def percent(self) -> str:
-        """The share of the step that is done, as text; of the work where numbers would say something else."""
+        """The finished share of the step as text. It is called a share of the work if the share by number differs."""
         by_number = self.done / self.total
         share = by_number if self.share is None else self.share
         return f"{share:.0%}{' of the work' if abs(share - by_number) > NEAR else ''}"

@@ -44,7 +44,7 @@ class LossTolerantStream(io.TextIOBase):
     Attributes
     ----------
     lost : str
-        Why what was written did not arrive; empty for a reader who has read enough, and where all went well.
+        Reason why output was lost. Empty if all arrived, or if the reader closed the pipe.
     open : bool
         Whether what is written may still arrive.
     """

@@ -290,7 +290,7 @@ def write_results_page(
     file : str
         Where to.
     results, details
-        What was found, and the comparisons of it that are opened.
+        The results, and the comparisons whose details are shown.
     name : str
         The test set's name, empty unless given.
     files : iterable of Path

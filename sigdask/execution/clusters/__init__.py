@@ -127,7 +127,7 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
     InputError
         The cluster is not understood, or nothing answers there.
     UnfinishedError
-        It did not start, or no worker came in time; says what the queue said.
+        The cluster did not start, or no worker came in time. The message contains the queue's output.
     """
     if workers is not None and workers < 1:
         raise InputError(f"workers = {workers}: must be at least 1")

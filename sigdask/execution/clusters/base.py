@@ -93,7 +93,7 @@ def is_dask_object(cluster: Any) -> bool:
 
 
 def find_active() -> Any:
-    """Return dask's active client, else the scheduler's address in dask's settings, else None.
+    """Return dask's active client, or the scheduler's address in dask's settings, or None.
 
     Within a task there is none: it would wait for tasks that wait for it. dask is imported only where its settings
     may name a scheduler.

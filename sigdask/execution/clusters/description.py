@@ -77,7 +77,7 @@ class Transport:
     plain : bool
         tcp, asked for by name.
     folder : Path, optional
-        Of certificates made by `sigdask certificates`; without it they are made for this run.
+        Folder of certificates from `sigdask certificates`. Without it they are created for this run.
     ca, cert, key : Path, optional
         The user's own files, for every role.
     days : float

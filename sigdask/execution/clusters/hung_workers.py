@@ -4,7 +4,7 @@
 
 dask looks for silent workers every worker-ttl, and then gives their nannies 30 s to restart them;
 on a host that hangs as a whole the nanny hangs too, and tasks wait for a minute (measured: 53 s).
-A worker that wakes up again is told that it is no longer known and starts anew.
+A worker that wakes up again learns that the scheduler has removed it, and restarts.
 """
 
 from __future__ import annotations

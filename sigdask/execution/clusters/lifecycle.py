@@ -116,7 +116,7 @@ def wait_for_worker(
     Raises
     ------
     UnfinishedError
-        None was there in time; ends with what the queue said.
+        No worker came in time. The message ends with the queue's output.
     """
     start = time.monotonic()
     last_shown = start
@@ -157,13 +157,13 @@ class ClusterKind:
     make : callable
         `(description, files)` to a dask cluster; files are None for plain tcp.
     get_status : callable
-        What its queue says, where the cluster that is made has no `get_status` of its own.
+        Returns the queue's status, if the created cluster has no `get_status`.
     vanished : callable, optional
         Says of a job whether its queue no longer knows it.
     hopeless : callable
         Says that no worker will ever come.
     threads : int
-        Threads of a worker, where known before it is there.
+        Threads of a worker, if known before it starts.
     remote : bool
         Workers may be other machines.
     scratch : bool

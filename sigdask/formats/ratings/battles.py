@@ -185,7 +185,7 @@ class Judgements:
 
         Without a common opponent, both models of a judgement have a score, and the pair comes first in the ids, so
         that its questions are neighbours: swap bits are drawn for 128 units in the order of their ids, and a pair is
-        compared on its own questions alone. Questions that occur in several groups are told apart by these.
+        compared on its own questions alone. Questions that occur in several groups are distinguished by group.
         """
         rows = [row for row in self.rows if against is None or against in {row.a, row.b}]
         pairs = [() if against is not None else (" / ".join(sorted((row.a, row.b))),) for row in rows]

@@ -606,7 +606,7 @@ def _find_scores(header: Sequence[str]) -> list[str]:
 
 
 def _find_id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
-    """Return the roles whose cells make up an item's id: the segment, and what it is numbered within (a document)."""
+    """Return the roles whose cells form an item's id: the segment, and the document or other scope of its number."""
     parts: list[str] = []
     n_before = 1
     for part in ID_SCOPES:

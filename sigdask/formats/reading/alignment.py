@@ -46,7 +46,7 @@ def align(
     orders : list of Order
         For each other table, the row of each item of the first.
     warnings : list of str
-        What to tell of how files were read, and files whose ids stand in another order.
+        Warnings about how files were read, and about files whose ids are in another order.
 
     Raises
     ------

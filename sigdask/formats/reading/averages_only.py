@@ -146,7 +146,7 @@ def _build_averages_error(path: Path, description: str, remedy: str) -> RefusedF
 
 
 def _find_tool(document: Any) -> tuple[str, str] | None:
-    """Return what a JSON document of averages is and the remedy, or None if no known tool wrote it."""
+    """Return a description of a JSON document of averages and the remedy, or None if no known tool wrote it."""
     tool = None
     match document:
         case {"config_general": _, "results": dict()}:

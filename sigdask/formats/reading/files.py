@@ -251,7 +251,7 @@ def report_whole(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedFiles:
-    """Contents of small files, and those of them that are known to be neither packed nor binary."""
+    """Contents of small files, and the files known to be neither packed nor binary."""
 
     contents: dict[Path, bytes]
     plain: set[Path]
@@ -437,9 +437,9 @@ def read_delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: st
     path : Path
         The file.
     quotes : bool, optional
-        Whether quotation marks are text (see `quotes_are_text`), where that is known.
+        Whether quotation marks are text (see `quotes_are_text`), if known.
     delimiter : str, optional
-        What parts cells, where that is known.
+        Delimiter of cells, if known.
 
     Raises
     ------

@@ -130,7 +130,7 @@ class JsonRecord:
     Attributes
     ----------
     place : str
-        Where it stands, for errors: "line 3", "record 3" or "key 'x'".
+        Position for error messages: "line 3", "record 3" or "key 'x'".
     key : str or None
         Its id, where the file maps ids to records.
     value : object

@@ -43,9 +43,9 @@ class FileListing:
     path : Path
         The file or folder.
     items : dict of str to object
-        What is listed for each item, by id; by "1", "2", ... where there are no ids.
+        The list of each item, by id, or by "1", "2", ... if there are no ids.
     places : dict of str to str
-        Where each item stands, for errors.
+        Position of each item for error messages.
     groups : dict of str to dict of str to str
         Further columns: name to id to value.
     has_ids : bool

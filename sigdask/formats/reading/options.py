@@ -23,11 +23,11 @@ class Source:
     Attributes
     ----------
     path : Path
-        Where it lies.
+        Path of the file.
     name : str or None
         The system's name; None takes it from the file, by its column or its own name.
     apart : str
-        What to call the file instead of its own name, where another file is called so too.
+        Name to use if another file has the same name.
     parts : tuple of Path
         Files and folders of logs that together are the source, found by a pattern; all lie in `path`.
     """
@@ -77,8 +77,8 @@ class Options:
     decimal : {".", ","}, or None
         What parts the decimals of scores; None finds it where it cannot be mistaken.
     missing : {"error", "pairwise", "zero"}, or None
-        What an absent score means; see `Counts.from_scores`. None is what the format's users expect:
-        an error, but 0 for a topic that a run lacks.
+        How missing scores are handled; see `Counts.from_scores`. None is the format's convention: an error, but 0 for a
+        topic that a run lacks.
     min_items : int or None
         Items in common that are enough for two systems; None asks for 5 % of the items of both.
     references : tuple of Path

@@ -109,7 +109,7 @@ class SamplesRead:
     notes : dict of Path to str
         What to tell of each table.
     places : dict of Path to (FileTable, array of int, array of int)
-        Tables whose ids were looked at, for each row the number of its sample, and how many its item has.
+        Tables with replicates: for each row, the number of its sample and the number of its item's samples.
     numbers : dict of Path to dict
         The number of samples by system (None if the table has no column of systems) and item.
     """
@@ -390,7 +390,7 @@ class ScoreColumn:
     cells : Cells
         Values of each system and item.
     sizes : mapping of key to int
-        What an item counts, where that is not 1: its value is then a sum of so many parts.
+        Weight of an item if it is not 1. Its value is then a sum of so many parts.
     """
 
     cells: Cells = field(default_factory=dict)
@@ -525,7 +525,7 @@ def build_score_counts(
     weight : int
         What an item counts in scores.
     sizes : mapping of str to array, shape (n_items,), optional
-        What items count in a column, where that is not 1.
+        Weights of the items in a column, if not 1.
 
     Raises
     ------

@@ -288,7 +288,7 @@ class FileTable:
         return [next(finer, names[0])]
 
     def _split_joint_name(self, name: str | None) -> list[str]:
-        """Return the columns in a name such as `task+id`, whose joined cells are an id; else none."""
+        """Return the columns in a name such as `task+id`, whose joined cells are an id, or nothing for other names."""
         joint_columns = name.split("+") if name and name not in self.columns else []
         return (
             joint_columns if len(joint_columns) > 1 and all(column in self.columns for column in joint_columns) else []
@@ -445,7 +445,7 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     ignore : collection of str
         Columns that will be left out: they may occur twice.
     decimal : {",", "."}, or None
-        What parts decimals, where that was said: a comma then parts no columns.
+        Decimal separator, if specified. A decimal comma cannot separate columns.
 
     Raises
     ------

@@ -137,7 +137,7 @@ def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> Non
 
 
 def _name_files(logs: Sequence[SampleFile]) -> None:
-    """Set the system of logs given without a name: their model, folder or file name, whichever tells them apart."""
+    """Set the system of logs without a name: model, folder or file name, the first that distinguishes them."""
     models = {log.model for log in logs}
     homes = {log.path.resolve().parent for log in logs}
     are_distinct = len({(log.model, log.task, log.moment) for log in logs}) == len(logs)
@@ -177,8 +177,8 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
     logs : sequence of SampleFile
         With their systems.
     options : Options
-        Its `logs`: "all" takes all, "newest" the newest of a task whatever folder or model it is of;
-        by default the newest, where folder and model are the same for all.
+        Uses `logs`: "all", or "newest" for the newest log of each task in any folder and of any model. By default the
+        newest if all logs share folder and model.
 
     Raises
     ------

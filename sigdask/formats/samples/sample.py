@@ -38,7 +38,7 @@ class ScoredSample:
     where : str
         File and line, for errors.
     task, item : str
-        What the sample is known by.
+        Task and id of the sample.
     scores : mapping of str to Value
         Metric to score.
     record : mapping
@@ -50,7 +50,7 @@ class ScoredSample:
     input : str
         A digest of what was asked.
     system : str
-        Whose it is, where the log itself says so.
+        The system, if the log names it.
     """
 
     where: str
@@ -76,7 +76,7 @@ class ScoredSample:
 
 @dataclass(slots=True)
 class SampleFile:
-    """A log file, with its samples and what is known of the run: system, model, task and date.
+    """A log file with its samples and the run's system, model, task and date.
 
     Attributes
     ----------
@@ -87,13 +87,13 @@ class SampleFile:
     task : str
         Its task; "" where the samples say it themselves, or nothing does.
     variant : str
-        What the task was told, where that is in the log: logs of one task told otherwise are no nights of each other.
+        Settings of the task, if the log has them. Logs of a task with other settings are not its earlier nights.
     model : str or None
         The model it names.
     system : str or None
         The system it belongs to.
     folder : Path
-        Where it lies in the folder of its system.
+        Its folder within the folder of its system.
     moment : datetime or None
         When it was written, in UTC, by its name or by itself.
     is_whole : bool
@@ -125,7 +125,7 @@ def find_item(where: str, record: Record, within: Sequence[str], options: Option
 
 
 def digest_input(value: Any) -> str:
-    """Return a digest of what was asked, by which samples of one id are held to one input."""
+    """Return a digest of the input, with which samples of one id are checked to have the same input."""
     return hashlib.md5(json.dumps(value, sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -146,7 +146,7 @@ def iter_json_relations(
 
 
 def _name_entities(entities: Sequence[Any], references: Sequence[Any]) -> dict[Any, Any]:
-    """Return entities by id if all references are ids, else by index, and by id where this is no index."""
+    """Return entities by id if all references are ids, otherwise by index or, for references that are none, by id."""
     ids: dict[Any, Any] = {
         str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity
     }

@@ -458,7 +458,7 @@ def _get_only_column(table: FileTable, options: Options, noun: str, option: str,
 
 
 def _find_repeating_column(table: FileTable, columns: Sequence[str]) -> str:
-    """Return the last column whose cells repeat as labels do, or else the last column."""
+    """Return the last column whose cells repeat like labels, or the last column if there is none."""
     cells = ((column, Factor.from_values(table.columns[column])) for column in reversed(columns))
     return next((column for column, labels in cells if 2 * len(labels.levels) <= len(labels)), columns[-1])
 

@@ -49,7 +49,7 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     texts : mapping of str to Texts
         Its columns of scores that are no plain numbers.
     decimal : {",", "."}, or None
-        What parts decimals, where that was said.
+        Decimal separator, if specified.
 
     Raises
     ------

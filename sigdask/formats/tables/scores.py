@@ -162,7 +162,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
     Returns
     -------
     Counts or None
-        None where the cells must be looked at to tell ids, groups, summaries and bookkeeping.
+        None if cells must be inspected to recognize ids, groups, summaries and bookkeeping.
     """
     header, _, body = text.partition("\n")
     delimiter = find_delimiter(header)

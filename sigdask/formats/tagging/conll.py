@@ -38,7 +38,7 @@ SENTENCE_END = "EndOfSentence"
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read tagged tokens; items are sentences, with counts of chunks and of correct tokens.
 
-    Gold labels stand in a file of their own, or beside the predicted ones (conlleval's input).
+    Gold labels are in a separate file, or in a column next to the predicted ones (conlleval's input).
     """
     options = _resolve_columns(sources, gold, options)
     path = sources[0].path

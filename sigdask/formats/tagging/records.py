@@ -41,7 +41,7 @@ class TaggedRecord:
     Attributes
     ----------
     place : str
-        Where it stands, for errors.
+        Position for error messages.
     number : int
         The line, or the count of records.
     tags : list
@@ -65,7 +65,7 @@ class TaggedRecord:
 
 
 class TagKeys(NamedTuple):
-    """Keys of the tags and of the gold tags beside them; the first one that a record has is taken."""
+    """Keys of tags and of gold tags. The first one that a record has is used."""
 
     label: Sequence[str]
     gold: Sequence[str] | None

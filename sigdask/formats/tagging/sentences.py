@@ -173,7 +173,7 @@ class TaggedFile:
     marked_ends : int32 array
         Number of tokens up to each one that is marked as the last of its sentence.
     ids : tuple of str, or None
-        What the sentences are called, where the file says it.
+        Names of the sentences, if the file has them.
     unit : str
         What `lines` counts: lines, or records of JSON.
     """

@@ -82,7 +82,7 @@ class SgmlDocument:
     name : str or None
         Who wrote it: the system or the translator.
     attributes : dict of str to str
-        What else is said of the document.
+        Other attributes of the document.
     texts : dict of str to str
         Segment id to text.
     """

@@ -145,7 +145,7 @@ class TrecFile:
     Attributes
     ----------
     path : Path
-        Where it lies.
+        Path of the file.
     columns : tuple of str
         What its columns are.
     """

@@ -108,7 +108,7 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
     path : Path
         The file.
     judgements : mapping
-        Topics of it are kept.
+        Only topics with judgements are read.
     documents : dict of str to str
         One copy of each document id, shared by runs; added to.
     """

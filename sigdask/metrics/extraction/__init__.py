@@ -36,7 +36,7 @@ class StatisticsSource:
     Attributes
     ----------
     keeper : ExtractionCache
-        What was made before.
+        Cache of earlier extractions.
     run : Executor
         Makes what is missing.
     tell : callable
@@ -61,7 +61,7 @@ class ExtractedData:
     counts : Counts
         The data.
     made : dict of str to tuple of str
-        By metric, the systems whose statistics were made now.
+        The systems whose statistics were extracted now, by metric.
     n_kept : int
         How many systems' statistics, over all metrics, were at hand.
     """
@@ -89,7 +89,7 @@ def extract_statistics(
 ) -> list[ExtractedData]:
     """Return the data with the statistics that the metrics need from whole outputs.
 
-    The arrays are the same bit by bit, whether they were read or counted, wherever and in whatever parts.
+    The arrays are identical bit by bit, whether they were read or counted, on any machine and in any parts.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class LayeredCache:
     Parameters
     ----------
     first : ExtractionCache
-        What is kept, and looked up first.
+        Cache that is written, and searched first.
     second : ExtractionCache
         What is looked up then.
     """
@@ -112,7 +112,7 @@ class FolderCache:
     Parameters
     ----------
     path : Path
-        The folder, made when something is kept; its entries lie in a folder `extracted` in it.
+        The folder, which is created at the first write. Its entries are in the subfolder `extracted`.
     most_bytes : int
         How much is kept.
     """

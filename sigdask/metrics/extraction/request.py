@@ -51,7 +51,7 @@ class Extraction:
     power : int
         How its cost grows with the length of an output.
     block : int
-        Items that are kept together: what a change costs at least, and a kill at most.
+        Number of items stored together. A change costs at least one block, a killed process loses at most one.
     """
 
     counter: Counter

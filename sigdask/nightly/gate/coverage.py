@@ -25,7 +25,7 @@ class GateContext:
     table : Table
         What was found.
     evidence : Evidence
-        What the rules need beside it.
+        Further evidence that rules need.
     family : {"metric", "test-set", "plan"}
         Within which the plan adjusted.
     fdr : {"none", "lord++", "lond"}

@@ -51,7 +51,7 @@ def gather_evidence(
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
-    """Return what the rules need besides results for one test set: standard deviations, margin tests, simulations.
+    """Return evidence beyond a test set's results: standard deviations, margin tests, simulations.
 
     Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
 
@@ -60,15 +60,15 @@ def gather_evidence(
     counts : Counts
         The test set, with its unit.
     table : Table
-        Of this test set, and of others that are passed over.
+        Results of this test set. Rows of other test sets are ignored.
     rules : sequence of Rule
         Of the gate.
     baseline : str, optional
-        Where a rule names none.
+        Baseline of rules that name none.
     by, seed, trials
-        As the results were counted.
+        Settings with which the results were counted.
     count : callable
-        Counts what tests of margins take.
+        Counts the jobs of margin tests.
     interruptible : callable
         Surrounds what may be interrupted.
 

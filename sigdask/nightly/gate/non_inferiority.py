@@ -131,7 +131,7 @@ def compute_equal_margin(
 ) -> float | None:
     """Return the margin within which a system equal to the baseline would be shown with power 0.8.
 
-    Infinite where no p-value can reach the level; None where nothing tells how far differences spread.
+    Infinite if no p-value can reach the level. None if the spread of differences is unknown.
     """
     side_power = (1 + POWER) / 2 if isinstance(rule, Equivalent) else POWER
     if margin_result.matched is not None:
@@ -144,7 +144,7 @@ def compute_equal_margin(
 def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the probability that a system equal to the baseline is shown within the margin.
 
-    0 where no p-value can reach the level; None where nothing tells how far differences spread.
+    0 if no p-value can reach the level. None if the spread of differences is unknown.
     """
     if margin_result.matched is not None:
         side_power = margin_result.matched.compute_power(rule.margin, rule.alpha)

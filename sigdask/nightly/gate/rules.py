@@ -111,12 +111,12 @@ class MarginResult:
     p_value : float
         One-sided, of a difference worse than the margin or equal to it; of equivalence the larger of two.
     method : str
-        Which test, and what is to be said against it.
+        The test and its limitations.
     n_trials : int or None
         Trials (or arrangements) of the shifted shuffle.
     smallest_margin : float or None
-        From which on the margin would be shown at the rule's level; infinite where none would, None
-        where it is not known. It is at most the rule's margin just where p is at most alpha.
+        Smallest margin that would be shown at the rule's level. Infinite if there is none, None if unknown. It is at
+        most the rule's margin if and only if p is at most alpha.
     matched : MatchedProportions or None
         The items that differ, of 0/1 scores.
     is_doubtful : bool
@@ -157,8 +157,8 @@ class Evidence:
         Rule (`format_rule_name`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
         change left out.
     levels : mapping of str to sequence of float
-        Rule to the levels that those runs were held against, and the level of this run where it repeats one. By
-        default those of the formula.
+        By rule, the levels that applied to those runs, and the level of this run if it repeats one. By default those of
+        the formula.
     repeats : mapping of str to int
         Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
     first_failures : mapping of (str, Key) to int
@@ -202,21 +202,20 @@ class RuleFinding:
     system, baseline : str
         Whichever of A and B they are.
     gain : float
-        How much better the system is than the baseline; below 0 when it is worse, whichever way the
-        metric goes.
+        How much better the system is than the baseline. Negative if it is worse, also if lower scores are better.
     p_value : float
         Adjusted where the rule adjusts; of non-inferiority or equivalence under these rules.
     passed : bool
         Whether it holds.
     detectable : float or None
-        The smallest loss that would be detected with power 0.8, or margin that an equal system would be
-        shown within; infinite where none can be, None where the data do not say.
+        The smallest loss that would be detected with power 0.8, or the smallest margin that would be shown for an equal
+        system with this power. Infinite if there is none, None if the data do not determine it.
     text : str
         The same in words.
     method : str or None
         How non-inferiority or equivalence was tested.
     smallest_margin : float or None
-        From which on it would be shown; infinite where none would, None where it is not known.
+        Smallest margin that would be shown. Infinite if there is none, None if unknown.
     n_better, n_worse : int or None
         Items that only the system has right, and only the baseline, of 0/1 scores.
     level : float or None
@@ -266,11 +265,11 @@ class RuleVerdict:
     fdr : {"none", "lord++", "lond"}
         The online rule that gave the level.
     least_level : float or None
-        What the smallest p of all comparisons must be at most, before it is adjusted; None where the plan adjusts.
+        Maximum of the smallest unadjusted p of all comparisons. None if the plan adjusts.
     repeats : int or None
         The earlier run whose observation this one repeats.
     n_blind : int
-        Comparisons that could not fail, whatever happened; and those that could not be made.
+        Comparisons that could not fail for lack of data, and those that could not be computed.
     n_gone : int
         Comparisons that the run before judged, and that this one does not have.
     n_doubtful : int

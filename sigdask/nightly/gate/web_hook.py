@@ -68,7 +68,7 @@ def check_template(template: str) -> None:
 
 
 def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what a template makes of each verdict, in a process whose memory and time are limited."""
+    """Render a template for each verdict, in a process with limited memory and time."""
     request = {"template": template, "verdicts": verdicts, "bytes": MOST_BYTES, "seconds": MOST_SECONDS}
     try:
         answer: dict[str, Any] = json.loads(_run_template_process(json.dumps(to_plain(request)).encode()))
@@ -88,7 +88,7 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _run_template_process(request: bytes) -> bytes:
-    """Return what the process writes; it is stopped if it takes too much, also where a system limits no process."""
+    """Return the output of the process. It is stopped at its limits even if the system does not enforce them."""
     import psutil  # comes with dask, and is needed here alone
 
     start = time.monotonic()

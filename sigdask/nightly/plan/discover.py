@@ -68,7 +68,7 @@ class DiscoveredTestSet:
     format : str
         As it was found.
     options : Options
-        References, documents, and what was said of missing items.
+        References, documents, and the handling of missing items.
     counts : Counts
         What was read.
     """
@@ -139,12 +139,12 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     home : Path
         The folder of the plan.
     hints : Hints
-        What is known.
+        Roles of files given by the user.
 
     Raises
     ------
     InputError
-        Nothing that can be compared; what was found and which option says what it is.
+        There is nothing to compare. The message names the files and the options that assign roles to them.
     """
     files = [path for item in targets for path in (_list_files(item) if item.is_dir() else [item])]
     if not files:
@@ -281,7 +281,7 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
 
 
 def _select_near(files: Sequence[Path], group: Sequence[Path], stated: Path | None) -> list[Path]:
-    """Return the stated file, else the files whose names begin like those of a group, else all files."""
+    """Return the given file, or the files whose names begin like those of a group, or all files."""
     if stated is not None:
         return [stated]
     start = _find_common_prefix([path.name for path in group]) if len(group) > 1 else ""

@@ -158,9 +158,9 @@ class Complaint:
     Attributes
     ----------
     key : tuple of str and int
-        Where it stands; empty for the plan as a whole.
+        Its position in the plan. Empty for the plan as a whole.
     text : str
-        What was found, what was expected.
+        The value and what was expected.
     """
 
     key: PlanKey
@@ -231,7 +231,7 @@ def escape_text(text: object) -> str:
 
 
 def suggest_nearest(word: str, choices: Sequence[str], intro: str = "there are") -> str:
-    """Return a hint that names the known word most like a mistyped one, or else lists the known words.
+    """Return a hint with the known word most similar to a mistyped one, or with all known words.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def plan_table(options: Iterable[Option] = (), *, after: str = "") -> Callable[[
     Parameters
     ----------
     options : iterable of Option
-        What the table takes besides its own fields, each with the type, help, bounds and default that it has.
+        Options of the table in addition to its own fields, with their types, help, bounds and defaults.
     after : str
         The field that they follow.
     """

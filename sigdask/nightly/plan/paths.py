@@ -164,7 +164,7 @@ def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Sou
 def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -> Iterator[Source | InputError]:
     """Yield the sources that a pattern matches, sorted; {system} matches the name of the system.
 
-    Folders are meant where it matches no file, or where folders of logs lie beside other files.
+    Folders are used if it matches no file, or if there are folders of logs next to other files.
     """
     try:
         full_pattern = pattern if is_url(pattern) else str(resolve_path(pattern, folder))

@@ -209,8 +209,8 @@ def format_report(
     report : PlanReport
         The results.
     opened : collection of str, optional
-        Test sets whose results are shown in full. By default all of them where there are few, or with `verbose`;
-        otherwise a table shows the verdict on each.
+        Test sets whose results are shown in full. By default all if there are few, or with `verbose`. Otherwise a table
+        shows each verdict.
     everything, verbose : bool
         As in `render`.
     page_path : str

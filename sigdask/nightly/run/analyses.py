@@ -110,7 +110,7 @@ class PlanIndependence:
 
     @property
     def jobs(self) -> list[Job]:
-        """Jobs whose tallies the store keeps: random permutations of labels, for tests whose p is not exact."""
+        """Jobs whose tallies are stored: random permutations of labels, for tests without an exact p."""
         return self.tests.jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:

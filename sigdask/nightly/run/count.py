@@ -48,7 +48,7 @@ class CountRunner:
     Attributes
     ----------
     ledger : Ledger
-        What is wanted, and what its store has.
+        The requested and the stored trials.
     stop : StopSignal
         Raises where it is time to stop.
     early : EarlyStopping, optional

@@ -477,7 +477,7 @@ class _PlanRunner:
 
 
 def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
-    """Yield each test set of a batch with its results, whose rows are in the table and whose notes name plan keys."""
+    """Yield each test set of a batch with its results. Their rows are in the table and their notes name plan keys."""
     results = [rename_notes(own, "plan") for own in results]
     if len(results) > 1:  # a study a test set
         seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])

@@ -201,7 +201,7 @@ def list_p_values(runs: Sequence[PlanRun], this: PlanRun) -> dict[str, list[floa
 def _list_observations(
     runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
 ) -> tuple[list[PlanRun], PlanRun | None]:
-    """Return the earlier runs whose p-values of a rule count, and the run whose outputs this run repeats, if any.
+    """Return the earlier runs whose p-values are used for a rule, and the run whose outputs this run repeats, if any.
 
     A run on the same outputs as the one before it tells nothing new; the earlier one is left out in its favour, and so
     is the latest where this run repeats it.

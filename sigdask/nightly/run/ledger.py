@@ -102,9 +102,9 @@ class Ledger(PartialCounts):
     at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
         The comparison of each pair and metric of what the plan wants counted.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
-        Trials that count. Where the store has more than are wanted (trials were lowered, or a stopping
-        rule left out), those of whole rounds up to the wanted ones; the rest of the last round is counted
-        again and not kept, so that no p is of a number of trials that earlier counts chose.
+        Number of trials used. If the store has more trials than requested (because `trials` was lowered or a stopping
+        rule removed), only whole rounds up to the requested number are used. The rest of the last round is counted
+        again and not stored, so that earlier counts do not choose the number of trials of p.
     stored : mapping of run to int64 array, shape (n_comparisons,)
         Trials that the store has.
     is_exact : bool array, shape (n_comparisons,)
@@ -188,7 +188,7 @@ class Ledger(PartialCounts):
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
     def find_positions(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
-        """Return where the ledger has the counts of each result, given where the jobs have them."""
+        """Return the positions of each result's counts in the ledger, given their positions in the jobs."""
         numbers = standing.look_up_numbers(jobs, self.at)
         run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
         return LedgerPositions(run[standing.job], numbers, wanted[standing.job])

@@ -24,7 +24,7 @@ class ProgressWatch:
     n_results : int
         Comparisons.
     cells : mapping of run to (int64 arrays of comparisons, of trials wanted, of results)
-        Where their counts stand in the ledger.
+        Positions of their counts in the ledger.
     p_positions : int64 arrays
         Run, comparison of each result's p.
     kept : int

@@ -68,10 +68,10 @@ class Batch:
     set_indices : int64 array, shape (n_results,)
         The test set of each result, a place among them.
     p_positions : CountPositions
-        Where the counts stand that each result's p is of; jobs by their places in `jobs`.
+        Positions of the counts from which each result's p is computed. Jobs are given by their index in `jobs`.
     positions : tuple of CountPositions
-        Where all counts of the results stand: of both runs, of all arrangements, of other units, of families,
-        of intervals.
+        Positions of all counts of the results: of both runs, of all arrangements, of other units, of families, of
+        intervals.
     """
 
     counts: dict[str, Counts]
@@ -293,7 +293,7 @@ def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
 
 
 def digest_file_states(plan: Plan) -> dict[str, str]:
-    """Return a digest of all that the results of each test set come from, by its name; "" where it is not known.
+    """Return a digest of all inputs of each test set's results, by test set. "" if unknown.
 
     It covers versions, settings, and the size, inode, time of change and time of modification of each file.
     Folders, URLs, and formats and metrics of the user's own are not known, nor are files that changed just now.

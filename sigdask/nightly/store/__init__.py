@@ -52,7 +52,7 @@ class Store:
     location : str
         What opens it again.
     notes : tuple of str
-        What the user should know of it.
+        Notes for the user.
     extraction_cache : StoredExtractionCache
         What metrics took from outputs.
     """

@@ -56,8 +56,8 @@ def compute_tally_checksums(keys: Keys, run: Integers, first: Integers, stop: In
 def are_possible(first: Integers, stop: Integers, counts: Integers) -> NDArray[np.bool_]:
     """Return a mask of tallies whose counts are consistent, so that trials can have produced them.
 
-    Whatever is at least as far out on the side of the observed difference is so of two sides too, and what is so of
-    two sides is so of one: min(greater, less) <= two-sided <= greater + less.
+    A trial that is extreme on the side of the observed difference is also extreme two-sided, and a trial that is
+    extreme two-sided is extreme on one side: min(greater, less) <= two-sided <= greater + less.
     """
     greater, less, two_sided = counts.T
     is_within = (counts >= 0).all(axis=1) & (counts <= (stop - first)[:, None]).all(axis=1)
@@ -88,7 +88,7 @@ class SealedTable:
     Attributes
     ----------
     key : tuple of str
-        What a row is known by.
+        Columns that identify a row.
     values : tuple of str
         What it says.
     source : str

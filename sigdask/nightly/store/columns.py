@@ -252,7 +252,7 @@ class ResultBlock:
     since : int
         The run.
     is_earlier : bool
-        Kept by a version whose notes were sentences.
+        Whether it was stored by a version whose notes were sentences.
     columns : mapping of name to column
         Those of the table, and `STORE_COLUMNS`.
     until : int64 array, shape (n,)
@@ -272,7 +272,7 @@ def iter_packed_blocks(connection: Connection, plan: str, condition: str = "") -
     Raises
     ------
     DamagedError
-        One is not what was kept.
+        A block differs from what was stored.
     """
     if hollow := find_hollow_blocks(connection):
         raise DamagedError([f"found: block {number} of results" for number in hollow])

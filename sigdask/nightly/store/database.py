@@ -67,7 +67,7 @@ class Database:
     location : str
         What opens it again: the file, or the whole URL; never shown.
     notes : tuple of str
-        What the user should know of it.
+        Notes for the user.
     """
 
     def __init__(self, engine: Engine, notes: tuple[str, ...] = ()) -> None:
@@ -323,7 +323,8 @@ def _describe_damage(where: str, words: str) -> str | None:
 def find_file_fault(path: Path) -> str | None:
     """Return what is wrong with a SQLite file's header or size, or None. Files of other kinds are not judged.
 
-    While a transaction is under way or to be taken back, its journal lies beside it, and its size says nothing.
+    During a transaction, or before it is rolled back, there is a journal next to the file, and the file's size is
+    meaningless.
     """
     try:
         with path.open("rb") as file:

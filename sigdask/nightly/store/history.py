@@ -211,7 +211,7 @@ def read_details(row: Any) -> dict[str, Any]:
 
 
 def build_frame(results: Results) -> dict[str, Any]:
-    """Return what a test set's results hold besides the table, such as notes, as JSON values."""
+    """Return the contents of a test set's results other than the table, such as notes, as JSON values."""
     return {f.name: to_plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "table"}
 
 

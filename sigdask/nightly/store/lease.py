@@ -70,7 +70,7 @@ class Lease:
     Attributes
     ----------
     commits : int
-        Transactions made under it; tells whether a commit whose answer was lost was made.
+        Number of transactions under this lease. It shows whether a commit succeeded whose answer was lost.
     """
 
     def __init__(self, database: Database, name: str) -> None:

@@ -91,11 +91,11 @@ class Fault:
     Attributes
     ----------
     table : str
-        Where it is; empty where the file as such is damaged.
+        Table of the row. Empty if the whole file is damaged.
     key : tuple
-        The row, by the columns that it is known by; empty where it is none.
+        Values of the columns that identify the row. Empty if it is no row.
     text : str
-        What it is called, and what is wrong.
+        Description of the row, and the damage.
     """
 
     table: str
@@ -433,7 +433,7 @@ def _write_header(file: Path, first_bytes: bytes) -> None:
 
 
 def _infer_version(path: Path) -> int:
-    """Return the version of the schema of which a file has most tables: what it states may be wrong."""
+    """Return the schema version that matches most tables of a file, because the version that it states may be wrong."""
     with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.Error, ValueError):
         limit_steps(connection, path)
         present = {" ".join(str(row[0]).split()) for row in connection.execute("SELECT sql FROM sqlite_master")}

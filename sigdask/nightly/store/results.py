@@ -72,7 +72,7 @@ class StoredResults:
     table : Table
         The results.
     comparison : int64
-        What p was counted of, by its number in the store; -1 where that is not known.
+        Number in the store of the comparison of p, or -1 if unknown.
     complete : bool
         Whether all trials asked for were counted.
     """
@@ -170,7 +170,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:
     """Return the current results that rest on the same system outputs as after an earlier run, in order.
 
-    The outputs are known by the digest of what was counted; where there is none, by all numbers that were found.
+    Outputs are identified by the digest of the counts' inputs, or by all numbers of the result if there is no digest.
     """
     old_columns, new_columns = (fetch_results_at(connection, plan, number) for number in (earlier_run, None))
     if not old_columns or not new_columns:

@@ -316,7 +316,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[str]) -> ResultsBySet:
-    """Return the results of test sets, in the order of their names, with what a run's record has beside the table."""
+    """Return the results of test sets ordered by name, with all values of a run's record."""
     names = table.test_set.values
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
@@ -330,7 +330,7 @@ def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows
 
 
 def _get_frame(details: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return what a run's record has of a test set beside its results."""
+    """Return the values of a test set in a run's record other than its results."""
     settings = details["settings"]
     frame: dict[str, Any] = details.get("frames", {}).get(name)
     return frame or {"seed": settings["seed"], "alpha": settings["alpha"]}
@@ -383,7 +383,7 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOS
     Parameters
     ----------
     store : str or Store
-        Where they are kept.
+        The store of the results.
     run : PlanRun
         The last one.
     table : Table

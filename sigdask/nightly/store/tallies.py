@@ -75,7 +75,7 @@ class StoredPrefixes:
     before : int64 array like `counts`
         Those of the rounds before the last.
     gap : int64 array, shape (n,)
-        The first trial of those that are kept beyond trials which are not; 0 where there is no such gap.
+        First stored trial after a gap of trials that are not stored, or 0 if there is no gap.
     """
 
     n_trials: Integers
@@ -188,7 +188,7 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredP
     Raises
     ------
     DamagedError
-        A row is not what was kept.
+        A row differs from what was stored.
     """
     rows, inverse = _read_rows(connection, ids, keys, run)
     prefixes = rows.sum_prefixes(inverse.max(initial=-1) + 1)

@@ -109,8 +109,7 @@ class ResampledSet:
     systems : tuple of float64 array, shape (n_kinds, n_systems)
         What a unit of each kind adds to the score of each system, of each of these members.
     below : tuple of float64 array, shape (n_kinds,)
-        What it adds to a mean's denominator, as a share of it. Zero where this is the same for all units, and of
-        other scores.
+        Its share of a mean's denominator. Zero if this is equal for all units, and for other scores.
     """
 
     key: Key

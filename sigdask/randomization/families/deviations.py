@@ -139,7 +139,7 @@ def _scale_rows(d: Floats) -> tuple[Floats, Floats]:
 
 
 def compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Floats:
-    """Return what each kept unit contributes to the differences of some pairs, (n_rows, n_kept), in score units."""
+    """Return the contribution of each kept unit to the differences of some pairs, (n_rows, n_kept), in score units."""
     return _compute_contributions(panel, metric, rows) * get_contribution_step(panel, metric)
 
 

@@ -314,7 +314,7 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
     Parameters
     ----------
     swapped : int32 array, shape (n_cells, n_trials + 1)
-        1 where a trial swaps a cell, else 0. The last column is not read.
+        1 if a trial swaps a cell, otherwise 0. The last column is not read.
     human_levels : int64 array, shape (n_cells,)
         The number of each human score within its group.
     n_levels, n_tied_human : int64 array, shape (n_groups,)
@@ -376,7 +376,7 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
 
 @cached_njit()
 def _find_first(swapped, entry, is_first):
-    """Fill `is_first` with 1 where A* has an entry, as in the last lane, else 0."""
+    """Fill `is_first` with 1 if A* has an entry, as in the last lane, otherwise 0."""
     row, flip = swapped[entry >> 1], np.int32(1 - (entry & 1))
     for t in range(is_first.shape[0] - 1):
         is_first[t] = row[t] ^ flip
@@ -522,10 +522,9 @@ def count_calibrated(swaps, first, second, places, changes, gains, total, n_plac
     first, second : int32 array, shape (n_cell_pairs,)
         Both cells of each pair.
     places : int32 array, shape (n_cell_pairs, 4)
-        Where the size of the difference stands among all sizes, by twice the metric of the first cell plus that of
-        the second.
+        Rank of the difference's size among all sizes, by twice the metric of the first cell plus that of the second.
     changes, gains : array, shape (n_cell_pairs, 4)
-        What is won once the threshold reaches that size, and what is won below it.
+        Change in agreement when the threshold reaches that size, and agreement below it.
     total : number
         The weight of all pairs.
     n_places : int
@@ -564,7 +563,7 @@ def count_ordered(swapped, first, second, changes, state):
     Parameters
     ----------
     swapped : int32 array, shape (n_cells, n_trials)
-        -1 where a cell is swapped, else 0.
+        -1 if a cell is swapped, otherwise 0.
     first, second : int32 array, shape (n_differences,)
         Both cells of each difference, ~cell for the score of the first metric. The largest difference comes first. Of
         equal ones, those come first that are right as ties.

@@ -122,8 +122,7 @@ def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, 
     observed : float64 array, shape (n_hypotheses,)
         Observed differences on the same scale.
     scales, thresholds : float64 array, shape (n_hypotheses,)
-        What a unit of each is worth in the maximum, 0 for one that raises none; what the maximum
-        must reach.
+        Factor of each hypothesis in the maximum, 0 if it is left out, and the threshold that the maximum must reach.
     side : int
         0 compares |T|, 1 compares T, -1 compares -T.
     largest : float64 array, shape (n_trials,)

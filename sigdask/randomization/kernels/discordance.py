@@ -62,7 +62,7 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
         Where a difference counts.
     pairs : int64 array, shape (n_pairs, 2)
     weights : int64 array, shape (n_units,), or shape (0,) where each unit counts as one
-        None of them negative.
+        Not negative.
     """
     if not len(weights):
         weights = np.ones(len(values), np.int64)
@@ -156,7 +156,7 @@ def add_signs(
 
 @cached_njit()
 def _add_signs_compiled(values, pairs, least, most, wins, losses):
-    """Add wins and losses, and update the sizes of differences, except for pairs whose sizes are known to vary."""
+    """Add wins and losses, and update the sizes of differences, except for pairs whose sizes already vary."""
     number = values.dtype.type
     for p in range(pairs.shape[0]):
         if least[p] < most[p]:  # not alike: what follows cannot change that

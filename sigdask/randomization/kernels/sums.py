@@ -55,7 +55,7 @@ class ContributionPieces:
     columns : int64 array, shape (n_blocks,)
         Columns of 128 units that have discordant units.
     planes, tables : int64 array, shape (n_blocks + 1,)
-        Where the bit planes, and the byte tables, of each of them begin and end.
+        Boundaries of each block's bit planes, and of its byte tables.
     plane_targets : int32 array, shape (n_planes,)
         The summed column of each plane.
     masks : uint32 array, shape (n_planes, 2, 4)

@@ -61,14 +61,14 @@ class AnyPanel(Protocol):
 
 
 class ComparedPanel(AnyPanel, Protocol):
-    """Interface of a panel whose pairs are compared one by one: what results need of it.
+    """Interface of a panel whose pairs are compared one by one, as far as results use it.
 
     Panels of scores that are no means inherit what is the same for all of these.
 
     Attributes
     ----------
     kind : str
-        What its scores are: "sums", which families are made of, or what they are instead.
+        Kind of its scores: "sums", of which families consist, or another kind.
     """
 
     kind: ClassVar[str]

@@ -59,7 +59,7 @@ class AgreementPanel(ComparedPanel):
     z : float64 array, shape (n_cells, n_metrics)
         Standardised scores.
     index : int64 array, shape (n_cells,)
-        Address of each cell's unit; where enumerated, its bit, or -1 where it needs no swapping.
+        Address of each cell's unit. In an enumeration, its bit, or -1 if it needs no swap.
     starts, sets
         As in `AgreementCells`.
     pairs : int64 array, shape (n_pairs, 2)

@@ -54,7 +54,7 @@ class AgreementCells:
     index : int64 array, shape (n_cells,)
         Address of each cell's unit.
     starts : int64 array, shape (n_groups + 1,)
-        Where the groups begin: those within which scores are compared, or systems whose means are.
+        Start of each group of cells: groups within which scores are compared, or systems whose means are compared.
     sets : int64 array, shape (n_groups,)
         The set of each group.
     """
@@ -182,7 +182,7 @@ class AgreementCells:
             yield tuple(map(np.concatenate, zip(*parts, strict=True)))  # type: ignore[misc]
 
     def weigh_pairs(self, groups: Integers) -> NDArray[Any]:
-        """Return weights of pairs of one set, so that each group counts alike: 1 where all have equally many."""
+        """Return weights of pairs that give all groups of a set the same weight: 1 for groups of equal size."""
         n_pairs = np.bincount(groups)
         n_pairs = n_pairs[n_pairs > 0]
         if len(n_pairs) == 0 or (n_pairs == n_pairs[0]).all():
@@ -337,7 +337,7 @@ def sort_metrics(counts: Counts, metric: BoundAgreement) -> Counts:
 def _describe_all_tied(
     cells: AgreementCells, metric: BoundAgreement, names: Sequence[str], scores: Floats
 ) -> Iterator[ScopeNote]:
-    """Yield a note on metrics whose calibrated threshold ties all pairs, so that their scores say nothing of them."""
+    """Yield a note on metrics whose calibrated threshold ties all pairs, so that their scores are meaningless."""
     if metric.statistic != "acc-eq":
         return
     [of_ties] = score_cells(replace(cells, scores=np.zeros((len(cells.human), 1))), metric)

@@ -1,4 +1,4 @@
-"""Digests of what is counted: equal digests mean equal counts, whatever the files, names or plans.
+"""Digests of the inputs of counts. Equal digests mean equal counts, for any files, names and plans.
 
 A pair's digest holds the key of its stream (seed, test set, unit ids), the score's form, and what
 the two systems contribute to each unit, and nothing of any other system: changing one system file
@@ -96,7 +96,7 @@ class WholePanel:
 
 
 class ResampledPanel(WholePanel):
-    """Base of whole panels whose trials are never all arrangements, and whose cached arrays do not travel."""
+    """Base of whole panels that are never enumerated and whose cached arrays are not sent to workers."""
 
     enumerated: ClassVar[bool] = False
 

@@ -42,7 +42,7 @@ class IntegerScoring:
     form : Form
         The score.
     lattices : tuple of Lattice
-        What the integers stand for.
+        Lattices of the numbers that the integers represent.
     """
 
     form: Form
@@ -110,7 +110,10 @@ class ExactPanel(WholePanel):
         return exact.combine_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def get_guarantee(self, limits: Floats) -> str:
-        """Return the guarantee of limits of p. If counting leaves them apart, it is "certified" or else "bounds"."""
+        """Return the guarantee of limits of p.
+
+        If they differ, it is "certified" for close limits and "bounds" for others.
+        """
         low, high = limits.T
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
             return self.chosen.guarantee

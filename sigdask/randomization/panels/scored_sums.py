@@ -52,7 +52,7 @@ class ScoredSums:
     totals : int64 array, shape (n_systems, n_fields)
         Sums over all units, concordant ones included.
     lattices : tuple of Lattice, length n_fields
-        What the integers of a field stand for.
+        Lattices of the numbers that a field's integers represent.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
     metrics : tuple of PanelMetric
@@ -194,7 +194,7 @@ class ScoredSums:
     def observed_error_bounds(self) -> Floats:
         """How far rounding may take observed differences from their true values, shape (n_pairs, n_metrics).
 
-        0 for metrics that are not approximate, whose ties are known in steps (`slack`) or exactly.
+        0 for other metrics, whose ties are determined in steps (`slack`) or exactly.
         """
         bounds = np.zeros(self.shape)
         for m in range(len(self.metrics)):

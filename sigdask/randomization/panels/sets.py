@@ -52,7 +52,7 @@ class PresencePanel(ComparedPanel):
     key : tuple of int
         Key of the stream.
     addresses : int64 array, shape (n_units,)
-        Address of each unit; where enumerated, its bit, or -1 where it needs no swapping.
+        Address of each unit. In an enumeration, its bit, or -1 if it needs no swap.
     holdings : tuple of int64 array
         For each system the distinct `term * n_units + unit` it holds, sorted.
     golden : bool array, shape (n_terms,)
@@ -243,11 +243,11 @@ class PairTerms:
     starts : int64 array, shape (n_terms + 1,)
         The terms of several units, as ranges of `entries`.
     entries : int64 array
-        2 * row + 1 where j alone holds the term, 2 * row where i alone does.
+        2 * row + 1 if only j holds the term, 2 * row if only i does.
     term_gold : int64 array, shape (n_terms,)
         1 for gold terms.
     base : int64 array, shape (2, 2)
-        Distinct (other, gold) terms of A* and B*, before what is absent is taken away.
+        Numbers of distinct (other, gold) terms of A* and B*, before absent terms are subtracted.
     n_planes : int
         Bits of the largest count of absences.
     """

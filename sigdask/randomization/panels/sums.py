@@ -75,7 +75,7 @@ class SwapUnits:
     n_units : int
         Number of units.
     content : int
-        What they are: 64 bits of their ids, whatever the test set is called.
+        64 bits of a digest of their ids. It does not depend on the test set's name.
     """
 
     key: Key

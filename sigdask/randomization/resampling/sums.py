@@ -237,7 +237,7 @@ def compute_quantiles(counts: Integers, shares: Floats, origins: Floats, widths:
     origins, widths : float64 array, shape (n,)
         Of the cells.
     steps : float64 array, shape (n,)
-        Values are the origin and whole multiples of these off it; 0 where they lie on none.
+        Values are the origin plus integer multiples of the step. 0 if there is no such step.
 
     Returns
     -------

@@ -53,9 +53,9 @@ class Facts:
         Of the tests, what is exchanged, the test sets' names, columns of subsets, versions of the program.
     seeds : tuple of int
     n_comparisons, n_systems : int
-        0 where that is not known.
+        0 if unknown.
     n_exact, n_sampled : int
-        Comparisons whose p is exact, and those whose p is of random trials.
+        Numbers of comparisons with exact p, and with p from random trials.
     n_trials : tuple of int
         Of the latter.
     computed : tuple of str

@@ -101,7 +101,7 @@ def render_page(
     inputs : mapping of str to mapping of str to str
         Files that a plan's run read, by test set, with their digests.
     candidates : mapping of str to str
-        What is said of rankings of candidates, by name.
+        Text on rankings of candidates, by name.
     command : str
         That makes the same page again.
     parts : mapping of str to PagePart

@@ -52,7 +52,7 @@ class DetailsSection:
     titles : tuple of str
         Of those that are.
     made_of : tuple of (str, str)
-        What the numbers were made with: name, and value.
+        Inputs of the numbers, as pairs of name and value.
     """
 
     n_opened: int
@@ -78,7 +78,7 @@ def build_part(
     opened_details : sequence of ComparisonDetails
         By their rows of it.
     reason : str
-        Which are opened where not all are, or why none is; nothing is said, and there is no part, where that is empty.
+        Which comparisons are opened if not all are, or why none is. If it is empty, the section is left out.
     origins : mapping of str to str, optional
         Versions, seed and the like.
     """

@@ -95,7 +95,7 @@ class PageTable:
     columns : sequence of PageColumn
         At least one.
     left_out : str
-        What is said of rows that the page does not have.
+        Text on rows that are left out.
     more : dict
         What else the script reads.
     n_plain : int
@@ -244,7 +244,7 @@ class SignificanceCurve:
     points : str
         As a polyline has them, of a drawing of WIDTH by HEIGHT.
     level : float
-        Where alpha stands in it.
+        Position of alpha.
     n : int
         Comparisons.
     """

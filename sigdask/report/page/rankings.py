@@ -81,7 +81,7 @@ class RankingSection:
     places : sequence of RankedRow
         The best first.
     zero : float
-        Where no difference stands in the drawing.
+        Position of a zero difference in the drawing.
     ticks : sequence of (float, str)
         Of its axis.
     has_matrix : bool

@@ -131,7 +131,7 @@ def nights(
     scores : mapping of str to float64 array, shape (n,)
         By system; NaN where a run had none.
     p : mapping of str to float64 array, shape (n,)
-        By comparison, likewise; no panel where there is none.
+        p by comparison. Without it there is no panel for p.
     alpha : float
         Level, drawn as a dashed line.
     title, score : str
@@ -198,7 +198,7 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
     p : mapping of str to float64 array
         By metric, the p-values of its pairs, unadjusted; those that are not known (NaN) are left out.
     alpha : float
-        Level, drawn as a dashed line; beside each name stands the share of pairs below it.
+        Level, drawn as a dashed line. The share of pairs below it is next to each name.
     title : str
         Above the figure.
 
@@ -332,7 +332,7 @@ def null_distribution(
     alternative : {"two-sided", "greater", "less"}
         Which differences are at least as extreme: those shaded.
     title, score, beside : str
-        Above the figure, of its axis, and what the observed difference is called, with its p.
+        Title of the figure, label of its axis, and label of the observed difference with its p.
 
     Returns
     -------

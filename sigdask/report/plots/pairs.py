@@ -57,11 +57,11 @@ def forest(
     pairs : sequence of (str, str)
         Systems A and B of each difference A - B, n of them.
     difference, low, high : float64 array, shape (n,)
-        Differences and the ends of their intervals: NaN where there is none, infinite where it has no bound.
+        Differences and the ends of their intervals. NaN if there is none, infinite if it is unbounded.
     decision : int8 array, shape (n,)
         1 significantly different, 0 not, -1 undecided.
     beside : sequence of str
-        What stands to the right of each, such as p; nothing when empty.
+        Text to the right of each, such as p.
     title, score, note : str
         Above the figure, of its axis, and in small letters above the first row.
 
@@ -158,9 +158,9 @@ def matrix(
     names : sequence of str
         The n systems, of rows and columns alike, best first.
     p : float64 array, shape (n, n)
-        NaN where two were not compared, or nothing is known but a verdict.
+        NaN if two systems were not compared, or if only a verdict is known.
     better : int8 array, shape (n, n)
-        1 where the row's system scores better than the column's, -1 where worse, 0 where the same or not compared.
+        1 if the row's system scores better than the column's, -1 if worse, 0 if equal or not compared.
     found : bool array, shape (n, n)
         Where the difference is significant.
     alpha : float

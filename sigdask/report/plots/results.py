@@ -302,7 +302,7 @@ def _get_ranking(table: Table) -> SystemRanking:
 def _select_forest_rows(table: Table) -> tuple[Table, str | None]:
     """Return the rows to draw in a forest plot, and the best system if only its comparisons fit.
 
-    Of too many they are those of the best system, which is what is asked first; else those with the smallest p.
+    If there are too many, only those of the best system are drawn, or else those with the smallest p.
     """
     if len(table) <= MOST_IN_FOREST:
         return table, None
@@ -469,7 +469,7 @@ def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
     """Return a file name without ending for each picture: portable, unique and reproducible.
 
     What a file's name cannot hold becomes a line; such a name, and one that differs from another in its case alone,
-    ends in some digits of what it stands for.
+    ends in some digits of its digest.
     """
     plain_names = ["-".join([picture.kind, *map(_clean_part, picture.subject)]) for picture in selected]
     lowered = [name.lower() for name in plain_names]

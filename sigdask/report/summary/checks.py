@@ -27,7 +27,7 @@ MEANINGS = {
 
 
 def explain_checks(table: Table) -> list[str]:
-    """Return a phrase for each check that was made, on what it compares the p-values with."""
+    """Return a phrase for each check, on what it compares the p-values with."""
     return [
         f"{NAMES.get(name, name)}: {MEANINGS[name]}"
         for name, checked in table.checks.items()

@@ -61,7 +61,7 @@ def describe_p(result: Result, alpha: float) -> str:
     result : Result
         The comparison.
     alpha : float
-        What its p is held against.
+        Level with which p is compared.
     """
     return f"{_format_p(result, alpha)} ({_describe_precision(result, alpha)})"
 
@@ -250,7 +250,7 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
     points : bool
         Whether the difference is told in points of 100.
     where : str
-        What of several test sets or subsets it is of.
+        Test set and subset, if there are several.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
 def describe_contradiction(r: Result, alpha: float) -> str:
     """Return a clause if the interval and the test disagree on whether the difference can be 0, else "".
 
-    A one-sided test is held against the end of the interval that lies on its side.
+    A one-sided test is compared with the end of the interval on its side.
     """
     decision, ends, is_other = r.decision(alpha), r.interval_simultaneous, False
     if ends is None and r.interval is not None:
@@ -378,7 +378,8 @@ def _format_sidedness(r: Result) -> str:
 def format_lead(r: Result, *, points: bool) -> str:
     """Return by how much the better system is ahead as text, with an interval of this lead.
 
-    Beside an adjusted p it is the simultaneous one. Where there is none, the comparison's own is called unadjusted.
+    Next to an adjusted p, the interval is simultaneous. If there is none, the comparison's own interval is called
+    unadjusted.
     """
     interval, ends = r.interval_simultaneous, None
     unadjusted_text = (

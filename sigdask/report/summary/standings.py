@@ -51,7 +51,7 @@ class Standings:
     a, b : int64
         Places of the two systems.
     ahead : float64
-        By how much A is better than B, whichever scores are better; NaN where a score is missing.
+        How much better A is than B, also if lower scores are better. NaN if a score is missing.
     lacks_a, lacks_b : bool
         Where a score is missing.
     decision : int8
@@ -356,7 +356,7 @@ def join_phrases(parts: Sequence[str]) -> str:
 
 
 def build_verdict_groups(results: ComparisonResults) -> VerdictGroups:
-    """Return the verdicts that a headline describes: those over all sets where requested, else comparisons."""
+    """Return the verdicts that a headline describes: over all sets if requested, otherwise of comparisons."""
     if results.together:
         return JointVerdicts(results.table, results.together)
     return VerdictGroups(results.table)

@@ -346,7 +346,7 @@ def _build_pair_p_columns(table: Table) -> list[TableColumn]:
 def build_p_columns(
     p: NDArray[np.float64], adjusted: NDArray[np.float64], alpha: float, marks: list[str]
 ) -> list[TableColumn]:
-    """Return columns of p and, where there is any, adjusted p; marks of verdicts stand at the last."""
+    """Return columns of p and, if there is any, adjusted p. Marks of verdicts are in the last one."""
     shown = {"p": p} if np.isnan(adjusted).all() else {"p": p, "adjusted p": adjusted}
     columns = [TableColumn(name, format_p_values(values, alpha), is_p=True) for name, values in shown.items()]
     return [*columns[:-1], replace(columns[-1], marks=marks)]

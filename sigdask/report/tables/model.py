@@ -26,13 +26,13 @@ class TableColumn:
     texts : sequence of str
         Of each row; empty where it has none.
     is_name : bool
-        Words, which stand to the left; else numbers.
+        Whether it holds left-aligned words instead of numbers.
     bold : bool array or None
         Which are the best.
     marks : sequence of str or None
         Raised behind the texts.
     is_p : bool
-        P-values, which align at their points where they stand to the left.
+        Whether it holds p-values, which are aligned at their decimal points.
     """
 
     header: str

@@ -87,7 +87,7 @@ def format_answer(summary: Verdict) -> str:
 def _select_rows(
     results: ComparisonResults, summary: Verdict, *, is_ranked: bool, everything: bool, verbose: bool
 ) -> NDArray[np.int64]:
-    """Return the rows to show, all of them if few: borderline ones of a ranking, else those with the smallest p."""
+    """Return the rows to show: all if few, otherwise borderline ones of a ranking, or those with the smallest p."""
     table = results.table
     n_most = MOST_DETAILED if is_ranked else MOST_SHOWN
     if everything or len(table) <= n_most:
@@ -116,7 +116,7 @@ def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -
 def _format_classical(
     results: ComparisonResults, shown: Sequence[Result], width: int | None, *, everything: bool
 ) -> list[str]:
-    """Return classical tests if comparisons are few, else a hint where to find them."""
+    """Return classical tests if comparisons are few, otherwise a hint on how to print them."""
     if len(results) <= MOST_DETAILED or everything:
         return comparisons.format_tests(shown, results.alpha, width)
     return [comparisons.TESTS_HINT] if results.table.tests else []

@@ -347,7 +347,7 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     everything, verbose : bool
-        Whether all are shown, and with what is told of all pairs.
+        Whether all are shown, and with the details of all pairs.
     """
     rankings = results.rankings()
     shown = rankings if everything else rankings[:MOST_RANKINGS]

@@ -384,7 +384,7 @@ class TieRule:
     observed : float
         The observed difference.
     true : Fraction or None
-        The same without rounding, where the score is made of quotients.
+        The same without rounding, if the score consists of quotients.
     sizes : float
         Sizes of the observed scores together, where floats only say what need not be decided in fractions.
     """

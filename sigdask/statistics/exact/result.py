@@ -70,7 +70,7 @@ class ChosenMethod:
     n_bytes : int
         Predicted memory.
     n_parts : int
-        Independent parts that the count can be made of (`count_parts`); 1 where it cannot be parted.
+        Number of independent parts of the count (`count_parts`), 1 if it cannot be split.
     """
 
     method: str
@@ -111,7 +111,7 @@ class NoMethod:
     reason : str
         Why, in a sentence's part.
     needed : ChosenMethod or None
-        The cheapest method, which exceeds the limits; None where no method is known.
+        The cheapest method, which exceeds the limits. None if there is no method.
     """
 
     reason: str
@@ -133,11 +133,11 @@ class ExactTails:
     greater, less, two_sided : PValueLimits
         Of the raw difference a - b; ties count.
     n_units : int
-        Units that move the difference, of which 2**n_units arrangements were taken.
+        Number of units that change the difference, with 2**n_units arrangements.
     operations : int
         As predicted.
     rationals : mapping of str to Fraction, or None
-        By alternative, where p is known as a fraction.
+        p as fractions by alternative, if known.
     """
 
     method: str
@@ -234,7 +234,10 @@ def _double(p: float | Fraction) -> float | Fraction:
 
 
 def _convert_to_floats(tail: ProbabilityLimits, *, closed: bool) -> PValueLimits:
-    """Return limits of a probability as floats: nearest if known exactly, else rounded outwards; never 0 above."""
+    """Return limits of a probability as floats: the nearest float if exact, otherwise rounded outwards.
+
+    The upper limit is never 0.
+    """
     low, high = float(tail.low), float(tail.high)
     if not closed:
         low = math.nextafter(low, 0.0) if low != tail.low else low

@@ -117,7 +117,7 @@ class ValueGrid:
     sums : float64 array, shape (n_directions, n_fields)
         What a step of each direction is in all sums.
     observed : int64 array, shape (n_directions,)
-        Where the observed sums stand.
+        Grid position of the observed sums.
     """
 
     steps: Integers
