@@ -169,6 +169,8 @@ class IndependenceResults(ListedResults[Independence]):
         return header | notes | {"results": to_plain(self.found)}
 
 
+EXACT_WITHOUT_TRIALS = "--method exact counts no random permutations. Leave out --trials"
+
 MAX_WEIGHTED = 2**60
 """Maximum weighted agreement, so that two-sided limits fit into 64 bits."""
 
@@ -650,9 +652,10 @@ class IndependenceTests:
             for s, m in np.ndindex(len(self.scores), len(self.metrics))
         )
         adjust = self.settings["adjust"] or ("holm" if len(self.scores) > 1 else "none")
-        return IndependenceResults(
-            _adjust_results(results, adjust), self.settings["seed"], self.settings["alpha"], self.counts.notices, adjust
-        )
+        is_unused = self.settings["method"] == "exact" and self.settings["trials"] is not None
+        warnings = (*self.counts.notices, *[EXACT_WITHOUT_TRIALS] * is_unused)
+        seed, alpha = self.settings["seed"], self.settings["alpha"]
+        return IndependenceResults(_adjust_results(results, adjust), seed, alpha, warnings, adjust)
 
     def _build_result(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))

@@ -135,12 +135,6 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 """Conversions of the texts of reading options to values."""
 
 
-UNUSED_TRIALS = (
-    "--method exact counts no random trials: --trials only sets the resamples of intervals by inversion. Leave it out, "
-    "or give --method both"
-)
-
-
 def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "system") -> Counts:
     """Read the files that a command's options name, and log what they are."""
     counts, format_name = _read_files(options, steps)
@@ -150,8 +144,6 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "sys
         f"read as {format_name}: {format_count(counts.n_systems, noun)}{times}, "
         f"{format_count(counts.of_one.n_items, 'item')}"
     )
-    if options.get("method") == "exact" and options.get("trials") is not None:
-        LOG.warning(UNUSED_TRIALS)
     if unused := _find_unused_group_file(options):
         LOG.warning(unused)
     if not options["metrics"]:

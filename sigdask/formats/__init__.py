@@ -22,7 +22,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, replicates
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
-from sigdask.formats.reading.converted import choose_sheet, find_dataset
+from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
 from sigdask.formats.reading.json_records import (
     ANSWER_LISTS,
     build_texts_error,
@@ -426,9 +426,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     n_common = counts.of_one.n_items  # replicates of an item are one item
     if n_common < (options.min_items or 0):
         check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
-    if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
-        note = f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-        counts = replace(counts, warnings=(*counts.warnings, note))
+    counts = replace(counts, warnings=(*counts.warnings, *_iter_input_warnings(sources, gold, options)))
     if not samples.sizes:
         return counts
     if swap_separately and not samples.is_uniform:
@@ -441,6 +439,14 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         fields = {**counts.fields, "samples": numbers if len(replicated) == 1 else np.full_like(numbers, -1)}
         counts = replace(counts, fields=fields)
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
+
+
+def _iter_input_warnings(sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
+    """Yield remarks on files that have two roles, and on options that none of the files needs."""
+    if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
+        yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
+    if unused := describe_unused_sheet(options.sheet, _list_files(sources, gold, options)):
+        yield unused
 
 
 @contextmanager
@@ -587,7 +593,7 @@ class _ScoreTable(NamedTuple):
 def _describe_score_table(sources: Sequence[Source], gold: Path | None, options: Options) -> _ScoreTable | None:
     """Return what formats know a small table of scores by; None for other files. No two rows have the same id."""
     path = sources[0].path
-    if len(sources) != 1 or gold is not None or sources[0].parts:
+    if len(sources) != 1 or gold is not None or sources[0].parts or options.sheet is not None:
         return None
     lines = files.read_head_lines(path, whole=True) or [""]
     if len(lines) > 1 and not lines[-1]:  # after the last line break
@@ -647,8 +653,13 @@ def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 def _fetch_remote(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
     """Download the files that are URLs, several at a time."""
+    prefetch_files(_list_files(sources, gold, options))
+
+
+def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) -> list[Path | None]:
+    """Return all files that are read; None stands for those that were not given."""
     paths = [path for source in sources for path in source.parts or (source.path,)]
-    prefetch_files([*paths, gold, options.documents, options.group_file, *options.references])
+    return [*paths, gold, options.documents, options.group_file, *options.references]
 
 
 def _read_table_to_detect(path: Path, options: Options) -> FileTable:

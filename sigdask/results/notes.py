@@ -25,6 +25,7 @@ NoteKind = Literal[
     # of all comparisons
     "scope",  # what is scored, what is not, what was averaged or left out; printed before the answer
     "reading",  # what the reader of the data had to say
+    "unused-option",  # an option has no effect beside another one
     "few-trials",  # the trials cannot reach alpha
     "few-units",  # a test of so few units says little
     "family-undecided",  # intervals of adjusted p straddle alpha

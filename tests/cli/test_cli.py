@@ -11,6 +11,8 @@ import pytest
 from command import call_sigdask
 from conftest import ROOT, YEH
 
+import sigdask
+
 COMMAND = [sys.executable, "-m", "sigdask"]
 
 
@@ -348,9 +350,19 @@ def test_a_page_is_written_beside_json_on_standard_output_and_refused_before_cou
 
 
 def test_trials_of_the_exact_method_are_said_to_count_nothing(files):
+    text = "--method exact counts no random trials"
     result = run("compare", files / "good.csv", "--method", "exact", "--trials", "99")
-    assert "--method exact counts no random trials" in result.stderr
-    assert "counts no random trials" not in run("compare", files / "good.csv", "--method", "exact").stderr
+    assert (result.stdout + result.stderr).count(text) == 1
+    assert text not in run("compare", files / "good.csv", "--method", "exact").stdout
+    plan = files / "exact.toml"
+    plan.write_text('method = "exact"\ntrials = 99\n[[test_set]]\nname = "t"\nsystems = ["good.csv"]\n')
+    assert run("run", plan).stdout.count('method = "exact" counts no random trials. Leave out `trials`') == 1
+    scores = {"a": [1, 0, 1], "b": [0, 0, 1]}
+    [note] = [
+        note for note in sigdask.compare_all(scores, method="exact", trials=99).notes if note.kind == "unused-option"
+    ]
+    assert note.numbers == {"option": "trials"}
+    assert "unused-option" not in [note.kind for note in sigdask.compare_all(scores, method="exact").notes]
 
 
 def test_one_thing_is_no_plural(tmp_path):

@@ -116,6 +116,20 @@ def test_a_sheet_can_be_chosen(tmp_path):
     assert test_set.read().field("score").tolist() == expected.field("score").tolist()
 
 
+def test_a_sheet_of_no_workbook_is_said_to_be_unused(tmp_path):
+    table, workbook = write_csv(tmp_path / "scores.csv"), write_workbook(tmp_path / "scores.xlsx", ROWS)
+    said = "--sheet Sheet: not used, as no file is an Excel workbook; leave it out"
+    chosen = Options(sheet="Sheet")
+    assert said in read(table, options=chosen).warnings
+    assert said not in read(table).warnings
+    assert said not in read(workbook, options=chosen).warnings
+    (tmp_path / "plan.toml").write_text(
+        "".join(f'[[test_set]]\nname = "{name}"\nsheet = "S"\nsystems = ["scores.csv"]\n' for name in "ab")
+    )
+    result = call_sigdask("check", "plan.toml", cwd=tmp_path)
+    assert all(f"note: {name}: --sheet S: not used" in result.stdout for name in "ab"), result.stdout
+
+
 def test_gold_and_systems_can_be_sheets_of_one_workbook(tmp_path):
     tables = [[("id", "label"), *enumerate(labels)] for labels in ("aabb", "abbb", "abab")]
     write_workbook(tmp_path / "book.xlsx", *tables)

@@ -61,6 +61,11 @@ Families = Sequence[tuple[Adjustment, Integers]]
 MAX_NAMED = 5
 """Maximum number of skipped comparisons that are named."""
 
+EXACT_WITHOUT_TRIALS = (
+    "--method exact counts no random trials. Leave out --trials (it sets only the resamples of intervals by "
+    "inversion), or give --method both"
+)
+
 FEWEST_GROUPS = 6
 """Minimum number of groups for which swapping them can reach p = 0.05, two-sided."""
 
@@ -135,6 +140,8 @@ class SetAnalysis:
             ]
             text = f"not compared, because they have no item in common: {format_list(names, MAX_NAMED, '; ')}"
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
+        if self.main.spec.method == "exact" and self.main.spec.trials is not None:
+            notes.append(Note("unused-option", EXACT_WITHOUT_TRIALS, {"option": "trials"}))
         permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
         notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self.main.comparisons)

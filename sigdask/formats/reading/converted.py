@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date, datetime, time
@@ -50,6 +50,20 @@ def choose_sheet(name: str | None) -> Iterator[None]:
 def get_sheet() -> str | None:
     """Return the sheet of workbooks that is read; None is the only one with data."""
     return _sheet.get()
+
+
+def describe_unused_sheet(name: str | None, paths: Iterable[Path | None]) -> str | None:
+    """Return text on a sheet that was chosen although no file is a workbook, or None; folders may hold one."""
+    if name is None or any(_may_be_workbook(find_dataset(path)) for path in paths if path is not None):
+        return None
+    return f"--sheet {name}: not used, as no file is an Excel workbook; leave it out"
+
+
+def _may_be_workbook(path: Path) -> bool:
+    if path.is_dir():
+        return True
+    with path.open("rb") as file:
+        return file.read(len(ZIP)) == ZIP
 
 
 def convert_file(path: Path, start: bytes) -> bytes | None:
