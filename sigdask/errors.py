@@ -40,7 +40,7 @@ class SeveralError(InputError):
     Attributes
     ----------
     parts : tuple of str
-        What they are, and then each; a line each.
+        A line that describes them, and a line for each.
     """
 
     def __init__(self, *parts: str) -> None:

@@ -149,7 +149,7 @@ class Identity:
     tag : str
         Its name in digests.
     fields : tuple of str
-        Of a class, the fields that are hashed, in this order.
+        Hashed fields of a class, in this order.
     added : tuple of (str, object)
         Fields that it once did not have, and the values at which digests are those of then.
     """
@@ -171,7 +171,7 @@ def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "
     tag : str
         Its name in digests, which stays when it is renamed or moved.
     hashed : str
-        Of a dataclass, the fields that change what is counted, in the order in which they are hashed.
+        Fields of a dataclass that change counts, in the order in which they are hashed.
     apart_from : str
         Its other fields.
     added : str

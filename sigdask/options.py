@@ -76,13 +76,13 @@ class Option:
     above, below : float or None
         Bounds that do not.
     why : str
-        What sets the upper bound.
+        Reason for the upper bound.
     metavar : str
-        What stands for its value on the command line, a word for each.
+        Metavariables of its values on the command line.
     flag : str
         How the command line calls it, unless by its name; after a comma a letter.
     repeats : bool
-        It takes several values, each with its flag.
+        Whether it takes several values, each with its flag.
     more : str or None
         A further sentence in the help of the command line.
     negative : str
@@ -116,7 +116,7 @@ class Option:
         Raises
         ------
         InputError
-            It says what was given and what must be.
+            The value is not allowed. The message states it and what is allowed.
         """
         if value is None:
             return
@@ -899,8 +899,8 @@ def select_options(declaration: type[Declaration], given: Mapping[str, Any]) -> 
     declaration : type
         A typed dictionary.
     given : mapping
-        Of an option `second_run` that is on by default, a command line has `no_second_run`. What was not given is None
-        or empty.
+        Given options. An option `second_run` that is on by default has the flag `no_second_run`. Options that are not
+        given are None or empty.
 
     Examples
     --------

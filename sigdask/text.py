@@ -59,11 +59,11 @@ def as_json(value: Any, *, lines: bool = True, default: Callable[[Any], Any] | N
     Parameters
     ----------
     value : object
-        What `to_plain` takes.
+        A value that `to_plain` accepts.
     lines : bool
         Whether each member has a line of its own; else all is on one.
     default : callable, optional
-        What is written of a value that JSON does not have; without it such a value is an error.
+        Converts values that JSON does not have. Without it they are errors.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
     Parameters
     ----------
     members : mapping of str to object
-        What `to_plain` takes, `JsonMembers`, or `JsonParts`.
+        Values that `to_plain` accepts, `JsonMembers`, or `JsonParts`.
 
     Examples
     --------

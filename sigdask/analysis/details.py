@@ -54,11 +54,11 @@ class EqualWidthBars:
     Attributes
     ----------
     low, width : float
-        Where the first begins, and how wide each is.
+        Lower edge of the first bar, and the width of each.
     counts : int64 array, shape (n_bars,)
         Numbers in each.
     marked : int64 array, shape (n_bars,)
-        Those of them that are marked.
+        Number of marked values in each bar.
     """
 
     low: float
@@ -107,7 +107,7 @@ class NullDistribution:
     is_whole : bool
         These are all arrangements.
     histogram : EqualWidthBars
-        Of their differences; the extreme ones are marked.
+        Histogram of the differences. The extreme ones are marked.
     """
 
     observed: float
@@ -137,7 +137,7 @@ def iter_null_distributions(
     Parameters
     ----------
     panel : Panel, PresencePanel or OutputsPanel
-        What was counted.
+        The panel that was counted.
     rows, column
         Pairs and metric, by their places in it.
     tails : sequence of int
@@ -212,7 +212,7 @@ def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 
     panel : Panel, PresencePanel or OutputsPanel
         Its part of the pairs that are looked at.
     run, max_trials : int
-        Which run, and how many trials of it there are.
+        The run, and its number of trials.
     share : int
         Panels that are counted for the same page.
     """
@@ -267,11 +267,11 @@ class ItemDetails:
     name : str
         Its id, or its position.
     prompt : str or None
-        What was asked: a source text, a prompt.
+        Input: a source text, a prompt.
     gold : tuple of str
-        What was right: references, labels.
+        Gold standard: references, labels.
     a, b : str
-        What the two systems gave.
+        Outputs of the two systems.
     """
 
     name: str
@@ -296,9 +296,9 @@ class UnitDetails:
     Attributes
     ----------
     name : str
-        What its items have in the column that is exchanged; of single items their id or position.
+        Value of its items in the column of units. For single items, their id or position.
     n_items : int
-        Of both systems.
+        Number of items that both systems have.
     items : tuple of ItemDetails
         Some of them.
     """
@@ -315,9 +315,9 @@ class UnitIndex:
     Attributes
     ----------
     comparisons : Comparisons
-        What is compared.
+        The comparisons.
     units : SwapUnits
-        What is exchanged.
+        The swapped units.
     """
 
     comparisons: Comparisons
@@ -495,13 +495,13 @@ class UnitShares:
     n_for_a, n_for_b, n_alike : int
         Units that raise the difference of scores, that lower it, and that do neither.
     histogram : EqualWidthBars or None
-        Of those that are not 0; those that lower it are marked. None where there are none.
+        Histogram of the contributions other than 0. Negative ones are marked. None if there are none.
     addresses : int64 array, shape (n_named,)
         The units that decide: those that raise it most, the first first, then those that lower it most.
     values : float64 array, shape (n_named,)
         Their contributions.
     scores : float64 array, shape (n_named, 2)
-        What each of both systems scores in these units alone; NaN of scores that are no means.
+        Scores of both systems on each of these units alone. NaN if scores are no means.
     """
 
     add_up: bool
@@ -564,7 +564,7 @@ class SortedUnits:
     n_units, n_above, n_below : int
         Units, and those that raise or lower the difference.
     kind : {"share", "leave-one-out"}
-        What contributions are.
+        Kind of the contributions.
     contributions : float64 array, shape (n_named,)
         Contributions of the units that decide.
     scores : float64 array, shape (n_named, 2)
@@ -601,21 +601,21 @@ class ComparisonDetails:
     Attributes
     ----------
     row : int
-        Of the table of results.
+        Row in the table of results.
     alternative : str
-        Which differences are extreme.
+        The alternative, which decides which differences are extreme.
     null : NullDistribution
-        What shuffling makes of the difference.
+        Distribution of the difference under swaps.
     runs : tuple of Convergence
         The first run and the second, if there is one. Empty if no trials were counted.
     shares : UnitShares or None
-        What units contribute; None of a metric of whole outputs, which scores no unit.
+        Contributions of units. None for a metric of whole outputs, which scores no unit.
     deciding_units : tuple of UnitDetails
         The units that decide, as `shares` lists them.
     field_names : FieldNames
-        What is asked and right in these data.
+        Names of inputs and gold standard in these data.
     units : SortedUnits or None
-        What all units contribute, sorted; None if the metric is not computed from sums over units.
+        Contributions of all units, sorted. None if the metric is not computed from sums over units.
     """
 
     row: int
@@ -637,11 +637,11 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     Parameters
     ----------
     study : Study
-        What was asked, with its panels.
+        The study, with its panels.
     table : Table
         Results of all of it, or of some.
     rows : int64 array, shape (n_rows,)
-        Which rows of these to open, in the order in which they are wanted.
+        Rows to open, in the requested order.
     """
     selected = table.take(rows)
     set_index, indices = find_positions(study, selected)
@@ -708,7 +708,7 @@ class _PanelComparisons:
     Attributes
     ----------
     jobs : ComparisonJobs
-        Where they were asked.
+        The jobs that they belong to.
     unit_index : UnitIndex
         Its units.
     table : Table
@@ -874,7 +874,7 @@ class UnitTables:
     Attributes
     ----------
     test_sets : tuple of UnitData
-        Of each test set its data, its bound metrics, its subsets and their items.
+        Data of each test set, its bound metrics, its subsets and their items.
     """
 
     test_sets: tuple[UnitData, ...]
@@ -905,7 +905,7 @@ class UnitTables:
         pair : (str, str), optional
             Two systems; by default the pairs that were compared.
         metric, test_set, subset : str, optional
-            What to select; by default all.
+            Selection. By default all.
         max_calls : int
             Largest number of calls of a metric that is not computed from sums: it is called for both systems without
             each unit. Units have no contributions if this takes more calls.

@@ -63,13 +63,13 @@ class Independence:
     a, b : str
         The labelling, and the one that it is held against.
     metric : str
-        As it was asked for.
+        Name of the metric as requested.
     higher_is_better : bool
         Whether more is better.
     score, expected : float
         The score, and what it would be if agreements were as frequent as independence leads to expect.
     alternative : {"greater", "less", "two-sided"}
-        Of the score; two-sided counts arrangements that are at least as far from the expected score.
+        Direction of the score. "two-sided" counts arrangements that are at least as far from the expected score.
     within : str or None
         The column within whose values labels were permuted.
     n_items, n_strata : int
@@ -147,7 +147,7 @@ class IndependenceResults(ListedResults[Independence]):
     found : tuple of Independence
         The tests.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     alpha : float
         Significance level.
     warnings : tuple of str
@@ -182,10 +182,9 @@ class LabelScore:
     Attributes
     ----------
     value : float
-        As it is.
+        The observed score.
     expected : float
-        Where every agreement is as frequent as independence leads to expect; of the metrics named above the mean over
-        all arrangements.
+        Expected score under independence. For the metrics named above, the mean over all arrangements.
     agreeing : AgreementScore
         How arrangements are compared with it.
     is_fixed : bool
@@ -334,7 +333,7 @@ class ExactP:
     Attributes
     ----------
     p : Fraction
-        What it is.
+        The exact p-value.
     method : {"hypergeometric", "rook-polynomials", "constant"}
         How it was had.
     guarantee : {"exact", "numeric"}
@@ -401,13 +400,13 @@ class Labellings:
     Attributes
     ----------
     names : tuple of str
-        Of the labellings.
+        Names of the labellings.
     labels : tuple of str
         All labels, which codes point into.
     key : tuple of int
         Key of the stream.
     starts : int64 array, shape (n_strata + 1,)
-        Where the items of each stratum begin, and their end.
+        First item of each stratum, and the number of items.
     reference : int32 array, shape (n_items,)
         Labels that they are held against, in canonical order within each stratum.
     predicted : int32 array, shape (n_systems, n_items)

@@ -76,11 +76,11 @@ class Power:
     test_set, a, b, metric, unit : str
         The comparison, and its swapped unit.
     alternative : str
-        Of the test.
+        Alternative of the test.
     level : float
         Level with which each p is compared.
     power : float
-        That is wanted.
+        The requested power.
     n_units : int
         Observed units.
     difference : float
@@ -91,7 +91,7 @@ class Power:
     reachable : tuple of float, or None
         Smallest and largest difference that tilting the observed units can reach. None if all units are equal.
     wanted_difference : float or None
-        That was asked for.
+        The requested difference.
     needed : Estimate or None
         Units that find it with the power wanted.
     at_wanted : PowerAt or None
@@ -103,7 +103,7 @@ class Power:
     at_observed : PowerAt or None
         How often they find the observed difference.
     curve : tuple of PowerAt
-        What was measured on the way, by units and difference.
+        Powers measured during the search, by units and difference.
     method : str
         "exact" (sign tests), "simulated", or "normal approximation" (beyond the units that are simulated).
     n_samples : int
@@ -111,7 +111,7 @@ class Power:
     n_effective : float or None
         How many equally likely units would vary as much as those weighed for the wanted difference.
     n_effective_detectable : float or None
-        Likewise for the detectable one.
+        Effective number of units for the detectable difference.
     note : str or None
         A remark on the result, or the reason why there is none.
     """
@@ -170,7 +170,7 @@ class PowerResults(ListedResults[Power]):
     adjust : str
         "none", or "holm": the first step of Holm, whose level all comparisons share.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     notes : tuple of str
         On the whole.
     """
@@ -216,11 +216,11 @@ class RejectionRule:
     Attributes
     ----------
     alternative : str
-        Of the test.
+        Alternative of the test.
     level : float
-        That p is held against.
+        Level with which p is compared.
     n_samples : int
-        Of each point.
+        Samples of each point.
     """
 
     alternative: Alternative
@@ -245,7 +245,7 @@ class PowerTarget:
     Attributes
     ----------
     pairs : SystemPairs
-        Of one metric.
+        Pairs of systems under one metric.
     row : int
         The pair.
     side : int
@@ -377,9 +377,9 @@ class PowerQuestion:
     Attributes
     ----------
     power : float
-        That is wanted.
+        The requested power.
     difference : float or None
-        Whose units are wanted, a size.
+        Size of the difference for which units are requested.
     n_units : int or None
         With which differences are to be found; None for the present ones.
     """
@@ -610,7 +610,7 @@ def estimate_powers(
     spec : CompareSpec
         Metrics, pairs, unit and seed.
     question : PowerQuestion
-        What is asked of each comparison.
+        The question for each comparison.
     options : PowerOptions
         How it is found: the test, its level, and the number of samples of each point (None for 2,000, and 500 of more
         than 100 comparisons).
@@ -620,7 +620,7 @@ def estimate_powers(
     Raises
     ------
     InputError
-        What is asked for cannot be had of any comparison; it says why.
+        The question has no answer for any comparison. The message says why.
     """
     grouped = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
     comparisons = [*_iter_comparisons(grouped, spec)]

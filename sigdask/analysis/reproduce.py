@@ -144,7 +144,7 @@ def read(path: Path) -> RecordedResults:
     Raises
     ------
     InputError
-        It cannot be read, is neither, or holds results without signatures.
+        The file cannot be read, has no known format, or its results have no signatures.
     """
     if is_parquet(path):
         document: Mapping[str, Any] = {"results": _read_parquet(path)}
@@ -288,11 +288,11 @@ class RepeatedResult:
     Attributes
     ----------
     recorded : RecordedResult
-        As it was.
+        The recorded result.
     result : Result
-        As it is.
+        The current result.
     differences : tuple of str
-        What is not the same, each with both values.
+        Values that differ, each with both values.
     """
 
     recorded: RecordedResult
@@ -309,9 +309,9 @@ class ReproduceOutcome:
     repeated : tuple of RepeatedResult
         ComparisonResults whose data are those of their signatures.
     changed : tuple of str
-        Of each other result, which data are not the same.
+        Other results whose data have changed, with the names of these data.
     differences : tuple of str
-        What differs beside the results in a JSON file, each with both values.
+        Differences in a JSON file outside the results, each with both values.
     not_compared : mapping of str to tuple of str
         Fields of the file that are not compared, by the reason.
     notes : tuple of str
@@ -336,7 +336,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     Parameters
     ----------
     recorded : RecordedResults
-        Of one test set, that of `counts`.
+        Recorded results of one test set, that of `counts`.
     compare : callable
         `sigdask.compare_all`, or what takes and returns the same.
     counts : Counts

@@ -38,7 +38,7 @@ class _SampleProgress:
     Parameters
     ----------
     steps : ProgressSteps
-        Of the command.
+        Progress steps of the command.
     """
 
     def __init__(self, steps: ProgressSteps) -> None:

@@ -46,11 +46,11 @@ class Outputs:
     Attributes
     ----------
     systems : sequence of object arrays, shape (n_items,) each
-        What each system gave for each item.
+        Output of each system for each item.
     gold : object array, shape (n_items,), or None
-        What was right.
+        The gold standard.
     asked : sequence, length n_items, or None
-        What was asked, to be shown: source texts, prompts; no metric takes it.
+        Inputs to show: source texts, prompts. Metrics do not use them.
     """
 
     systems: Sequence[Array]
@@ -90,9 +90,10 @@ class Counts:
     predicted_labels : tuple of str
         Labels that only systems use, sorted.
     present : bool array, shape (n_items, n_systems), or None
-        Which items each system has. None if no item is missing.
+        Whether each system has each item. None if no item is missing.
     held : mapping of str to bool array, shape (n_items, n_systems)
-        Which items each system has in a field, for fields that some items lack (such as a metric of only some tasks).
+        By field, whether each system has a value for each item, for fields that some items lack (such as a metric of
+        only some tasks).
     outputs : Outputs or None
         Whole outputs, which metrics computed by a function need.
     suggested : tuple of str
@@ -100,7 +101,7 @@ class Counts:
     warnings : tuple of str
         Warnings of the reader.
     scope : tuple of str
-        What is scored and not scored, averaged, left out or aligned. Reports print it before the answer. Warnings of
+        Sentences on what is scored, left out, averaged or aligned. Reports print them before the answer. Warnings of
         the type `ScopeNote` are moved here.
     files : tuple of Path
         Files that were read, if folders or patterns were given.
@@ -236,8 +237,8 @@ class Counts:
         scores : mapping of system name to sequence of float, length n_items
             Item scores; NaN stands for an item the system does not have.
         missing : {"error", "pairwise", "zero"}
-            What an absent score means: an error, an item that the pairs of this system leave out
-            (and no other pair does), or the score 0.
+            How a missing score is handled: as an error, by leaving out the item in the pairs of this system only, or as
+            the score 0.
         min_items : int, optional
             Smallest number of items that two systems must have in common. By default 5 % of all items of the two.
         ids, groups, name, warnings
@@ -297,8 +298,7 @@ class Counts:
         Parameters
         ----------
         replicates : sequence of Counts
-            The same systems on the same items, once a replicate. An item that one of them lacks is
-            lacking.
+            The same systems on the same items, once for each replicate. An item that one of them lacks is missing.
         apart : bool
             Swap the replicates of an item each for itself, as MultEval does; their column
             "segment" still tells which belong together.
@@ -306,7 +306,7 @@ class Counts:
         Raises
         ------
         InputError
-            Where systems or items are not the same.
+            Systems or items differ between replicates.
         """
         first = replicates[0]
         if len(replicates) == 1:

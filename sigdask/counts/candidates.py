@@ -26,7 +26,7 @@ class CanonicalOrder:
     units : Texts or int
         Ids in canonical order, or their number if candidates have no ids.
     place : int64 array, shape (n_candidates,)
-        Of each in that order, the candidate.
+        Index of the candidate at each position of the canonical order.
     """
 
     units: Texts | int
@@ -50,7 +50,7 @@ class Candidates:
     ids : Texts or None
         Unique ids.
     name : str
-        Of the test set; part of the address of what is drawn.
+        Name of the test set. It also determines the random stream.
     notes : tuple of str
         Notes on how they were read.
     """
@@ -86,9 +86,9 @@ class Candidates:
         ids : sequence of str, optional
             Unique ids; without them candidates are known by their position.
         name : str
-            Of the test set.
+            Name of the test set.
         notes : sequence of str
-            To be told.
+            Notes for reports.
 
         Raises
         ------

@@ -111,15 +111,15 @@ def check_common_items(
     Parameters
     ----------
     has : bool array, shape (n_items, n_systems)
-        Which items each system has.
+        Whether each system has each item.
     systems : sequence of str
         Names.
     min_items : int or None
         Smallest number of common items. By default `MIN_COMMON_SHARE` of the items of both.
     missing : {"error", "pairwise", "zero"}, or None
-        What an absent item means. Under "pairwise" two systems without any common item are left out by a note.
+        How missing items are handled. Under "pairwise", two systems without a common item are left out with a note.
     ids : sequence of str, optional
-        Of the items; the error shows one of each system.
+        Ids of the items. The error shows one for each system.
 
     Raises
     ------
@@ -173,13 +173,13 @@ def check_complete(
     Parameters
     ----------
     present : bool array, shape (n_items, n_systems)
-        Which items each system has.
+        Whether each system has each item.
     systems, ids : sequence of str
         Names of the systems, and ids of the items.
     noun : str
-        What a system has of an item.
+        What a system has for each item, for messages.
     zero : str
-        What the option `zero` takes a gap for.
+        What a missing item counts as under the option `zero`.
     """
     if present.all():
         return

@@ -214,7 +214,7 @@ def scatter_rows(target: NDArray[Any], rows: Integers, values: NDArray[Any]) -> 
     Parameters
     ----------
     target : array, shape (n, ...)
-        It is changed, unless it is read-only.
+        It is changed in place, unless it is read-only.
     rows : int64 array
         In ascending order.
     values : array
@@ -242,11 +242,11 @@ def number_pairs(
     Parameters
     ----------
     codes : int array, shape (n_systems,)
-        What systems of one code share.
+        Code of each system. Systems with equal codes share their value.
     pairs : int64 array, shape (n_pairs, 2)
         Systems.
     value : callable
-        Takes two systems.
+        Function of two systems.
     """
     if not len(pairs):
         return np.zeros(0, np.int64)

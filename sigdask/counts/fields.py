@@ -178,7 +178,7 @@ class MatchFields(ComputedFields):
     Attributes
     ----------
     entries : mapping of str to int64 array, shape (n_entries, 4)
-        Of tp, predicted and gold: item, system, label and number; only what is not zero.
+        Entries other than zero of tp, predicted and gold: item, system, label and number.
     labels : tuple of str
         Labels by their codes; none where there are no labels.
     shape : (int, int)
@@ -267,7 +267,7 @@ class LabelSetFields(ComputedFields):
     gold : int64 array, shape (n_entries,)
         Code of a label times n_items plus the place of an item that has it, sorted.
     predicted : tuple of int64 array
-        Likewise of each system.
+        The same for each system.
     n_items : int
         Items.
     labels : tuple of str

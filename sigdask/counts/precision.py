@@ -170,7 +170,7 @@ class ScoreMatrix:
     values : array, shape (n_items, n_systems)
         Column by column in memory; 0 where a score is missing.
     present : bool array, shape (n_items, n_systems), or None
-        Which scores there are; None for all.
+        Whether each system has each score. None if all have.
     columns : list of SystemNumbers
         How each system's were read, without the numbers.
     """
@@ -224,8 +224,7 @@ class ExactNumbers(ComputedFields):
     fields : mapping of str to array
         The fields.
     rounding : mapping of str to tuple of float
-        Of fields that came in less than float64: how far the numbers of each column may lie from
-        those that were meant.
+        For fields of fewer bits than float64: maximum rounding error of each column's numbers.
     notes : tuple of str
         Notes on the fields whose numbers were rounded.
     """
@@ -347,7 +346,7 @@ class Lattice:
     digits : int or None
         Decimal digits: values are multiples of 10**-digits, exactly. None for a binary lattice.
     exponent : int
-        Of a binary lattice: the step is 2.0**exponent.
+        Exponent of a binary lattice, whose step is 2.0**exponent.
     """
 
     digits: int | None = None
@@ -440,7 +439,7 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
     Parameters
     ----------
     a, b : ScoreScale
-        Of the two systems.
+        Scales of the two systems.
     n_items : int
         Items of the test set, whose sum must stay below 2**61 steps.
     digits : int, optional

@@ -49,7 +49,7 @@ class Texts(Sequence[str]):
     buffer : uint8 array
         UTF-8, with `WORD` bytes more than the texts need; may hold other columns as well.
     starts, stops : array of int, shape (n,)
-        Where each text begins and ends in it.
+        Beginning and end of each text in the buffer.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def copy_example(name: str, target: Path) -> list[str]:
     Raises
     ------
     InputError
-        Where there is no such example, or something in the folder.
+        There is no such example, or the folder is not empty.
     """
     if name not in EXAMPLES:
         raise InputError(f"no example {name!r}; the examples are {', '.join(EXAMPLES)}")

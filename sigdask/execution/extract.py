@@ -45,7 +45,7 @@ class ClusterExtraction:
     Parameters
     ----------
     cluster : str, ClusterDescription, Cluster, or a client or cluster of dask's
-        As for the trials; "threads" and "local" are processes of this machine, "auto" too where it takes long.
+        As for the trials. "threads" and "local" use processes of this machine, as does "auto" for long work.
     workers : int, optional
         How many; by default one a core.
     """

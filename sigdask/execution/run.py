@@ -100,7 +100,7 @@ def split_jobs(
     Parameters
     ----------
     jobs : sequence of Job
-        What to count.
+        Jobs to count.
     costs : sequence of float
         Seconds a trial, of each job.
     seconds : float
@@ -138,7 +138,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     Parameters
     ----------
     panel : AnyPanel
-        What is counted.
+        The panel.
     n_trials : float
         How many trials are to be counted; few of them are timed.
     share : int
@@ -178,7 +178,7 @@ def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
     Parameters
     ----------
     jobs : sequence of Job
-        What is to be counted.
+        Jobs to count.
     costs : sequence of float
         Seconds a trial, of each job, as `measure_trial_seconds` has them.
     """
@@ -229,7 +229,7 @@ class TransientBytes:
     Attributes
     ----------
     content : bytes or None
-        None once they are unpacked.
+        None after unpacking.
     arrived : bool
         Whether this is the copy of a worker; the sender's is sent again where a worker is lost.
     """
@@ -269,7 +269,7 @@ class BlockedPanel:
     frame : future
         The panel without its contributions.
     blocks : list of list of future
-        Of each panel.
+        Futures of each panel's blocks.
     """
 
     frame: Any
@@ -396,7 +396,7 @@ def count_jobs(
     Parameters
     ----------
     jobs : sequence of Job
-        What to count.
+        Jobs to count.
     cluster : str, distributed.Client, cluster object or Cluster
         "auto" (dask's active client where there is one), "none", "threads", "local", "current" (the active client
         or the scheduler of dask's settings), an address, a scheduler file or a cluster file; a client or a cluster
@@ -571,11 +571,11 @@ class WorkEstimate:
     first, stop : int64 array, shape (n_jobs,)
         First and last position of each job's trials.
     seconds_each : float64 array, shape (n_jobs,)
-        What a trial of each takes, all threads at work.
+        Seconds of a trial of each job if all threads work.
     is_sampled : bool array, shape (n_jobs,)
         Whether `max_trials` sets their number: not of arrangements, exact p-values and resamples.
     n_threads : int
-        That share the work.
+        Number of threads that share the work.
     """
 
     total: int

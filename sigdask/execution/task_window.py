@@ -41,7 +41,7 @@ class TaskWindow:
     cluster : Cluster
         Connected.
     tasks : sequence of tuple
-        What to run.
+        Tasks to run.
     submit : callable
         A task to its future.
 

@@ -69,7 +69,7 @@ class FileFormat:
     reader : str
         Address of the reader, within `sigdask.formats`.
     help : str
-        What it reads.
+        Description of its files.
     sniffer : str
         Function that recognizes the format by its files: one beside the reader, or an address; called for the formats
         of `SNIFFING_ORDER`.
@@ -503,7 +503,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     Raises
     ------
     InputError
-        Where none fits, or more than one.
+        No format fits, or several.
     """
     _fetch_remote(sources, gold, options)
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)

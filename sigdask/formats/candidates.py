@@ -73,7 +73,7 @@ class CandidateColumns:
     Attributes
     ----------
     gold_column : str or None
-        What is true; None takes `gold`, or the only column that the format calls so.
+        Column of the gold standard. None uses `gold`, or the only column that the format names so.
     ids : tuple of str
         Columns that name a candidate, together where they are several; empty takes one with a usual name.
     measures : tuple of str
@@ -87,9 +87,9 @@ class CandidateColumns:
     partial : bool
         Gold is empty but for a random sample of the candidates.
     one_of_many : bool
-        It is one sample of many, of which all candidates may be true, or false.
+        Whether it is one of many samples, in which all candidates may be true, or all false.
     decimal : {".", ","}, or None
-        What parts decimals.
+        Decimal separator.
     sheet : str or None
         Sheet of a workbook; None is the only one with data.
     most_unpacked : int or None
@@ -279,7 +279,7 @@ def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
     -------
     FileTable
     Conventions
-        Which columns are classes, and which features are declared as real numbers.
+        Columns that are classes, and features declared as real numbers.
 
     Raises
     ------
@@ -317,9 +317,9 @@ class _CandidateParser:
     ----------
     path : Path
     rows : list of dict
-        Of each candidate, its id, features and classes.
+        Id, features and classes of each candidate.
     lines : list of int
-        Where each begins.
+        First line of each candidate.
     features, classes, types : dict
         Names in the order in which they are met, and the declared types of features.
     """
@@ -413,14 +413,14 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     path : str or Path
         TSV, CSV, JSON or Parquet; a data set of UCS (.ds); XML of mwetoolkit; gzipped or not.
     columns : CandidateColumns, optional
-        Which columns hold what.
+        Roles of the columns.
     name : str
-        Of the test set.
+        Name of the test set.
 
     Raises
     ------
     InputError
-        It names the file and, where there is one, the line.
+        The file is invalid. The message names it and, if possible, the line.
     """
     file, choices = as_path(path), columns or CandidateColumns()
     with limit_unpacking(choices.most_unpacked), choose_sheet(choices.sheet):

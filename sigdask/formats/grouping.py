@@ -32,7 +32,7 @@ class GroupFile:
     path : Path
         Path of the file.
     unnamed : str
-        What a column without a name is called.
+        Name of a column without one.
     """
 
     path: Path

@@ -66,7 +66,7 @@ def build_read_error(error: BaseException, url: str) -> InputError:
     Parameters
     ----------
     error : Exception
-        Of fsspec, or of a library beneath it.
+        Error of fsspec, or of a library below it.
     url : str
         The URL, as it may be written.
     """
@@ -557,9 +557,9 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     Parameters
     ----------
     pattern : str
-        With whatever placeholders.
+        Pattern with placeholders.
     wild : str
-        The same with `*` for the placeholders.
+        The same pattern with `*` for each placeholder.
 
     Returns
     -------

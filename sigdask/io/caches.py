@@ -214,7 +214,7 @@ class FunctionToCompile:
     Parameters
     ----------
     function : callable
-        What to compile.
+        The function to compile.
     build : callable
         Returns what numba makes of the function.
     """

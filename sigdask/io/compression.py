@@ -51,7 +51,7 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
     path : Path
         The file, for the error.
     n_bytes : int
-        What it becomes, or has become so far.
+        Unpacked size in bytes, so far or in all.
     packed : int
         The bytes of it that this was packed in.
 

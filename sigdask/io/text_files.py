@@ -29,12 +29,12 @@ def read_text(path: Path, expected: str) -> str:
     path : Path
         The file.
     expected : str
-        What it should be, for errors: "a plan file (TOML)".
+        Description of the expected file, for errors: "a plan file (TOML)".
 
     Raises
     ------
     InputError
-        Where there is none, or it cannot be read as text.
+        There is no such file, or it cannot be read as text.
     """
     try:
         if path.is_dir():

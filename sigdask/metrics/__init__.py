@@ -166,7 +166,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     Parameters
     ----------
     name : str
-        As users write it.
+        Name as users write it.
     counts : Counts, optional
         Data that may bring columns of scores (`score[NAME]`; NAME alone is their mean) or rankings,
         whose measures have the names of ir-measures.
@@ -232,7 +232,7 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     Parameters
     ----------
     name : str
-        As users write it.
+        Name as users write it.
     of_data : bool
         Whether the data may bring metrics of their own: a column of scores may have any name.
     of_rankings : bool

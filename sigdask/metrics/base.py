@@ -38,9 +38,9 @@ class BoundMetric:
     own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
         Fields that the metric counted itself, from whole outputs.
     signature : str or None
-        What the scorer library says of how it counted, for reports to repeat it.
+        The scorer library's description of its settings, for reports.
     held : bool array, shape (n_items, n_systems), or None
-        Which items each system has in it, where some lack it; it is compared on those alone.
+        Whether each system has each item, if some lack it. Only these items are compared.
     """
 
     name: str
@@ -75,7 +75,7 @@ class BoundSets:
     form : Ratios
         The score of the numbers of distinct right, given and gold terms; one ratio.
     fields : tuple of int
-        Which of these three the form takes.
+        Indices of the fields that the form uses.
     higher_is_better : bool
         Whether a higher score is better.
     """
@@ -127,7 +127,7 @@ class BoundAgreement:
     name : str
         As the user wrote it.
     statistic : str
-        What follows `meta-` in the name.
+        The part of the name after `meta-`.
     level : {"segment", "system"}
         Whether scores of segments are compared, or means of systems.
     group : {"none", "item", "system"}
@@ -169,7 +169,7 @@ class Metric:
     bind : callable
         Counts -> a bound metric. Raises InputError if the data lack required fields.
     extraction : Extraction or None
-        What it takes from whole outputs, which may take long; `bind` finds it in the counts or makes it.
+        Statistics of whole outputs, which may take long. `bind` finds them in the counts or computes them.
     takes_replicates : bool
         Whether `bind` takes all replicates of the data, and its score is no mean of theirs.
     """
@@ -190,7 +190,7 @@ class BlackBox:
     name : str
         As the user wrote it.
     function : callable
-        Takes the list of a system's outputs and the list of gold items (None without gold).
+        Function of the list of a system's outputs and the list of gold items (None without gold).
     higher_is_better : bool
         Whether a higher score is better.
     """

@@ -82,9 +82,9 @@ class Formula:
     Attributes
     ----------
     name : str
-        For errors.
+        Name for errors.
     function : callable
-        Takes one array of shape (...) a field, returns scores of the same shape.
+        Function of one array of shape (...) for each field. It returns scores of the same shape.
     """
 
     name: str
@@ -258,7 +258,7 @@ def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) 
     form : Form
         The score.
     sums, errors : float64 array, shape (..., n_fields)
-        As the form takes them; the error is 0 where a sum is exact.
+        Sums as the form takes them, and their errors, which are 0 for exact sums.
 
     Returns
     -------
@@ -335,7 +335,7 @@ def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.
     form : Form
         The score.
     sums : array, shape (n_fields,)
-        As the form takes them; need not be whole numbers.
+        Sums as the form takes them. They need not be integers.
     step : float
         Relative change of a sum by which slopes are measured that no formula gives.
 

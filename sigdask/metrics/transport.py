@@ -67,12 +67,12 @@ def load_function(address: str, folder: str = "") -> Function:
     address : str
         `module:name`; modules are looked for on the path, in the current folder, and in `folder`.
     folder : str
-        Where the driver has it.
+        Its folder on the driver.
 
     Raises
     ------
     InputError
-        It cannot be imported here; says where.
+        It cannot be imported here. The message says where.
     """
     module, _, name = address.partition(":")
     add_folder(Path.cwd())

@@ -42,7 +42,7 @@ class DataFiles:
     gold : Path or None
         Gold-standard file.
     format : str
-        As `--format` takes it, own options after the name.
+        Format as for `--format`, with options after the name.
     options : Options
         How to read; complete, with the name and the columns of groups.
     """
@@ -214,13 +214,13 @@ class PlanPart:
     Attributes
     ----------
     comparison, family
-        Of the plan.
+        Settings of the plan.
     folder : Path
-        That of the plan's file.
+        Folder of the plan's file.
     shared : str
-        What the results of all test sets depend on.
+        Digest of the inputs shared by all test sets.
     test_sets : sequence of TestSet
-        Those to read.
+        Test sets to read.
     """
 
     comparison: SelectionOptions

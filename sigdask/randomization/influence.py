@@ -183,7 +183,7 @@ class ComparisonVerdicts:
     decision : int8
         1 significant, 0 not, -1 undecided.
     level : float64
-        What p alone has to reach.
+        Level that the unadjusted p must reach.
     side : int8
         0 two-sided, 1 greater, -1 less.
     """

@@ -65,7 +65,7 @@ class ObservedPair:
     Attributes
     ----------
     panel : Panel
-        Of this pair and metric alone, with all units.
+        Panel of only this pair and metric, with all units.
     """
 
     panel: Panel
@@ -244,7 +244,7 @@ def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size:
     Parameters
     ----------
     key : tuple of int
-        Of the stream.
+        Key of the stream.
     weights : array, shape (n_units,)
         Probabilities.
     first, n_samples : int
@@ -338,11 +338,11 @@ def count_rejected(
     observed : ObservedPair
         The pairs of units.
     key : tuple of int
-        Of the stream.
+        Key of the stream.
     strength : float
-        Of the tilt that they are drawn under.
+        Strength of the tilt under which they are drawn.
     alternative, alpha : str, float
-        Of the test.
+        Alternative and level of the test.
     size : int
         Units of each sample.
     first, n : int
@@ -506,13 +506,13 @@ class PowerSamples:
     Attributes
     ----------
     pairs : SystemPairs
-        Of one metric.
+        Pairs under one metric.
     alternative, alpha
-        Of the test.
+        Alternative and level of the test.
     rows : int64 array, shape (n_points,)
         Pairs that are drawn from.
     strengths : float64 array, shape (n_points,)
-        Of the tilts.
+        Strengths of the tilts.
     sizes : int64 array, shape (n_points,)
         Units of a sample.
     """

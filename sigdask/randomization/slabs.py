@@ -71,7 +71,7 @@ class TrialSlab:
     panel : ScoredSums
         Systems, pairs and metrics.
     kernels : tuple of Kernel
-        Of each metric.
+        Kernel of each metric.
     arranged : SumLayout
         Its contributions, arranged for summing.
     moved : int array, shape (n_columns, n_trials)
@@ -356,13 +356,13 @@ class Job:
     Attributes
     ----------
     panel : AnyPanel
-        What is counted.
+        The panel to count.
     n_trials : int
         Number of trials.
     run : int
         0 for the first run, 1 for the second.
     label : str
-        What is compared, for errors.
+        Description of the comparison, for errors.
     first : int
         The first trial.
     """

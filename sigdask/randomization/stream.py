@@ -202,7 +202,7 @@ def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: N
     Parameters
     ----------
     key, run, first
-        Of the stream, and the first resample.
+        Key of the stream, run, and first resample.
     kinds : int array, shape (n_units,)
         The kind of each unit; their places, where each is one of its own.
     out : float array, shape (n_trials, n_kinds)

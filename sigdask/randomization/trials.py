@@ -61,7 +61,7 @@ class TrialDifferences:
     observed : float
         The observed difference, by the same steps.
     differences : float64 array, shape (n_trials,)
-        Of the trials, one after the other.
+        Differences in the order of the trials.
     extreme : bool array, shape (n_trials, 3)
         Whether a tally counts each of them: T >= t, T <= t and |T| >= |t|, with ties.
     """

@@ -193,7 +193,7 @@ class Evaluation(PaperTables, RankingEvaluation):
     Attributes
     ----------
     name : str
-        Of the test set.
+        Name of the test set.
     n_candidates, n_judged, n_true : int
         Candidates, those of known gold, and the true ones.
     measures : tuple of Measure
@@ -203,7 +203,7 @@ class Evaluation(PaperTables, RankingEvaluation):
     differences : tuple of Difference
     average_precision : tuple of AverageDifference
     validation : tuple of Validation
-        Of repeated samples.
+        Validations by repeated samples.
     ties : str
         The rule by which tied candidates are counted.
     seed, n_trials : int
@@ -227,7 +227,7 @@ class Evaluation(PaperTables, RankingEvaluation):
         Parameters
         ----------
         score : {"precision", "recall"}
-            What is drawn.
+            The score to draw.
 
         Returns
         -------

@@ -82,7 +82,7 @@ class Results(ComparisonResults):
     table : Table
         The results as columns, in the order of subsets, pairs and metrics.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     alpha : float
         Significance level.
     notes : tuple of Note
@@ -332,9 +332,9 @@ class Results(ComparisonResults):
         layout, digits, percent
             As in `to_markdown`.
         caption : str, optional
-            As LaTeX, instead of what says what the table shows; what bold type and marks mean follows.
+            Caption as LaTeX, in place of the default one. An explanation of bold type and marks follows.
         label : str
-            For references to it.
+            Label for references.
         """
         tables = self.paper_tables(layout=layout, digits=digits, percent=percent)
         return "".join(latex.iter_document_parts(tables, caption=caption, label=label))

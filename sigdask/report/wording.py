@@ -91,7 +91,7 @@ class IntervalMethod:
     sentence : str
         In a methods section, with its citations.
     draws : str
-        What it draws at random.
+        What is drawn at random.
     """
 
     kind: str

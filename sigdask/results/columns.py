@@ -221,7 +221,7 @@ class ScoredMetric:
     Attributes
     ----------
     name : str
-        As it was asked for.
+        Name as requested.
     higher_is_better : bool
         Whether more is better.
     signature : str or None
@@ -298,19 +298,19 @@ class Assumption:
     Attributes
     ----------
     kind : {"skewed-differences", "few-units-decide", "one-sign"}
-        What was found.
+        Kind of the doubt.
     severity : {"warning", "note"}
         Whether the verdict should not be read without it.
     detail : str
         The finding as a sentence.
     skewness : float or None
-        Of the units' differences.
+        Skewness of the units' differences.
     n_deciding : int or None
         The fewest units without which the sign or the verdict changes.
     changes : {"sign", "verdict"} or None
-        What changes without them.
+        What changes without these units.
     unseen_rate : float or None
-        Where no unit favours the other system, the 95 % upper bound of the rate of such units.
+        If no unit favours the other system, the 95 % upper bound of the rate of such units.
     cancelling_size : float or None
         How much each of them would have to lose, at that rate, to cancel the difference.
     """
@@ -334,7 +334,7 @@ class Assumptions(ColumnGroup):
     skewness : float64
         Skewness of the units' differences, if it is larger than chance explains. Otherwise NaN.
     is_skewed : bool
-        Where it is.
+        Whether the differences are skewed.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes; 0 where these are not few.
     reverses : bool
@@ -421,19 +421,19 @@ class InputDigests(ColumnGroup):
     Attributes
     ----------
     seed : int64
-        Of the stream.
+        Seed of the random stream.
     method : CodedColumn of str
-        As it was asked for, behind a colon the limit in seconds that was given for exact p-values (`auto` and `both`).
+        Method as requested. The limit in seconds for exact p-values (`auto` and `both`) follows a colon.
     units : CodedColumn of str
         The ids of the test set's units, by content.
     data_a, data_b : CodedColumn of str
-        What both systems contribute under the metric on the items compared, gold included, by content.
+        Digests of both systems' contributions under the metric on the compared items, with the gold standard.
     code : CodedColumn of str
         The user's own code that the metric is made of, by content.
     adjust, members, family : CodedColumn of str
         How p was adjusted, over how many comparisons, and which these are, by content.
     version : CodedColumn of str
-        Of the program that found the result.
+        Version of sigdask that computed the result.
     """
 
     seed: Integers
@@ -461,17 +461,17 @@ class Intervals(ColumnGroup):
         A remark on the interval, or the reason why there is none. Usually empty.
     confidence : float64
     low, high : float64
-        Of the difference; infinite where no shift is rejected.
+        Interval of the difference. Infinite if no shift is rejected.
     plain_low, plain_high : float64
-        Of the same resamples, by their percentiles alone.
+        Percentile interval from the same resamples.
     a_low, a_high, b_low, b_high : float64
-        Of both scores.
+        Intervals of both scores.
     n_resamples : int64
         Resamples, or trials of the inverted test; 0 where none were drawn.
     paired_d : float64
         The difference over the standard deviation of what units contribute to it.
     skewness : float64
-        Of what they contribute.
+        Skewness of the contributions.
     """
 
     method: CodedColumn[str]

@@ -75,7 +75,7 @@ class ResultAcrossSets:
     Attributes
     ----------
     a, b, metric : str
-        What was compared.
+        Systems and metric.
     n_sets : int
         Sets.
     difference : float
@@ -83,7 +83,7 @@ class ResultAcrossSets:
     n_trials, n_extreme : int
         Trials with swaps inside each set, and those whose mean is at least as extreme.
     p_value : float
-        Of the mean difference.
+        p of the mean difference.
     p_adjusted : float or None
         By step-down max-T over all pairs and metrics.
     p_adjusted_interval : tuple of float, or None
@@ -299,7 +299,7 @@ class ComparisonResults(Sequence[Result]):
         a, b : str
             Two systems. Differences are of the first minus the second.
         metric, test_set, subset : str, optional
-            Which comparison, if there are several; by default all, one after another.
+            Selection of comparisons, if there are several. By default all, one after another.
         max_calls : int
             Largest number of calls of a metric that is not computed from sums over units, such as a rank correlation
             or a function of whole outputs. Its leave-one-out contributions take two calls for each unit. By default

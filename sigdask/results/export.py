@@ -346,7 +346,7 @@ class UnitScores:
     contributions : float64 array, shape (n_units,)
         Contributions to the whole difference; NaN if not computed.
     kind : {"share", "leave-one-out", "none"}
-        What the contributions are.
+        Kind of the contributions.
     note : str
         Why there are no contributions.
     """
@@ -423,7 +423,7 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, c
     units : iterable of UnitScores
         One comparison after another.
     file : binary file
-        What is written to.
+        The file to write.
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
     csv_safe : bool

@@ -204,7 +204,7 @@ def describe_checks(table: Table, name: str) -> Values:
     table : Table
         The rows, a few thousand at a time.
     name : str
-        Of the check.
+        Name of the check.
     """
     checked = table.checks[name]
     applies, is_enumerated = checked.verdict > 0, table.is_enumerated & (name != SECOND_RUN)

@@ -74,11 +74,11 @@ class Note:
     Attributes
     ----------
     kind : str
-        What it is about: one of `NoteKind`.
+        Subject: one of `NoteKind`.
     text : str
         The sentence that is printed, and stands in `warnings`.
     numbers : mapping of str to str, int, float or None
-        What the sentence says, as JSON has it: with its numbers whole, and the names that they are of.
+        Contents of the sentence as JSON, with unrounded numbers, and the names that they belong to.
 
     Examples
     --------

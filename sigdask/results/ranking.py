@@ -32,7 +32,7 @@ class SystemRanking:
     subset : dict or None
         {"column", "value"} of `--by`.
     metric : str
-        As it was asked for.
+        Metric as requested.
     discriminative_power : float
         Share of pairs with unadjusted p at most alpha (Sakai 2006).
     systems : tuple of RankedSystem

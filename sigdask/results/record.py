@@ -138,7 +138,7 @@ class Result:
     subset : dict or None
         {"column", "value"} of `--by`.
     unit : str
-        What was swapped as a whole.
+        The swapped unit.
     a, b : str
         Names of the systems.
     metric : str
@@ -148,7 +148,7 @@ class Result:
     score_a, score_b, difference : float
         difference = score_a - score_b.
     alternative : {"two-sided", "greater", "less"}
-        Which differences count as extreme.
+        Decides which differences are extreme.
     n_items, n_units, n_discordant : int
         Number of items, of units, and of discordant units.
     method : {"approximate", "exact"}
@@ -175,7 +175,7 @@ class Result:
     dependence : tuple of Dependence
         How much differences are correlated within coarser groups than the unit.
     beside : tuple of OtherUnitResult
-        The same comparison with other units swapped.
+        The same comparison with other swapped units.
     notes : tuple of Note
         Notes on this comparison. `warnings` are their texts.
     signature : str or None

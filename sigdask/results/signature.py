@@ -116,23 +116,23 @@ class Signature:
     Attributes
     ----------
     metric : str
-        As it was asked for.
+        Metric as requested.
     alternative : {"two-sided", "greater", "less"}
-        Of A's score less B's.
+        Sign of A's score minus B's under the alternative.
     method : {"auto", "randomization", "exact", "both"}
-        As it was asked for.
+        Method as requested.
     exact_limit : float or None
         Seconds that were given as the limit of exact p-values, under a method that leaves out those beyond.
     p : {"trials", "exact", "limits", "decision"}
         How p was had.
     seed, scheme : int
-        Of the stream, and the version of its layout.
+        Seed of the random stream, and the version of its layout.
     test_set, unit : str
         Its name, part of the shuffles' address, and what is exchanged as a whole.
     data : DataDigests
-        What was compared.
+        Digests of the data.
     version : str
-        Of the program.
+        Version of sigdask.
     n_trials : int or None
         Number of random trials counted, or the maximum of a stopping rule. None if there were none.
     options : tuple of (str, str)
@@ -186,7 +186,7 @@ class Signature:
         Raises
         ------
         InputError
-            It is none; it says which key is missing, unknown or wrong.
+            The text is no signature. The message names the key that is missing, unknown or invalid.
 
         Examples
         --------
@@ -401,7 +401,7 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     table : Table
         All results.
     families : sequence of (str, tuple of int, int64 array)
-        Of each that is adjusted: how, the trials (and resamples) of the family as a whole, and its rows.
+        For each adjusted family: the adjustment, the trials (and resamples) of the whole family, and its rows.
     """
     digests, n = table.origins, len(table)
     if digests is None:

@@ -56,7 +56,7 @@ class CheckResults(ColumnGroup):
     verdict : int8 array, shape (n,)
         NOT_APPLICABLE, AGREES or DISAGREES; -1 where the row has no such check at all.
     p_value : float64 array, shape (n,)
-        Of the other side; NaN where there is none.
+        p-value with which p is compared. NaN if there is none.
     fit : float64 array, shape (n,)
         The binomial p of the count if that p is true; NaN where the count is of all arrangements or there is no p.
     why : CodedColumn of str
@@ -157,13 +157,13 @@ class ClassicalColumn(ColumnGroup):
     Attributes
     ----------
     name : str
-        Of the test, one of `statistics.classical.names`.
+        Name of the test, one of `statistics.classical.names`.
     statistic, p_value : float64 array, shape (n,)
         NaN where there is none.
     n : int64 array, shape (n,)
         Number of observations, of both samples if there are two. 0 if the test does not apply.
     n_dropped : int64 array, shape (n,)
-        Those without a difference that it drops.
+        Number of units without a difference, which are dropped.
     detail : CodedColumn of str
         How it was had, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty where it was not asked
         for.
@@ -204,13 +204,13 @@ class Table(ColumnGroup):
     exact : bool
         Whether p is exact.
     n_trials, n_extreme : int64
-        Of the sample, or of all arrangements.
+        Trials and exceedances of the sample, or of all arrangements.
     p_value, p_low, p_high : float64
         p, and the ends of the interval that the sample gives; of p where there is none.
     r12 : float64
         NaN where it does not apply.
     second_trials, second_extreme : int64
-        Of the second run; 0 trials where there is none to compare with.
+        Trials and exceedances of the second run. 0 trials if there is none to compare with.
     agreement_p : float64
         Fisher's; NaN likewise.
     exact_low, exact_high : float64
@@ -235,7 +235,7 @@ class Table(ColumnGroup):
     tests : tuple of ClassicalColumn
         One for each classical test that was asked for, in the order of their names.
     intervals : Intervals or None
-        None where none were asked for.
+        None if not requested.
     origins : InputDigests or None
         None for results of earlier versions.
     assumptions : Assumptions or None
@@ -243,7 +243,7 @@ class Table(ColumnGroup):
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
     notes : mapping of int to tuple of Note
-        Of rows that an earlier version kept: their texts; such rows get no notes of their own.
+        Texts of the notes of rows from an earlier version. Such rows get no other notes.
     added : mapping of str to column
         Columns of registered fields (`sigdask.results.fields`) that have no attribute here.
     """

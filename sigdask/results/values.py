@@ -163,7 +163,7 @@ class Sentences:
     template : str
         The text, with `{}` for each part.
     parts : tuple of CodedColumn of str
-        What stands there in each row.
+        Variable parts of the sentence in each row.
     """
 
     template: str
@@ -323,7 +323,7 @@ def iter_column(values: Values) -> Iterator[str]:
     Parameters
     ----------
     values : Values
-        Of all rows.
+        Values of all rows.
     """
     if isinstance(values, Composite) and values.pieces[0] == "[":
         yield from _iter_form("list", [iter_column(member) for member in values.members])
@@ -393,7 +393,7 @@ def decode_column(column: Any, n: int) -> list[Any]:
     Raises
     ------
     ValueError
-        It is none of the forms, or of another length.
+        It has an unknown form, or another length.
 
     Examples
     --------

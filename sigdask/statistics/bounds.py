@@ -174,9 +174,9 @@ class Check:
     Attributes
     ----------
     name : str
-        Which check, of `CHECKS`.
+        Name of the check, one of `CHECKS`.
     verdict : {"agrees", "disagrees", "not applicable"}
-        What it found.
+        Outcome.
     p_value : float or None
         The p-value of the other side: the second run's bound, the sign test's or the exact p.
     detail : str
@@ -303,7 +303,7 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     Parameters
     ----------
     name : str
-        Which check.
+        Name of the check.
     p : float
         The known p-value.
     n_extreme, n_trials : int
@@ -368,7 +368,7 @@ def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -
     acceleration : float64 array, shape (n,)
         Skewness of what the units contribute, over 6 sqrt(n_units).
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
 
     Examples
     --------
@@ -433,9 +433,9 @@ def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[fl
     above : int64 array, shape (n_units,)
         Contribution of each unit to the difference's numerator, for at most `ENUMERATED_UNITS` units.
     below : int64 array, shape (n_units,)
-        What it adds to the denominator, not negative.
+        Contribution of each unit to the denominator, not negative.
     confidence : float
-        Of the interval.
+        Confidence of the interval.
 
     Returns
     -------

@@ -58,9 +58,9 @@ class RankedList:
         ----------
         scores : float64 array, shape (n_candidates,)
         gold : bool array, shape (n_candidates,)
-            Which are true.
+            Whether each candidate is true.
         tie_order : int64 array, shape (n_candidates,)
-            Which of two tied candidates comes first: that of the smaller number.
+            Order of tied candidates. Smaller numbers come first.
         """
         order = np.lexsort((tie_order, -scores))
         sorted_scores = scores[order]
@@ -244,7 +244,7 @@ class Dispersion:
     df : int
         Its degrees of freedom.
     p_value : float
-        Of a sum at least as large under the model.
+        Probability of a sum at least as large under the model.
     factor : float
         chi2 / df, at least 1: by how much the model's variances are too small (quasi-binomial).
     """
@@ -322,7 +322,7 @@ def compute_widened_interval(
     confidence : float
         Between 0 and 1.
     factor : float
-        At least 1; 1 leaves the interval as it is.
+        Factor of at least 1. 1 leaves the interval unchanged.
 
     Examples
     --------
@@ -345,7 +345,7 @@ class IntervalCoverage:
     n_samples : int
         Intervals.
     n_outside : int
-        Those that miss it.
+        Number of intervals that miss the precision.
     expected : float
         How many would under the model; the nominal share of all, or less where the interval is exact and so wide.
     p_value : float
@@ -368,7 +368,7 @@ def compute_coverage(
     low, high : float64 array, shape (n_samples,)
         Limits.
     precision : float
-        What they are to hold.
+        The precision that intervals shall cover.
     confidence : float
         Share of the intervals that are to.
     expected : float
@@ -428,11 +428,12 @@ class PrecisionHistogram:
     expected : float64 array, shape (n_bars,)
         Under the model.
     chi2 : float
-        Of the bars, those that expect too few joined to their neighbours; NaN where fewer than three are left.
+        Chi-squared of the bars, after bars with few expected samples were merged with their neighbours. NaN if fewer
+        than three are left.
     df : int
         Remaining bars minus one, and minus one more if the precision was estimated from the samples.
     p_value : float
-        Of such a chi-squared.
+        p-value of this chi-squared.
     """
 
     edges: Floats
@@ -451,7 +452,7 @@ def build_histogram(true: Integers, accepted: Integers, precision: float, *, kno
     true, accepted : int64 array, shape (n_samples,)
         Counts of each sample.
     precision : float
-        Of the model.
+        Precision of the model.
     known : bool
         Whether the precision was known beforehand.
     """

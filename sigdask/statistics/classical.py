@@ -180,7 +180,7 @@ def two_proportion_z(
     right_a, n_a, right_b, n_b : int array, shape (...)
         How many of how many, of each system.
     alternative : {"two-sided", "greater", "less"}
-        Of share a - share b.
+        Sign of share a - share b under the alternative.
 
     Returns
     -------
@@ -252,7 +252,7 @@ def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided"
     wins, losses : int or int array, shape (...)
         Items on which the first system is better, and worse.
     alternative : {"two-sided", "greater", "less"}
-        Of the first system.
+        Direction in which the first system differs.
 
     Returns
     -------
@@ -307,7 +307,7 @@ def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[F
     differences : float64 array, shape (..., n_units)
         First system minus second, unit by unit.
     alternative : {"two-sided", "greater", "less"}
-        Of the mean difference.
+        Sign of the mean difference under the alternative.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> 
     a, b : float64 array, shape (..., n_units)
         Scores of the units.
     alternative : {"two-sided", "greater", "less"}
-        Of mean a - mean b.
+        Sign of mean a - mean b under the alternative.
 
     Returns
     -------
@@ -366,9 +366,9 @@ def compute_t(
     n : int array, shape (...)
         Units.
     freedom : int array, shape (...)
-        What `squares` is divided by for a variance: n - 1.
+        Divisor of `squares` for a variance: n - 1.
     alternative : {"two-sided", "greater", "less"}
-        Of the mean difference.
+        Sign of the mean difference under the alternative.
     samples : int
         Each has that many degrees of freedom.
     min_deviation : float array, shape (...)
@@ -440,7 +440,7 @@ def wilcoxon(
     differences : float64 array, shape (n_comparisons, n_units)
         First system minus second.
     alternative : {"two-sided", "greater", "less"}
-        Of the differences.
+        Sign of the differences under the alternative.
     zeros : {"wilcox", "pratt"}
         Whether zeros are dropped before ranks are given, or after.
     n_units : int array, shape (n_comparisons,), optional
@@ -501,7 +501,7 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
     ordered : float64 array, shape (n_comparisons, n_units)
         Each row ascending.
     tolerance : float
-        Of sizes that are equal.
+        Sizes that differ by less are equal.
     n_units : int64 array, shape (n_comparisons,)
         By Pratt's rule, zeros included; `DROPPED` by Wilcoxon's.
 

@@ -36,7 +36,7 @@ class Dependence:
         1 + (m - 1) icc, m the size of the group that a unit meets on average; at least 0. The
         variance of a mean is that many times what independent units would give.
     p_value : float
-        Of the F test that the groups do not differ.
+        p-value of the F test that the groups do not differ.
     """
 
     column: str
@@ -84,7 +84,7 @@ class SumsOfSquares:
         column : str
             The grouping column.
         values : float64 array, shape (n_units, n_columns)
-            What each unit contributes.
+            Contributions of each unit.
         groups : int64 array, shape (n_units,)
             Group of each unit, 0 to n_groups - 1, none empty.
         n_items : int64 array, shape (n_units,)
@@ -106,7 +106,7 @@ class SumsOfSquares:
         columns : int64 array, shape (n, n_taken)
             The columns that each takes.
         weights : float64 array, shape (n, n_taken)
-            What these are multiplied by.
+            Factors of the columns.
 
         Returns
         -------

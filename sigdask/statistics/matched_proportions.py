@@ -56,7 +56,7 @@ class MatchedProportions:
     n_clusters : int or None
         Units of several items; None where each item is a unit.
     worth : float
-        Of a right item; margins are in this scale, so that 0/100 scores take percentage points.
+        Score of a correct item. Margins have this scale, so those of 0/100 scores are percentage points.
     as_items : bool
         Whether each cluster counts as one item, since nothing tells how losses cluster.
     """
@@ -76,11 +76,11 @@ class MatchedProportions:
         Parameters
         ----------
         differences : array, shape (n_items,)
-            Of the system from the baseline: -1 for a loss, 1 for a win, 0 where they agree.
+            Difference of the system from the baseline: -1 for a loss, 1 for a win, 0 if they agree.
         clusters : int array, shape (n_items,)
             The unit of each item.
         worth : float
-            Of a right item.
+            Score of a correct item.
         """
         n_items, n_clusters = len(differences), len(np.unique(clusters))
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())

@@ -83,9 +83,9 @@ class PowerCrossing:
     bar : float
         Normal deviate that the test asks for.
     place : float
-        Where to look first.
+        Start of the search.
     lower, upper : float
-        Where to look at all.
+        Range of the search.
     is_integer : bool
         Numbers of units, which are whole, instead of differences.
     rough : bool
@@ -298,7 +298,7 @@ def find_extreme_difference(influences: Floats, difference: Callable[[Floats], f
     Parameters
     ----------
     influences : array, shape (n_units,)
-        Of the units on the difference.
+        Influence of each unit on the difference.
     difference : callable
         The difference of scores under some weights.
     side : int

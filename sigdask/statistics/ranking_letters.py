@@ -59,7 +59,7 @@ def rank_systems(
     systems : sequence of str
         Their names.
     scores : float64 array, shape (n_systems,)
-        Of each.
+        Score of each system.
     different_pairs : int array, shape (n, 2)
         Pairs of places that differ significantly; all others are taken as not significantly different.
     higher_is_better : bool

@@ -52,7 +52,7 @@ def format_p(p: float, level: float | None = None, *, digits: int = 3) -> str:
     level : float, optional
         Level with which p is compared. Enough digits are written to show on which side of it p is.
     digits : int
-        That are written otherwise.
+        Number of digits otherwise.
 
     Examples
     --------

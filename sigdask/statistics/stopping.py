@@ -273,7 +273,7 @@ def locate_exceedances(
     comparisons : int64 array, shape (n,)
         The comparisons.
     ordinals : int64 array, shape (n,)
-        Which exceedance of each within the block.
+        Number of the exceedance to locate within the block.
     recount : callable
         Counts again.
 

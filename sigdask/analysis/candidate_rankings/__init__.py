@@ -24,7 +24,8 @@ def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> Ranki
     Parameters
     ----------
     candidates : Candidates
-        Which candidates are true, and each measure's scores: `Candidates.of`, or `sigdask.formats.candidates.read`.
+        Whether each candidate is true, and each measure's scores: `Candidates.of`, or
+        `sigdask.formats.candidates.read`.
     **options
         n : int, sequence of int, or str
             Numbers of best candidates; "50,100" or a curve "50:2000:50".

@@ -425,7 +425,7 @@ class ValidatedAcceptance:
     intervals : IntervalCoverage
         Coverage of the samples' intervals, and the coverage that the model predicts.
     widened : IntervalCoverage
-        Of intervals widened by the overdispersion that was found in the same samples.
+        Coverage of intervals widened by the overdispersion that was found in the same samples.
     bars : PrecisionHistogram
         Precisions, and their distribution under the model.
     """
@@ -446,9 +446,9 @@ class RepeatedSamples:
     n_samples : int
         Samples that were given.
     confidence : float
-        Of intervals.
+        Confidence of the intervals.
     found : tuple of ValidatedAcceptance
-        Of each acceptance set.
+        Results of each acceptance set.
     notes : tuple of str
         Beside.
     """
@@ -525,7 +525,7 @@ def validate(
     n : sequence of int or str
         Instead of cutoffs: accept the n best of every measure.
     confidence : float
-        Of intervals.
+        Confidence of the intervals.
 
     Returns
     -------

@@ -93,7 +93,7 @@ def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C
     swapped, orders, gold, pairs
         As in `write_precisions`.
     out, tie : float64 array, shape (n_pairs, n_trials)
-        Likewise.
+        Differences, and their rounding errors within which they tie.
     """
     n_measures, n = orders.shape
     n_true = max(gold.sum(), 1)
@@ -385,9 +385,9 @@ class TiedOrders:
     pairs : int64 array, shape (n_compared, 2)
         Orders that are compared: for each pair of lists one or two, depending on which list is ahead.
     pair_index : int64 array, shape (n_pairs, n_cutoffs)
-        Which of `pairs` each hypothesis takes.
+        Index in `pairs` of each hypothesis.
     is_open : bool array, shape (n_pairs, n_cutoffs)
-        Which hypotheses have orders with either list ahead, so that the largest p is 1.
+        Whether a hypothesis has orders with either list ahead, so that the largest p is 1.
     """
 
     orders: NDArray[np.int32]

@@ -197,9 +197,9 @@ class Precision:
     true_positives : float
         True candidates; a mean over the orders of those tied at n may be no whole number.
     precision, low, high : float
-        Of n, and its interval.
+        Precision of the n best, and its interval.
     recall, recall_low, recall_high : float
-        Of all true candidates, likewise.
+        Share of all true candidates, and its interval.
     precision_lowest, precision_highest : float
         In the worst and the best order of the candidates tied at n.
     n_tied : int
@@ -231,7 +231,7 @@ class SampledPrecision:
     n_judged, true_judged : int
         Judged candidates of the list, and the true ones of them.
     precision : float
-        Of those judged, extrapolated to the list; NaN where none is.
+        Precision of the judged candidates, extrapolated to the list. NaN if none is judged.
     low, high : float
         Interval of the list's own precision.
     binomial_low, binomial_high : float
@@ -312,9 +312,9 @@ class Validation:
     n : int
     dispersion : Dispersion
     intervals : IntervalCoverage
-        Of intervals under the model.
+        Coverage of intervals under the model.
     widened : IntervalCoverage
-        Of intervals widened by the overdispersion that was found.
+        Coverage of intervals widened by the overdispersion that was found.
     """
 
     measure: str

@@ -475,11 +475,11 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     Parameters
     ----------
     comparisons : Comparisons
-        Of one test set, by swaps of the requested unit.
+        Comparisons of one test set, by swaps of the requested unit.
     names : sequence of str
         The tests, in their order.
     alternative : {"two-sided", "greater", "less"}
-        Of score_a - score_b.
+        Sign of score_a - score_b under the alternative.
     """
     if not names or not len(comparisons):
         return ()

@@ -161,7 +161,7 @@ def list_exact_jobs(
     Parameters
     ----------
     comparisons : Comparisons
-        Of one kind of unit.
+        Comparisons with one kind of unit.
     method : str
         auto: of a metric all that are sampled, or none; both: what there is; exact: all.
     seconds : float or None
@@ -226,7 +226,7 @@ class _UnenumeratedGroup:
     comparisons : Comparisons
         All.
     selected : int64 array, shape (n,)
-        Which these are.
+        Rows of the comparisons.
     signs : int64 array, shape (n, 2)
         As `list_exact_jobs` returns them.
     """

@@ -74,9 +74,9 @@ class Adjustment:
     n_trials : int
         Trials of the family: one number for all of it.
     job : Job or None
-        What must be counted of the family.
+        The family's job to count.
     for_exact : bool
-        It is taken as p-values are exact, and no adjustment was asked for.
+        Whether it is used only because p-values are exact and no adjustment was requested.
     skewed : bool array, shape (n_comparisons,), or None
         Whether the unit differences of each comparison are too skewed. None if this was not checked.
     resampling : Job or None
@@ -128,7 +128,7 @@ class Adjustment:
         p, low, high : float64 array, shape (n_comparisons,)
             The p-values of the comparisons, and the ends of their intervals.
         tallies : mapping of Job to Tally
-            That of `job` among them.
+            Tallies, among them that of `job`.
         """
         if self.method == "none" or not len(p):
             return None
@@ -164,9 +164,9 @@ class Adjustment:
         p, difference : float64 array, shape (n_comparisons,)
             The p-values of the comparisons, and the differences.
         tallies : mapping of Job to Tally
-            Those of `job` and `resampling` among them.
+            Tallies, among them those of `job` and `resampling`.
         alpha : float
-            What the intervals' confidence leaves.
+            1 minus the confidence of the intervals.
         """
         n = len(p)
         found = AdjustmentDetails.build_empty(n)
@@ -275,7 +275,7 @@ def build_adjustment(
     comparisons : FamilyComparisons
         Pairs x metrics x test sets x subsets, all judged together.
     alternative : str
-        Of all of them.
+        Alternative of all comparisons.
     interval_spec : IntervalSpec, optional
         Intervals that are wanted of them; none by default.
     """
@@ -454,7 +454,7 @@ class AcrossSets:
     members : int64 array, shape (n_hypotheses, n_sets)
         The comparisons that each hypothesis takes together; -1 where its metric is on fewer sets.
     job : Job
-        What must be counted.
+        The job to count.
     """
 
     family: MaxTFamily
@@ -474,9 +474,9 @@ class AcrossSets:
         Parameters
         ----------
         tallies : mapping of Job to Tally
-            That of `job` among them.
+            Tallies, among them that of `job`.
         table : Table
-            Of the comparisons, with the level of replication.
+            The comparisons, with the level of replication.
         p_greater, p_less : float64 array, shape (n_comparisons,)
             Their p of either direction.
         """

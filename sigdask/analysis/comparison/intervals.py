@@ -236,9 +236,9 @@ class IntervalGroup:
     row, column : int64 array, shape (n,)
         Pair and metric of each in the panel.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     alternative : str
-        Of the test, which conditional exact intervals follow.
+        Alternative of the test, which conditional exact intervals follow.
     job : Job or None
         The job to count, whose panel is built from `panel`. None if nothing is counted.
     """
@@ -417,11 +417,11 @@ class IntervalJobs:
     n : int
         Comparisons.
     groups : tuple of IntervalGroup
-        Those that have an interval.
+        Comparisons that have an interval.
     reasons : mapping of int to str
-        Of the others, why they have none.
+        Why the other comparisons have none.
     confidence : float
-        Of all intervals.
+        Confidence of all intervals.
     """
 
     n: int

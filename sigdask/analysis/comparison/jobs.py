@@ -43,11 +43,11 @@ class ComparisonJobs:
     Attributes
     ----------
     spec : ComparisonSettings
-        What was asked for.
+        The requested settings.
     comparisons : Comparisons
-        What is compared.
+        The comparisons.
     jobs : list of Job
-        What must be counted.
+        The jobs to count.
     slots : AllCountPositions
         Positions of each comparison's counts. Jobs are given by their index in `jobs`.
     signs : int64 array, shape (n_comparisons, 2)
@@ -219,7 +219,7 @@ class FamilyComparisons:
     Attributes
     ----------
     comparison_jobs : tuple of ComparisonJobs
-        Of each test set.
+        Jobs of each test set.
     set_index : int64
         Places among `comparison_jobs`.
     row : int64
@@ -308,11 +308,11 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     Parameters
     ----------
     sets : sequence of ComparisonJobs
-        What is compared in each test set.
+        The comparisons of each test set.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     version : str
-        Of the program.
+        Version of sigdask.
     """
     sizes = [len(jobs.comparisons) for jobs in sets]
     n = sum(sizes)

@@ -61,11 +61,11 @@ class JudgementSettings:
     Attributes
     ----------
     alternative : str
-        Which tail.
+        The tail of p.
     alpha : float
         Level of the verdicts.
     n_sampled : int64 array, shape (n,)
-        For each comparison, the number of sampled comparisons judged together, by which alarms are shared.
+        For each comparison, the number of sampled comparisons that are judged together and share the rate of alarms.
     failed : callable, optional
         Called if a metric of whole outputs gives no score, which is then NaN. Without this function it is an error.
     """
@@ -216,7 +216,7 @@ class JointJobs:
     Attributes
     ----------
     jobs : list of Job
-        Of all test sets.
+        Jobs of all test sets.
     slots : AllCountPositions
         Positions of each comparison's counts. Jobs are given by their index in `jobs`.
     signs : int64 array, shape (n, 2)

@@ -154,9 +154,9 @@ def sum_units(
     counts : Counts
         The test set.
     metric : BoundMetric
-        Whose fields.
+        Metric whose fields are summed.
     systems : int array, shape (n_systems,)
-        Of which systems.
+        Systems to sum.
     items : int64 array, shape (n_kept,)
         Items that count.
     index : int64 array, shape (n_kept,)

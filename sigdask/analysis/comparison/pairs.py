@@ -162,7 +162,7 @@ class Comparisons:
     n_items, n_units, n_discordant : int64
         Items and units that both systems have in the metric; units that differ in the metric's own fields.
     sampled, enumerated : bool
-        Which arrangements are counted.
+        Whether random trials, and all arrangements, are counted.
     n_trials : int64
         Trials of a sample.
     rational : RationalCounts
@@ -266,7 +266,7 @@ class ComparisonSettings:
     counts : Counts
         The test set, with its unit.
     units : SwapUnits
-        What is exchanged.
+        The swapped units.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
     method, trials, exact_limit, seed
@@ -525,7 +525,7 @@ class IntervalSpec:
     kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
         auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
     confidence : float
-        Of the intervals.
+        Confidence of the intervals.
     resamples : int or None
         Resamples; by default what the kind takes.
     max_comparisons : int or None

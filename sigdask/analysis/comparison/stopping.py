@@ -69,7 +69,7 @@ def check_compatibility(rule: Stopping, adjust: Adjust | None, *, together: bool
     Raises
     ------
     InputError
-        It says what needs the same trials of all comparisons, or p-values.
+        Another option needs p-values, or the same trials for all comparisons. The message names it.
     """
     if (problem := find_conflict(rule, adjust)) is not None:
         raise InputError(f"stop: {problem}, or leave the rule out")
@@ -136,7 +136,7 @@ class MonitoredResults:
     Attributes
     ----------
     jobs : list of Job
-        Those that hold the counts, and others.
+        Jobs, among them those of the counts.
     positions : CountPositions
         The place of each among them, the pair and the metric.
     tail : int64 array

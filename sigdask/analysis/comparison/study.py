@@ -218,7 +218,7 @@ class Study:
     Attributes
     ----------
     analyses : list of SetAnalysis
-        Of each test set.
+        Analysis of each test set.
     alternatives : list of str
         Likewise.
     families : list of (Adjustment, int64 array)
@@ -228,9 +228,9 @@ class Study:
     alpha : float
         Level of the verdicts.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     intervals : list of (IntervalJobs or None)
-        Of each test set; None where none are wanted.
+        Intervals of each test set, None if not requested.
     """
 
     analyses: list[SetAnalysis]
@@ -407,7 +407,7 @@ def judge_studies(
     studies : sequence of Study
         One, or several of the same layout.
     tallies : mapping of Job to Tally
-        Of all their jobs.
+        Tallies of all their jobs.
     revise : callable
         Gets the table before p is adjusted, and returns it.
     failed : callable, optional

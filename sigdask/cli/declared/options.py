@@ -65,7 +65,7 @@ def declare_options(declaration: type, *names: str, more: Mapping[str, str] = Ma
     declaration : type
         A typed dictionary of options.
     *names : str
-        Which of them; by default all.
+        Names of options. By default all.
     more : mapping of str to str
         Further sentences for this command, by the option's name.
     """

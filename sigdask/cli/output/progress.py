@@ -43,9 +43,9 @@ class ProgressStep:
     Attributes
     ----------
     doing : str
-        What is done.
+        Description of the step.
     of : str
-        What it is counted in.
+        Unit of `done` and `total`.
     done, total : int
         Amount of work. None as total if it is not counted.
     left : float, optional
@@ -126,7 +126,7 @@ class Bar:
     Parameters
     ----------
     bar : rich.progress.Progress
-        What draws it.
+        The progress bar.
     """
 
     def __init__(self, bar: Any) -> None:
@@ -222,7 +222,7 @@ class ProgressSteps:
     Parameters
     ----------
     shown : ProgressLines, Bar or None
-        What shows them.
+        The display.
     """
 
     def __init__(self, shown: ProgressLines | Bar | None) -> None:

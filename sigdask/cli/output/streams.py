@@ -39,7 +39,7 @@ class LossTolerantStream(io.TextIOBase):
     Parameters
     ----------
     own : text stream or None
-        What is written on; None for one that is closed.
+        The underlying stream, or None if it is closed.
 
     Attributes
     ----------

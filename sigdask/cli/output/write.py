@@ -80,7 +80,7 @@ def write_analysis(
     files : mapping
         By "json", "markdown" and "latex".
     results : Powers or Independences
-        What was found.
+        The results to write.
     render : callable
         Writes it for so many columns of a terminal.
     """
@@ -110,7 +110,7 @@ def check_overwriting(files: Mapping[str, str | None], uses: Mapping[Path, str])
     files : mapping of str to str or None
         Output files by format.
     uses : mapping of Path to str
-        What each of the other files is, by its resolved path.
+        Descriptions of the other files, by resolved path.
     """
     for file in files.values():
         if file not in {None, "-"} and (use := uses.get(Path(str(file)).resolve())):
@@ -288,13 +288,13 @@ def write_results_page(
     Parameters
     ----------
     file : str
-        Where to.
+        Path of the page.
     results, details
         The results, and the comparisons whose details are shown.
     name : str
         The test set's name, empty unless given.
     files : iterable of Path
-        What was read.
+        The files that were read.
     """
     provenance = {"seed": str(results.seed), **get_versions()}
     write_page(

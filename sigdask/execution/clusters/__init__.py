@@ -101,7 +101,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
     Raises
     ------
     InputError
-        It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
+        It is no known word, address or file, its file is invalid, or this machine lacks the command of its queue.
     """
     if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return

@@ -32,11 +32,11 @@ class Cluster:
     n_threads : int
         Tasks that run at the same time, once all workers are there.
     client : distributed.Client or None
-        For kind "dask".
+        The client, for kind "dask".
     remote : bool
         Workers may be other machines: only arrays and names are sent to them, no code.
     get_status : callable
-        What the queue says of jobs that are not running, for errors; nothing without a queue.
+        Returns the queue's status of jobs that are not running, for errors. Empty without a queue.
     """
 
     kind: str

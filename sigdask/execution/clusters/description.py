@@ -111,9 +111,9 @@ class ClusterDescription:
     expose : bool
         Whether parts may listen beyond loopback without TLS.
     options : mapping
-        What the class itself takes.
+        Arguments of the class.
     submit : mapping
-        What `sigdask submit` takes beside them.
+        Further options of `sigdask submit`.
     source : str
         File or table, for errors.
     """
@@ -169,11 +169,11 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
     Parameters
     ----------
     table : mapping
-        As TOML gives it.
+        The parsed TOML.
     source : str
         File or table, for errors.
     folder : Path
-        What relative paths of certificates are relative to.
+        Folder of relative paths of certificates.
 
     Examples
     --------

@@ -136,9 +136,9 @@ def use_client(handle: Any) -> Iterator[Cluster]:
     Raises
     ------
     InputError
-        It is closed, its event loop is the one that runs here, or versions differ.
+        The client is closed, its event loop is the running one, or versions differ.
     ClusterLostError
-        It does not answer, no worker came in time, or it was closed meanwhile.
+        The cluster does not answer, no worker came in time, or the client was closed.
     """
     import dask
 

@@ -45,9 +45,9 @@ def keep_workers(
     Parameters
     ----------
     cluster : distributed.SpecCluster
-        What starts workers.
+        Cluster that starts workers.
     client : distributed.Client
-        What counts them.
+        Client that counts workers.
     n_workers : int
         Fixed size.
     vanished : callable, optional
@@ -107,9 +107,9 @@ def wait_for_worker(
     seconds : float
         Time limit.
     what : str
-        What is waited on, for messages.
+        Name of what is waited for, in messages.
     get_status : callable
-        What the queue says.
+        Returns the queue's status.
     is_hopeless : callable
         Says that none will ever come.
 
@@ -169,7 +169,7 @@ class ClusterKind:
     scratch : bool
         Its scheduler writes and imports here: in a folder of this run's own, as others could fill a common one.
     clean_up : callable
-        What is left to do once the cluster is closed.
+        Called after the cluster is closed.
     """
 
     make: Callable[[ClusterDescription, CertificateFiles | None], Any]
@@ -191,7 +191,7 @@ def start_cluster(
     Parameters
     ----------
     description : ClusterDescription
-        What to start.
+        Description of the cluster.
     kind : ClusterKind
         How.
     config : dict, optional
@@ -269,7 +269,7 @@ def check_listening(client: Any, description: ClusterDescription, roles: tuple[s
     client : distributed.Client
         Connected to the scheduler.
     description : ClusterDescription
-        What was started; `expose` allows unprotected addresses.
+        Description of the cluster. `expose` allows unprotected addresses.
     roles : tuple of str
         The parts to ask: "scheduler", "worker", "nanny".
 

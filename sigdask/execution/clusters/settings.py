@@ -60,7 +60,7 @@ def describe_differences(scheduler_settings: Mapping[str, Any]) -> list[str]:
     Parameters
     ----------
     scheduler_settings : mapping
-        What a scheduler has below `distributed`.
+        The scheduler's settings below `distributed`.
 
     Examples
     --------

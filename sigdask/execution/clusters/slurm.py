@@ -202,7 +202,7 @@ def build_submission(
     options : sequence of str
         Further options of `sigdask run`.
     program : sequence of str
-        What runs a plan.
+        Command that runs a plan.
     margin : int
         Seconds before the time limit at which it is told to stop; at most half of the limit.
 

@@ -114,7 +114,7 @@ async def prepare_hosts(
     Returns
     -------
     list of (host, path)
-        What was copied.
+        The copied files.
 
     Raises
     ------

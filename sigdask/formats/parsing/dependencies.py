@@ -53,9 +53,9 @@ class ParseFields(ComputedFields):
     gold : Treebank
         The gold standard.
     is_scored : bool array, shape (n_words,)
-        Which gold words are scored.
+        Whether each gold word is scored.
     systems : sequence of ScoredSystem
-        What is right in each system.
+        Correct words of each system.
     codes : Codes
         Numbers of labels.
     metrics : sequence of str

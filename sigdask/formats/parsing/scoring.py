@@ -246,7 +246,7 @@ class ScoredSystem:
     labels : mapping of str to int64 array, shape (n_words,)
         Codes of relation, UPOS and XPOS of the system's words.
     is_content : bool array, shape (n_words,)
-        Which of the system's words are content words.
+        Whether each of the system's words is a content word.
     totals : mapping of str to int64 array, shape (n_sentences,)
         Right, system's and gold tokens and sentences, of each gold sentence.
     """

@@ -75,7 +75,7 @@ class Treebank:
     token_ends : int64 array, shape (n_tokens,)
         Characters of the text up to the end of each token.
     ids, documents : list of str or None
-        What the file calls each sentence, and the document that it is in.
+        Id and document of each sentence in the file.
     """
 
     path: Path
@@ -314,7 +314,7 @@ def read_treebank(path: Path, codes: Codes, *, is_universal: bool) -> Treebank:
     Raises
     ------
     InputError
-        Where a row, an id, a head or a tree is wrong; file and line are named.
+        A row, an id, a head or a tree is invalid. The message names file and line.
     """
     collector = _Collector(path, codes, has_ranges=is_universal)
     for number, line in enumerate_lines(path):

@@ -90,7 +90,7 @@ def read_parameters(path: Path) -> Parameters:
     Raises
     ------
     InputError
-        For an unknown key or a wrong value; file and line are named.
+        There is an unknown key or an invalid value. The message names file and line.
     """
     sets: dict[str, set[Any]] = {key: set() for key in FIELDS_BY_KEY}
     is_labelled = True
@@ -141,7 +141,7 @@ def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE
     Raises
     ------
     ValueError
-        Where brackets do not match, or a bracket holds several words.
+        Brackets do not match, or a bracket holds several words.
     """
     tree = Tree()
     words, tags, brackets = tree.words, tree.tags, tree.brackets
@@ -231,7 +231,7 @@ def match_trees(gold: TreeFile, system: TreeFile) -> TreeFile:
     Raises
     ------
     InputError
-        Where the numbers of trees differ.
+        The numbers of trees differ.
     """
     rows, filled = gold.filled, system.filled
     if len(system.texts) > rows[-1] and {*filled} <= {*rows}:

@@ -195,7 +195,7 @@ def iter_loose_rows(path: Path) -> Iterator[files.Row]:
     Raises
     ------
     InputError
-        For a row that is as wide as the header under no reading.
+        A row never has the width of the header, however it is read.
     """
     with files.open_text(path) as text:
         first_line = "".join(islice(text, 1))

@@ -44,14 +44,14 @@ def align(
     ids : Texts, or None
         Item ids, None by position.
     orders : list of Order
-        For each other table, the row of each item of the first.
+        For each other table, its row of each item of the first table.
     warnings : list of str
         Warnings about how files were read, and about files whose ids are in another order.
 
     Raises
     ------
     InputError
-        For missing, extra and duplicate ids, and for different numbers of rows.
+        Ids are missing, extra or duplicate, or the numbers of rows differ.
     """
     all_ids = [table.get_ids(options) for table in (first, *others)]
     without_ids = [k for k, table_ids in enumerate(all_ids) if table_ids is None]

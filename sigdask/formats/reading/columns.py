@@ -272,7 +272,7 @@ def read_plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
     path : Path
         The file, gzipped or not.
     delimiter : str, or None
-        What separates cells; None for a list.
+        Separator of cells. None for a list.
     """
     if _is_small(path):
         return None
@@ -568,7 +568,7 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     Raises
     ------
     NotANumberError
-        For other text, and for a NaN or infinity that was written out.
+        A cell is text, or an explicit NaN or infinity.
 
     Examples
     --------
@@ -656,7 +656,7 @@ def check_finite(value: float, index: int) -> float:
     Raises
     ------
     NotANumberError
-        For NaN and infinities.
+        There are NaN or infinite numbers.
     """
     if not math.isfinite(value):
         raise NotANumberError(

@@ -122,8 +122,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
     Raises
     ------
     InputError
-        Where the file is missing, a directory, unreadable, cut off or not UTF-8; also while the
-        caller reads inside the `with`.
+        The file is missing, a directory, unreadable, truncated or not UTF-8. Also raised while the caller reads inside
+        the `with`.
     """
     try:
         with open_bytes(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
@@ -316,7 +316,7 @@ def read_lines(path: Path) -> list[str]:
     Raises
     ------
     InputError
-        For a file without text.
+        The file has no text.
     """
     with open_text(path) as text:
         lines = [line.strip() for line in text]
@@ -444,7 +444,8 @@ def read_delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: st
     Raises
     ------
     InputError
-        For a row of another width than the header, an empty row between others and a broken quote.
+        A row's width differs from the header's, there is an empty row between others, or a quotation mark is
+        unbalanced.
     """
     quotes = quotes_are_text(path) if quotes is None else quotes
     rows = _read_plain_rows(path) if quotes else _read_csv_rows(path, delimiter)
@@ -463,7 +464,7 @@ def check_widths(path: Path, rows: Iterator[Row], width: int) -> Iterator[Row]:
     Raises
     ------
     InputError
-        For a row of another width, and an empty row between others.
+        A row has another width, or there is an empty row between others.
     """
     blank = 0
     for number, cells in rows:

@@ -158,7 +158,7 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     Raises
     ------
     InputError
-        For what is no JSON, and for a document that holds no list of records.
+        The file is no JSON, or holds no list of records.
     """
     if is_json_lines(path):
         for number, line in files.enumerate_lines(path):
@@ -192,7 +192,7 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     Raises
     ------
     InputError
-        For what is no object, or has no keys.
+        The value is no object, or has no keys.
     """
     if not isinstance(record.value, dict) or not record.value:
         raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
@@ -208,7 +208,7 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
     Raises
     ------
     InputError
-        For what is no object, and for a key that the first record does not have.
+        A record is no object, or has a key that the first record lacks.
     """
     columns: dict[str, None] = {}
     is_row: IsRecord = lambda record: bool(find_id_keys(record, DEFAULTS))  # noqa: E731

@@ -53,7 +53,7 @@ class FileListing:
     complete : bool
         Whether items with nothing listed are written as well.
     unscored : dict of str to list of int
-        What else the file holds and no metric scores ("relations"): how many, for each place that has some.
+        Further contents that no metric scores ("relations"): their number in each position that has some.
     """
 
     path: Path
@@ -99,7 +99,7 @@ class AlignedListings:
     Attributes
     ----------
     ids : tuple of str, or None
-        None by position.
+        None if items are matched by position.
     gold : list
         The gold list of each item.
     systems : dict of str to list
@@ -107,7 +107,7 @@ class AlignedListings:
     groups : dict of str to tuple of str
         Further columns.
     present : bool array, shape (n_items, n_systems), or None
-        Where absent items are left out pair by pair.
+        Whether each system has each item, if missing items are left out pair by pair.
     warnings : tuple of str
         Items that a file does not have.
     """
@@ -174,7 +174,7 @@ def read_listing(
     find_key : callable
         Record to the key of its list, None where it has none.
     noun : str
-        What is listed, for errors.
+        Name of the listed things, for errors.
     options : Options
         Keys of ids and groups.
     by_label : bool
@@ -229,7 +229,7 @@ def align_listings(
     options : Options
         `align` and `missing` ("pairwise" leaves absent items out, else they hold nothing).
     nothing : object
-        What an absent item holds.
+        Value of a missing item.
     """
     by_id = all(listing.has_ids for listing in (gold, *systems.values()))
     if options.align == "id" and not by_id:

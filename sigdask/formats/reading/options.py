@@ -75,7 +75,7 @@ class Options:
     align : {"auto", "id", "position"}
         How rows of several files belong together; "auto" takes ids where every file has them.
     decimal : {".", ","}, or None
-        What parts the decimals of scores; None finds it where it cannot be mistaken.
+        Decimal separator of scores. None detects it if it is unambiguous.
     missing : {"error", "pairwise", "zero"}, or None
         How missing scores are handled; see `Counts.from_scores`. None is the format's convention: an error, but 0 for a
         topic that a run lacks.
@@ -96,7 +96,7 @@ class Options:
     most_unpacked : int or None
         Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
     own : mapping of str to str
-        What one format alone takes, written after its name: `conll:scheme=IOBES,column=3`.
+        Options of a single format, written after its name: `conll:scheme=IOBES,column=3`.
     is_detected : bool
         Whether the files tell the format, and the user did not: real numbers are no labels then.
     """
@@ -199,7 +199,7 @@ def list_system_names(sources: Sequence[Source]) -> list[str]:
     Raises
     ------
     InputError
-        For two of the same name.
+        Two systems have the same name.
     """
     names = [source.system for source in sources]
     check_names(sources, names)
@@ -231,7 +231,7 @@ def list_row_systems(
     source : Source
         The file.
     row_names : sequence of str
-        What the system of each row is called.
+        System of each row.
     path_by_system : dict of str to Path
         The file of each system so far; those of this file are added.
     is_only_file : bool

@@ -71,7 +71,7 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
     Raises
     ------
     InputError
-        For a file given twice under one name, and for systems that have different numbers of files.
+        A file is given twice under one name, or systems have different numbers of files.
     """
     systems: dict[str | int, list[Source]] = {}
     for k, source in enumerate(sources):
@@ -107,7 +107,7 @@ class SamplesRead:
     sizes : dict of Path to list of int
         The numbers of samples that items of a table have.
     notes : dict of Path to str
-        What to tell of each table.
+        Notes on each table.
     places : dict of Path to (FileTable, array of int, array of int)
         Tables with replicates: for each row, the number of its sample and the number of its item's samples.
     numbers : dict of Path to dict
@@ -146,7 +146,7 @@ class SamplesRead:
         Parameters
         ----------
         counts : Counts
-            Whose items and systems these are.
+            Counts with these items and systems.
         paths : sequence of Path
             The files of the systems: one each, or one table of all.
         """
@@ -197,7 +197,7 @@ def select_one_sample(
     Parameters
     ----------
     table : FileTable
-        As it was read, without rows that sum up others.
+        The table as it was read, without summary rows.
     id_name : str or None
         Its column of ids.
     options : Options
@@ -443,7 +443,7 @@ def build_averaged_counts(
     Raises
     ------
     InputError
-        For a missing value, unless `options.missing` allows it.
+        A value is missing, unless `options.missing` allows it.
     """
     cells = [values for column in columns.values() for values in column.cells.values()]
     weight = math.lcm(*{len(value) for values in cells for value in values.values() if isinstance(value, list)})
@@ -519,18 +519,18 @@ def build_score_counts(
     systems : sequence of str
         Names, in order.
     ids : sequence of str, or None
-        Of the items.
+        Ids of the items.
     groups, options, warnings
         As in `build_averaged_counts`.
     weight : int
-        What an item counts in scores.
+        Weight of an item in scores.
     sizes : mapping of str to array, shape (n_items,), optional
         Weights of the items in a column, if not 1.
 
     Raises
     ------
     InputError
-        For a missing value, unless `options.missing` allows it.
+        A value is missing, unless `options.missing` allows it.
     """
     missing, n_items = options.missing or "error", len(next(iter(matrices.values())))
     fields: dict[str, Array] = {}

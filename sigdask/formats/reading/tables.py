@@ -108,9 +108,9 @@ class FileTable:
     header : bool
         Whether the file named its columns itself; if not, they are called 1, 2, ..., or "" where it has one.
     notes : sequence of str
-        What to tell of how it was read.
+        Notes on how it was read.
     kinds : mapping of str to str
-        Of columns that hold numbers in less than float64: "float32" or "float16".
+        Type of columns with fewer bits than float64: "float32" or "float16".
     nested : mapping of str to sequence
         Columns with objects or lists in them, whose text is not to be compared; a name with dots leads inside.
     """
@@ -450,7 +450,7 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     Raises
     ------
     InputError
-        For whatever makes the file no table; it names file and line.
+        The file is no valid table. The message names file and line.
     """
     if files.is_parquet(path):
         return _read_parquet(path, ignore)

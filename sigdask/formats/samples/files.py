@@ -183,7 +183,7 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
     Raises
     ------
     InputError
-        Which log is the newest cannot be told, or it has fewer items than the one before.
+        The newest log cannot be determined, or it has fewer items than the one before.
     """
     mode = options.own.get("logs")
     if mode == "all":

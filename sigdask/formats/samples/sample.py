@@ -99,7 +99,7 @@ class SampleFile:
     is_whole : bool
         Whether the run came to its end.
     notes : list of str
-        What to tell.
+        Notes for reports.
     """
 
     path: Path

@@ -62,7 +62,7 @@ def read_bert_score_output(path: Path) -> FileTable:
     Raises
     ------
     InputError
-        For a line after the means that is no three cells, and where none follows.
+        A line after the means does not have three cells, or there is no such line.
     """
     with files.open_text(path) as text:
         lines = [line.rstrip("\r\n") for line in text]

@@ -51,7 +51,7 @@ class ScoredCells:
     Attributes
     ----------
     path : Path
-        Where they are from.
+        File of the scores.
     systems, segments : sequence of str
     human : float64 array, shape (n_cells,)
         NaN where there is none.

@@ -129,7 +129,7 @@ def read_scores(path: Path) -> Scores:
     Raises
     ------
     InputError
-        For a row of other than two cells, and a score that is no number.
+        A row does not have two cells, or a score is no number.
     """
     with open_text(path) as text:
         rows = [(number, line.split()) for number, line in enumerate(text, start=1) if line.strip()]

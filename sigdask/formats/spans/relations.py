@@ -51,7 +51,7 @@ def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Re
     Raises
     ------
     InputError
-        For a line of another form, a repeated id, and an argument that is not in the file; it names the line.
+        A line has another form, an id is repeated, or an argument is not in the file. The message names the line.
     """
     spans: dict[str, Span] = {}
     triggers: dict[str, str] = {}
@@ -179,7 +179,7 @@ def collect_relations(
     Parameters
     ----------
     relations : iterable of Relation
-        Those of brat's lines `*` have a type that begins so.
+        Relations. Those of brat's lines `*` have a type that begins with it.
     label_map : mapping of str to str
         Types that are read as others.
     symmetric : sequence of str

@@ -62,7 +62,7 @@ def iter_spans(value: Any, where: str, label: str = "") -> Iterator[Span]:
     where : str
         File and place, for errors.
     label : str
-        Of spans that have none of their own.
+        Label of spans without one.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
     Raises
     ------
     InputError
-        For a T line of another form.
+        A T line has another form.
     """
     spans: list[list[object]] = []
     unscored = Counter[str]()
@@ -295,7 +295,7 @@ def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
     Raises
     ------
     InputError
-        For a line that is neither text nor annotation nor relation.
+        A line is neither text nor annotation nor relation.
     """
     path = listing.path
     relations = Counter[str]()
@@ -471,7 +471,7 @@ def _describe_unscored(
     Raises
     ------
     InputError
-        Where files hold relations or events and no metric is named: whoever compares such files may mean these.
+        Files hold relations or events and no metric is named. The user may want to compare these.
     """
     kinds_to_count = OTHER_ANNOTATIONS if scores_links else (*LINKS, *OTHER_ANNOTATIONS)
     texts = {kind: text for kind in kinds_to_count if (text := _describe_count(kind, all_listings))}

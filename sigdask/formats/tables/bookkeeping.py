@@ -99,16 +99,16 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     Parameters
     ----------
     table : FileTable
-        As it was read.
+        The table as it was read.
     options : Options
-        Which columns the user named.
+        Options, with the columns that the user named.
     is_only_file : bool
         Whether it is the only file, and its format is to be told: its rows may then be systems by other names.
 
     Raises
     ------
     RefusedFileError
-        It says what the rows are.
+        Rows are not items. The message says what they are.
     """
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
@@ -413,7 +413,7 @@ class NumberRange:
     is_whole : bool
         All are whole numbers, and none is missing.
     is_counting : bool
-        They are whole, and rise or fall by equal steps.
+        Whether numbers are whole and rise or fall by equal steps.
     constant : float or None
         The only number, NaN if all are missing.
     """

@@ -45,7 +45,7 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     Parameters
     ----------
     table : FileTable
-        As it was read.
+        The table as it was read.
     texts : mapping of str to Texts
         Its columns of scores that are no plain numbers.
     decimal : {",", "."}, or None
@@ -54,7 +54,7 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     Raises
     ------
     InputError
-        It was not said, and is not to be seen.
+        The decimal separator is not specified and cannot be inferred.
     """
     texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
     if decimal == ".":
@@ -91,7 +91,7 @@ class _CommaColumn:
     Attributes
     ----------
     cells, pointed : Texts
-        As they are written, and with points for commas.
+        Cells as written, and with points in place of commas.
     row : int
         The first cell with a comma.
     clear : int or None
@@ -205,9 +205,9 @@ def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | 
     Parameters
     ----------
     table : FileTable
-        As it was read.
+        The table as it was read.
     options : Options
-        Which columns are no scores, and what parts decimals.
+        Options, with the columns that are no scores and the decimal separator.
     columns : sequence of str, optional
         Columns of scores. By default all that are not named otherwise; of these, truth values beside real
         scores tell kinds of items.
@@ -215,7 +215,7 @@ def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | 
     Raises
     ------
     InputError
-        For a comma that may part decimals or thousands.
+        A comma may separate decimals or thousands.
     """
     candidates = columns or table.list_system_columns(options)
     table = _unwrap_lists(table, candidates)

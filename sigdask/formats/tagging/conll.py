@@ -266,7 +266,7 @@ def _choose_columns(
     Raises
     ------
     InputError
-        For columns that the file does not have.
+        The file lacks a column.
     """
     settings = options.own
     gold_text = settings.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2")

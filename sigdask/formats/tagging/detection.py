@@ -178,7 +178,7 @@ def find_plain_options(sources: Sequence[Source], gold: Path | None, options: Op
     Raises
     ------
     InputError
-        For bracketed spans over several lines, which no token metric scores.
+        There are bracketed spans over several lines, which no token metric scores.
     """
     if gold is None or "scheme" in options.own:
         return {}

@@ -49,7 +49,7 @@ class TaggedRecord:
     gold, tokens : list or None
         Gold tags and tokens beside them.
     id, document : str or None
-        What it is called, and the document that it is of.
+        Id of the record, and its document.
     columns : mapping of str to list
         All lists that are as long as the tags, by their keys.
     """
@@ -144,7 +144,7 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
     Raises
     ------
     InputError
-        For a record without tags, tags that are numbers, and tokens or gold tags of another number than tags.
+        A record has no tags, tags are numbers, or the numbers of tokens, gold tags and tags differ.
     """
     collector = SentenceCollector(path, labels, tokens)
     ids: list[str] = []

@@ -111,7 +111,7 @@ def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> 
     Raises
     ------
     InputError
-        Where the named-entity column of one file is another one than that of the first.
+        The named-entity columns of the files differ.
     """
     if not systems:
         return ()
@@ -175,7 +175,7 @@ class TaggedFile:
     ids : tuple of str, or None
         Names of the sentences, if the file has them.
     unit : str
-        What `lines` counts: lines, or records of JSON.
+        Unit of `lines`: lines, or records of JSON.
     """
 
     path: Path
@@ -205,7 +205,7 @@ class TaggedFile:
         Raises
         ------
         InputError
-            Where the ids are others.
+            The ids differ.
         """
         if self.ids is None or first.ids is None or self.ids == first.ids:
             return self

@@ -101,7 +101,7 @@ def _read_log(path: Path) -> FairseqLog:
     Raises
     ------
     InputError
-        For a log without hypotheses, and for a hypothesis without a score.
+        The log has no hypotheses, or a hypothesis has no score.
     """
     log = FairseqLog(path)
     line_numbers: dict[tuple[str, int], int] = {}

@@ -34,12 +34,12 @@ def build_text_counts(
     Parameters
     ----------
     systems : mapping of system name to a text an item
-        What the systems gave.
+        Outputs of each item, by system.
     references : sequence of one or more reference texts an item
-        What was right.
+        Reference texts of each item.
     options : Options
-        For the test set's name and what a missing text means: an error, an item that the pairs of
-        this system leave out, or ("zero") an empty text.
+        Options, with the test set's name and the handling of missing texts: as an error, by leaving out the item in the
+        pairs of this system, or ("zero") as an empty text.
     ids, groups, suggested, warnings
         As in `Counts`.
     source_texts : sequence of str, optional
@@ -88,7 +88,7 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     Raises
     ------
     InputError
-        For a file of another number of lines.
+        A file has another number of lines.
     """
     reference, reference_lines = files[0]
     n_lines = max(count_filled(lines) for _, lines in files)

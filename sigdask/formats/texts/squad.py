@@ -125,7 +125,7 @@ def _read_questions(path: Path) -> dict[str, Question]:
     Raises
     ------
     InputError
-        For a record that is no question, and for an id that stands twice.
+        A record is no question, or an id occurs twice.
     """
     questions = FileListing(path, {}, {})
     for place, qa, groups in _iter_questions(path):
@@ -185,7 +185,7 @@ def _read_answers(path: Path) -> dict[str, str]:
     Raises
     ------
     InputError
-        For an answer that is no text, and an id that stands twice.
+        An answer is no text, or an id occurs twice.
     """
     answers = FileListing(path, {}, {})
     for record in read_records(path, lambda value: "prediction_text" in value):

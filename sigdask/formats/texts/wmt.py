@@ -105,7 +105,7 @@ def iter_documents(path: Path) -> Iterator[SgmlDocument]:
     Raises
     ------
     InputError
-        For a segment outside a document, one that occurs twice, and one without an end.
+        A segment is outside a document, occurs twice, or has no end.
     """
     with open_text(path) as stream:
         content = stream.read()

@@ -64,7 +64,7 @@ class SettledTopics:
     present : bool array, shape (n_kept, n_systems), or None
         As in `Counts`.
     warnings : tuple of str
-        What was decided.
+        Warnings about topics.
     """
 
     kept: NDArray[np.intp]
@@ -80,7 +80,7 @@ def apply_topic_policy(
     Parameters
     ----------
     has : bool array, shape (n_topics, n_systems)
-        Which topics each system has.
+        Whether each system has each topic.
     topics, systems : sequence of str
         Their names.
     default : str
@@ -147,7 +147,7 @@ class TrecFile:
     path : Path
         Path of the file.
     columns : tuple of str
-        What its columns are.
+        Roles of its columns.
     """
 
     path: Path
@@ -174,7 +174,7 @@ class TrecFile:
         Raises
         ------
         InputError
-            For a row of fewer columns; of more where these are not those of a TREC run.
+            A row has too few columns, or more than those of a TREC run.
         """
         width, is_exact = len(self.columns), self.columns != RUN
         for location, words in _iter_body(self.path):

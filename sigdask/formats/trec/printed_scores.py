@@ -44,7 +44,7 @@ class PrintedScores:
     Attributes
     ----------
     tag : str or None
-        What the run calls itself.
+        The run's own name.
     topics : mapping of str to None
         Topics, in the order of the file.
     scores : mapping of str to mapping of str to float
@@ -107,8 +107,7 @@ def read_scores(path: Path) -> PrintedScores:
     Raises
     ------
     InputError
-        For another number of columns, a topic printed twice, a value that is no number among numbers,
-        and a file of summaries alone.
+        The number of columns is wrong, a topic occurs twice, a value is no number, or the file has only summaries.
     """
     cells, messages = _parse_lines(path)
     by_topic: dict[str, dict[str, PrintedLine]] = {}

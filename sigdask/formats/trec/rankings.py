@@ -33,7 +33,7 @@ class TrecRun:
     Attributes
     ----------
     tag : str
-        What the run calls itself.
+        The run's own name.
     topics : int
         How many topics it has, judged or not.
     rankings : mapping of str to tuple of str

@@ -40,7 +40,7 @@ class StatisticsSource:
     run : Executor
         Makes what is missing.
     tell : callable
-        Told how far that is.
+        Called with the progress.
     """
 
     keeper: ExtractionCache = NO_CACHE
@@ -96,7 +96,7 @@ def extract_statistics(
     requests : sequence of (Counts, sequence of metrics)
         Test sets, and what is asked of each; metrics that take nothing from outputs are passed over.
     source : StatisticsSource
-        Where statistics come from.
+        Source of statistics.
     """
     all_wanted = [
         wanted for number, (counts, metrics) in enumerate(requests) for wanted in _iter_wanted(number, counts, metrics)

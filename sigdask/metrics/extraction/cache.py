@@ -72,7 +72,7 @@ class LayeredCache:
     first : ExtractionCache
         Cache that is written, and searched first.
     second : ExtractionCache
-        What is looked up then.
+        Cache that is searched second.
     """
 
     def __init__(self, first: ExtractionCache, second: ExtractionCache) -> None:

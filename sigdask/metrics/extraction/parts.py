@@ -56,7 +56,7 @@ class ExtractionProgress:
     left : float
         Seconds until its end, about.
     n_processes : int
-        That are at work.
+        Number of working processes.
     """
 
     what: str
@@ -83,7 +83,7 @@ class ExtractionLog:
     Parameters
     ----------
     say : callable
-        Takes a line.
+        Called with each line.
     every : float
         Seconds between two lines.
     """
@@ -182,13 +182,13 @@ class MissingStatistics:
     Attributes
     ----------
     extraction : Extraction
-        What is counted.
+        The statistics.
     outputs : tuple of object array, shape (n_items,)
-        Of each system.
+        Outputs of each system.
     gold : object array, shape (n_items,)
-        What is right.
+        The gold standard.
     blocks : tuple of ItemBlock
-        Where something is missing.
+        Blocks with missing statistics.
     """
 
     extraction: Extraction
@@ -349,7 +349,7 @@ class ProcessExtraction:
         Raises
         ------
         SigdaskError
-            What a part raised.
+            Error of a part.
         UnfinishedError
             A part ended every process that tried it.
         """

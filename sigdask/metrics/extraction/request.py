@@ -45,7 +45,7 @@ class Extraction:
     options : mapping of str to str, float or bool
         Its keyword arguments.
     packages : tuple of str
-        Whose versions it hangs on.
+        Packages whose versions change the statistics.
     of : str
         A field that data have of which it can be counted.
     power : int

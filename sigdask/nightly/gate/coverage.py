@@ -23,7 +23,7 @@ class GateContext:
     Attributes
     ----------
     table : Table
-        What was found.
+        The results.
     evidence : Evidence
         Further evidence that rules need.
     family : {"metric", "test-set", "plan"}
@@ -31,7 +31,7 @@ class GateContext:
     fdr : {"none", "lord++", "lond"}
         Online rule.
     runs_per_year : float
-        For the expected number of false alarms.
+        Runs a year, for the expected number of false alarms.
     sizes : mapping of tuple of str to int
         Comparisons of each family.
     n_shared : int

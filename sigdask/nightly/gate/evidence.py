@@ -62,7 +62,7 @@ def gather_evidence(
     table : Table
         Results of this test set. Rows of other test sets are ignored.
     rules : sequence of Rule
-        Of the gate.
+        Rules of the gate.
     baseline : str, optional
         Baseline of rules that name none.
     by, seed, trials
@@ -70,7 +70,7 @@ def gather_evidence(
     count : callable
         Counts the jobs of margin tests.
     interruptible : callable
-        Surrounds what may be interrupted.
+        Context manager for work that may be interrupted.
 
     Returns
     -------
@@ -141,11 +141,11 @@ class LossDetection:
     by : str or None
         Column of subsets.
     seed : int
-        Of the stream.
+        Seed of the random stream.
     count : callable
         Counts jobs.
     interruptible : callable
-        Surrounds what may be interrupted.
+        Context manager for work that may be interrupted.
     """
 
     counts: Counts
@@ -165,9 +165,9 @@ class LossDetection:
         results : sequence of Result
             The comparisons, all of one alternative.
         systems : sequence of str
-            Which of each would lose.
+            The system of each comparison that would lose.
         level : float
-            That p is held against.
+            Level with which p is compared.
         """
         if not results or not can_decide(level):
             return {}

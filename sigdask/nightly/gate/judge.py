@@ -49,7 +49,7 @@ def judge_rules(
     rules : sequence of Rule
         All must hold.
     table : Table
-        Of all test sets, adjusted as the plan says.
+        Results of all test sets, adjusted as the plan requests.
     evidence : Evidence
         Baselines, spreads, tests of margins, history.
     family : {"metric", "test-set", "plan"}
@@ -57,7 +57,7 @@ def judge_rules(
     fdr : {"none", "lord++", "lond"}
         Online rule for the levels of `NotWorse`.
     runs_per_year : float
-        For the expected number of false alarms.
+        Runs a year, for the expected number of false alarms.
 
     Raises
     ------

@@ -51,11 +51,11 @@ class BaselinePair:
     Attributes
     ----------
     result : Result
-        What was counted of the two.
+        Result of the comparison.
     system : str
-        Which of its two systems is not the baseline.
+        The system that is not the baseline.
     numerators : float64 array, shape (n_items, 2)
-        What each item adds for the system and for the baseline.
+        Contributions of each item for the system and for the baseline.
     weights : float64 array, shape (n_items,)
         Its weight.
     units : int64 array, shape (n_items,)

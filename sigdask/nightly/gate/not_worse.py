@@ -105,11 +105,11 @@ def compute_run_level(
     Parameters
     ----------
     rule : NotWorse
-        Whose level it is.
+        The rule.
     n_covered, n_shared : int
         Its comparisons, and those of all rules that share the false alarms of a year.
     fdr, runs_per_year
-        Of the gate.
+        Settings of the gate.
     past, recorded : sequence of float
         The rule's p-values in earlier runs, and their levels, for an online rule.
     """
@@ -133,9 +133,9 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Dir
     Parameters
     ----------
     a, b, baseline, alternative : str
-        Of the comparison.
+        Systems, baseline and alternative of the comparison.
     metric : BoundMetric, BlackBox or any other that says whether more is better
-        By which it is compared.
+        Metric of the comparison.
     """
     loss_is_less = (baseline == b) == metric.higher_is_better
     if alternative == ("greater" if loss_is_less else "less"):

@@ -39,9 +39,9 @@ class NotWorse:
         How the p-values of its comparisons are adjusted: by Holm over all of them, as the plan did
         (within each of its families), or not at all.
     baseline : str or None
-        None takes the baseline of each test set.
+        None uses the baseline of each test set.
     test_sets, metrics : tuple of str
-        What it speaks of; empty for all.
+        Test sets and metrics of the rule. Empty for all.
     detectable : {"normal", "simulated"}
         How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
         observed units that are judged by the test itself. No verdict depends on it.
@@ -170,7 +170,7 @@ class Evidence:
     absent : tuple of Key
         Comparisons that could not be made: one of the systems has no such item.
     losses : mapping of str to DetectableLosses
-        What simulates the losses that a test set would detect, by its name.
+        By test set, simulations of the smallest losses that would be detected.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class RuleFinding:
         The smallest loss that would be detected with power 0.8, or the smallest margin that would be shown for an equal
         system with this power. Infinite if there is none, None if the data do not determine it.
     text : str
-        The same in words.
+        Description in words.
     method : str or None
         How non-inferiority or equivalence was tested.
     smallest_margin : float or None
@@ -219,7 +219,7 @@ class RuleFinding:
     n_better, n_worse : int or None
         Items that only the system has right, and only the baseline, of 0/1 scores.
     level : float or None
-        What p was held against.
+        Level with which p was compared.
     since : int or None
         The run that raised this alarm first, where the outputs have not changed since: it is no new alarm.
     """
@@ -247,7 +247,7 @@ class RuleVerdict:
     Attributes
     ----------
     rule : NotWorse, NonInferior or Equivalent
-        As the plan has it.
+        The rule in the plan.
     name : str
         Under which the store keeps its p-values.
     passed : bool
@@ -255,7 +255,7 @@ class RuleVerdict:
     p_value : float
         One for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
     level : float
-        What p was held against in this run.
+        Level with which p was compared in this run.
     findings : tuple of RuleFinding
         Failures first.
     alarms_per_year : float

@@ -58,19 +58,19 @@ class DiscoveredTestSet:
     Attributes
     ----------
     name : str
-        Of the test set.
+        Name of the test set.
     systems : str, tuple of str, or dict of str to str
         Pattern, paths, or names and paths, relative to the folder of the plan.
     sources : tuple of Source
         The files that these are.
     gold : Path or None
-        What is right.
+        Gold-standard file.
     format : str
-        As it was found.
+        The detected format.
     options : Options
         References, documents, and the handling of missing items.
     counts : Counts
-        What was read.
+        Counts of the files.
     """
 
     name: str
@@ -102,7 +102,7 @@ class FolderSurvey:
     home : Path
         The folder of the plan, where relative paths start.
     test_sets : tuple of DiscoveredTestSet
-        At least one.
+        The test sets, at least one.
     unused : tuple of Path
         Files that were not taken for anything.
     unread : tuple of str

@@ -40,7 +40,7 @@ def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -
     survey : FolderSurvey
         The test sets.
     name : str
-        Of the plan's file, without its ending.
+        Name of the plan's file without its ending.
     baseline : str, optional
         System that the others are compared with; all are compared with each other without one.
     """

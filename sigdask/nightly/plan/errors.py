@@ -38,7 +38,7 @@ def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
     text : str
         The file.
     data : mapping
-        What it was parsed to.
+        The parsed text.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     errors : sequence of mapping
         As `ValidationError.errors()` gives them.
     data : mapping
-        What was validated.
+        The validated data.
     """
     keys = [_find_key(error["loc"], data, missing=error["type"] == "missing") for error in errors]
     for error, key in zip(errors, keys, strict=True):

@@ -38,9 +38,9 @@ class RankedCandidates:
     path : Path
         The file.
     columns : CandidateColumns
-        Which columns hold what.
+        Roles of the columns.
     spec : RankingSpec
-        What is asked of the rankings.
+        Specification of the rankings' evaluation.
     """
 
     name: str
@@ -65,7 +65,7 @@ class TestedLabels(DataFiles):
     within : str or None
         Column within whose values labels are permuted.
     settings : IndependenceOptions
-        What else is asked.
+        Further settings.
     """
 
     metrics: tuple[str, ...]
@@ -93,7 +93,7 @@ class ReportFiles:
     print_options : TableLayoutOptions
         Layout of tables for papers.
     json_layout : {"objects", "columns"}
-        Of `json`.
+        Layout of `json`.
     csv_safe : bool
         Whether names in CSV that spreadsheets would run as formulas are quoted.
     site : Path or None
@@ -103,9 +103,9 @@ class ReportFiles:
     figures : Path or None
         A folder for figures, `{date}` and `{time}` in it as in files.
     figure_format : tuple of str
-        What they are written as.
+        Formats of the figures.
     figure_style : FigureStyleOptions
-        Which are drawn, and their size and type.
+        Selection of figures, and their size and font.
     """
 
     json: Path | None = None
@@ -164,7 +164,7 @@ class NotifySettings:
     body : str or None
         Template of what is sent there instead (`sigdask.nightly.gate.web_hook`).
     when : {"always", "failed", "new"}
-        Which ends are told; new: failures for other outputs than those that failed before.
+        Runs that are reported. "new" means failures for other outputs than those that failed before.
     timeout : float
         Seconds to wait for either.
     """
@@ -185,7 +185,7 @@ class Gate:
     rules : tuple of Rule
         All must hold.
     runs_per_year : float
-        For the expected number of false alarms.
+        Runs a year, for the expected number of false alarms.
     fdr : {"none", "lord++", "lond"}
         Online false-discovery rule over the history of runs.
     junit, json : Path or None
@@ -273,13 +273,13 @@ class Cost:
     Attributes
     ----------
     test_set, format, unit : str
-        As they were read.
+        Name, detected format and unit.
     n_systems, n_items, n_units, n_comparisons : int
         Sizes.
     n_enumerated : int
         Comparisons of which all arrangements are counted.
     n_trials : int
-        Of each other comparison; 0 where there is none.
+        Trials of each other comparison, 0 if there is none.
     total : int
         Trials summed over comparisons, as `run` and `status` state them; exact values have none.
     seconds : float

@@ -86,7 +86,7 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     Parameters
     ----------
     keys : tables.PlanKeys
-        Those that are valid each by itself.
+        Keys of the plan, each of them valid.
     path : Path
         The plan file, absolute; other paths are relative to its folder.
     complaints : list of Complaint

@@ -31,7 +31,7 @@ def render(
     name : str
         The plan's.
     costs : sequence of Cost
-        Of each test set.
+        Cost of each test set.
     n_threads : int or None
         Over which the work is spread; None where the cluster is elsewhere.
     gate : Gate, optional

@@ -168,7 +168,7 @@ def render_junit(verdict: GateVerdict, name: str) -> str:
     Parameters
     ----------
     verdict : GateVerdict
-        What became of the rules.
+        Verdict of the gate.
     name : str
         The plan's name.
     """

@@ -52,7 +52,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     Parameters
     ----------
     report : PlanReport
-        Of a run.
+        Report of a run.
     table : Table
         All that it found.
     n_rows : int

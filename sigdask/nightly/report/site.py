@@ -162,9 +162,9 @@ def update_site(
     site : Path
         Its folder, made if it is not there.
     report : PlanReport
-        Of the latest run.
+        Report of the latest run.
     opened_details : sequence of ComparisonDetails
-        Of the comparisons that the night's page opens.
+        Details of the comparisons that the night's page opens.
     has_all_nights : bool
         Whether to write the pages of earlier nights that the site lacks.
 

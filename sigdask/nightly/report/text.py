@@ -214,7 +214,7 @@ def format_report(
     everything, verbose : bool
         As in `render`.
     page_path : str
-        Where the run's page was written, or "".
+        Path of the run's page, or "".
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
 
@@ -334,9 +334,9 @@ def write_files(
     Parameters
     ----------
     report : PlanReport
-        What was found.
+        The report.
     files : ReportFiles
-        Where to, and how; what has no path is not written.
+        Paths and formats of the files. Those without a path are not written.
     opened_details : sequence of ComparisonDetails
         Comparisons that the page opens, by their rows of all results.
     units : iterable of UnitScores

@@ -58,7 +58,7 @@ class CountRunner:
     n_counted, n_exact : int
         Trials committed, of all comparisons, and exact values.
     problems : list of str
-        What could not be counted.
+        Descriptions of what could not be counted.
     """
 
     def __init__(

@@ -76,11 +76,11 @@ class Outcome:
     results : mapping of str to Results
         By test set; empty where they could not be had.
     number : int
-        Of the run in the store.
+        Number of the run in the store.
     where : str
         The store, for messages.
     location : str
-        What opens it again; may hold a password.
+        Location of the store, which may contain a password.
     stopped : str
         Why it stopped before its end; empty when it is finished.
     n_counted : int
@@ -90,7 +90,7 @@ class Outcome:
     second_looks : dict of str to int
         By test set: comparisons whose trials were raised after a result was had.
     problems : tuple of str
-        What could not be counted.
+        Descriptions of what could not be counted.
     report : PlanReport or None
         The results and what changed, as the store has them; None where there are none.
     gate : GateVerdict or None

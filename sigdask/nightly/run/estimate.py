@@ -45,9 +45,9 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     Parameters
     ----------
     plan : Plan
-        What is to be run.
+        The plan.
     tell : callable, optional
-        Told how far extraction is, instead of the log.
+        Called with the progress of extraction, in place of the log.
 
     Raises
     ------

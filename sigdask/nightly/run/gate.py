@@ -46,15 +46,15 @@ def judge_plan(
     plan : Plan
         With the rules.
     table : Table
-        Of all its test sets, adjusted as it says.
+        Results of all its test sets, adjusted as it requests.
     past : Evidence
-        Of earlier runs, as `collect_history` returns it.
+        Evidence of earlier runs, from `collect_history`.
     read_counts : callable
         Returns a test set's counts, where they are at hand; otherwise they are read again.
     count : callable
         Counts what tests of margins take.
     interruptible : callable
-        Surrounds what may be interrupted.
+        Context manager for work that may be interrupted.
     """
     if plan.gate is None:
         return None
@@ -97,7 +97,7 @@ def judge_night(
     store : Store
         Open for the plan's driver.
     number : int
-        Of the run.
+        Number of the run.
     table : Table
         By it.
     counts : mapping of str to Counts
@@ -144,7 +144,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     store : Store
         Open for the plan's driver.
     runs : sequence of PlanRun
-        Of the plan, the oldest first.
+        Runs of the plan, the oldest first.
     this : PlanRun
         The one that is judged.
     table : Table
@@ -248,7 +248,7 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
     verdict : GateVerdict
         How it ended.
     start : datetime
-        Of the run, for `{date}` and `{time}`.
+        Start of the run, for `{date}` and `{time}`.
     """
     gate = plan.gate
     if gate is None:

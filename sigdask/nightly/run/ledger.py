@@ -38,13 +38,13 @@ class LedgerEntry:
     Attributes
     ----------
     panel : Panel, OutputsPanel or a family
-        What is counted.
+        The panel.
     run, first, stop : int
         The trials.
     numbers : int64 array, shape (n_pairs * n_metrics,)
         The ledger's comparison of each pair and metric; of a family, shape (1,).
     label : str
-        For errors.
+        Label for errors.
     is_whole : bool
         Counted as a whole.
     """

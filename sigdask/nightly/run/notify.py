@@ -37,7 +37,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
     Parameters
     ----------
     settings : NotifySettings
-        Of the plan.
+        Settings of the plan.
     verdict : GateVerdict
         How it ended.
     name : str

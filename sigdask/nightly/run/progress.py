@@ -96,7 +96,7 @@ class PlanProgress:
     Parameters
     ----------
     watches : sequence of ProgressWatch
-        Of each test set, in the plan's order.
+        Watch of each test set, in the plan's order.
     ledger : Ledger
         The trials counted so far.
     """

@@ -62,9 +62,9 @@ class Batch:
     counts : dict of str to Counts
         The test sets, by name, as they were read.
     studies : list of Study
-        What is counted and judged.
+        The studies.
     jobs : list of Job
-        Of all studies.
+        Jobs of all studies.
     set_indices : int64 array, shape (n_results,)
         The test set of each result, a place among them.
     p_positions : CountPositions
@@ -230,7 +230,7 @@ def read_batches(
     plan : Plan
         With the test sets.
     source : StatisticsSource
-        What its metrics take from outputs.
+        Source of statistics extracted from outputs.
     unread : container of str
         Names of the test sets to leave out.
     states : dict of str to str

@@ -50,11 +50,11 @@ class Store:
     where : str
         The file or URL, for messages.
     location : str
-        What opens it again.
+        Path or URL that opens it again.
     notes : tuple of str
         Notes for the user.
     extraction_cache : StoredExtractionCache
-        What metrics took from outputs.
+        Cache of statistics extracted from outputs.
     """
 
     def __init__(self, database: Database, plan: str, patient: Callable[[], bool] = lambda: True) -> None:

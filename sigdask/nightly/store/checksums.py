@@ -90,9 +90,9 @@ class SealedTable:
     key : tuple of str
         Columns that identify a row.
     values : tuple of str
-        What it says.
+        Its other columns.
     source : str
-        What its rows are read from.
+        SQL source of its rows.
     """
 
     key: tuple[str, ...]

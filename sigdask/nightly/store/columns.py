@@ -133,7 +133,7 @@ def unpack_columns(data: bytes, names: Container[Name] | None = None) -> Columns
     Raises
     ------
     ValueError
-        They take more room than a block can.
+        They are larger than a block can be.
     """
     (size,) = _LENGTH.unpack_from(data)
     offset = _LENGTH.size + size

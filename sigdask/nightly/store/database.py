@@ -65,7 +65,7 @@ class Database:
     where : str
         The file, or the URL without its secrets.
     location : str
-        What opens it again: the file, or the whole URL; never shown.
+        Path or full URL that opens it again. It is never shown.
     notes : tuple of str
         Notes for the user.
     """

@@ -56,7 +56,7 @@ class PlanRun:
     Attributes
     ----------
     number : int
-        Of the run, in this store.
+        Number of the run in this store.
     plan, path : str
         The plan's name and file.
     started, updated, ended : float
@@ -64,13 +64,13 @@ class PlanRun:
     state : str
         running, finished, stopped (deadline, signal), failed.
     host, pid
-        Of the driver.
+        Host and process id of the driver.
     details : dict
         Versions, settings, digests of the inputs, second looks.
     message : str
         Why it stopped.
     progress : tuple of Progress
-        Of each test set.
+        Progress of each test set.
     seconds_left : float or None
         Estimated seconds from `updated` until all is counted; None where a rule stops early.
     """

@@ -297,7 +297,7 @@ def read_version(connection: Connection) -> int:
     Raises
     ------
     DamagedError
-        It states none, or has not the tables of its version.
+        It states no version, or lacks the tables of its version.
     """
     is_sqlite = connection.dialect.name == "sqlite"
     schema = _check_schema(connection) if is_sqlite else {}

@@ -502,7 +502,7 @@ class StoreCondition:
     n_rows : int
         Rows that were looked at.
     faults : tuple of Fault
-        What is damaged, or missing.
+        Damaged or missing rows.
     set_aside : Path or None
         The damaged file, where a new one took its place.
     """

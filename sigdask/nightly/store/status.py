@@ -214,9 +214,9 @@ class PlanReport:
     changes : Changes
         Since then.
     evaluations : dict of str to Evaluation or Independences
-        Of the plan's rankings of candidates and tests of independence, by name.
+        The plan's rankings of candidates and tests of independence, by name.
     store : str or Store
-        Where it was read; an open store while its run writes reports.
+        Store from which it was read. During a run, the open store.
     """
 
     run: PlanRun

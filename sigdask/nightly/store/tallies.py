@@ -73,7 +73,7 @@ class StoredPrefixes:
     counts : int64 array, shape (n, 3) or (n, size)
         Their exceedances.
     before : int64 array like `counts`
-        Those of the rounds before the last.
+        Counts of the rounds before the last.
     gap : int64 array, shape (n,)
         First stored trial after a gap of trials that are not stored, or 0 if there is no gap.
     """

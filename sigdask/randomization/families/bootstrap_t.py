@@ -79,7 +79,7 @@ class UnitMoments:
     Attributes
     ----------
     rows : int64 array, shape (n_hypotheses,)
-        Which of the hypotheses at hand these are.
+        Indices of these among the given hypotheses.
     first, second : float64 array, shape (n_hypotheses, n_kinds)
         Contributions of a unit of each kind, as whole numbers, and their squares.
     base : float64 array, shape (n_hypotheses,)
@@ -99,7 +99,7 @@ class ResampledSet:
     Attributes
     ----------
     key : tuple of int
-        Of its stream.
+        Key of its stream.
     kinds : int array, shape (n_units,)
         The kind of each unit: units of one kind contribute the same to every hypothesis.
     multiplicity : float64 array, shape (n_kinds,)
@@ -107,7 +107,7 @@ class ResampledSet:
     members : tuple of int
         The members of the family that are of this test set.
     systems : tuple of float64 array, shape (n_kinds, n_systems)
-        What a unit of each kind adds to the score of each system, of each of these members.
+        For each of these members, contributions of a unit of each kind to each system's score.
     below : tuple of float64 array, shape (n_kinds,)
         Its share of a mean's denominator. Zero if this is equal for all units, and for other scores.
     """
@@ -395,7 +395,7 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
     panel : Panel
         With all its units.
     metric : int
-        Of the panel.
+        Index of the metric in the panel.
     n_units : int
         Units of the test set, some of which the panel may lack.
 

@@ -53,7 +53,7 @@ class MaxTFamily(WholePanel):
     Attributes
     ----------
     members : tuple of FamilyMember
-        Whose differences are combined; panels of one test set share their swaps.
+        Members whose differences are combined. Panels of one test set share their swaps.
     parts : int64 array, shape (n_hypotheses, n_parts, 2)
         (member, row of its panel's pairs) of the differences that a hypothesis sums.
     side : int

@@ -133,7 +133,7 @@ def sum_swapped(swaps, z, weights, starts, out):
     swaps : uint8 array, shape (n_cells,)
     z : float64 array, shape (n_cells, n_metrics)
     weights : float64 array, shape (n_cells,)
-        What products are with: centred human scores.
+        Factors of the scores: centred human scores.
     starts : int64 array, shape (n_groups + 1,)
     out : float64 array, shape (3, n_metrics, n_groups)
     """
@@ -568,7 +568,7 @@ def count_ordered(swapped, first, second, changes, state):
         Both cells of each difference, ~cell for the score of the first metric. The largest difference comes first. Of
         equal ones, those come first that are right as ties.
     changes : int32 array, shape (n_differences,)
-        What is won when the threshold falls below the difference.
+        Change in agreement when the threshold falls below the difference.
     state : int32 array, shape (4, n_trials)
         The weight of right pairs for A* and B*, and the largest one of both.
     """
@@ -667,7 +667,7 @@ def count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, sco
     opponents : int64 array
         The metrics that each metric is compared with, one metric after the other.
     starts : int64 array, shape (n_metrics + 1,)
-        Where each metric's opponents begin.
+        First opponent of each metric.
     """
     n_systems, n_metrics, n_signs = sums.shape
     wins = np.empty((n_metrics, n_metrics), np.int32)

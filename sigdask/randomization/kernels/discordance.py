@@ -59,7 +59,7 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
     values : int array, shape (n_units, n_systems, n_fields)
         Contributions of each unit.
     fields : sequence of int
-        Where a difference counts.
+        Fields in which units may differ.
     pairs : int64 array, shape (n_pairs, 2)
     weights : int64 array, shape (n_units,), or shape (0,) where each unit counts as one
         Not negative.

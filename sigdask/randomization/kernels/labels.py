@@ -31,13 +31,13 @@ def count_agreements(key, run_word, first, starts, meant, given, part, out):
     Parameters
     ----------
     key : uint32 array, shape (2,)
-        Of the stream.
+        Key of the stream.
     run_word : uint32
         Run and purpose, from `stream.get_permute_word`.
     first : int
         The first trial.
     starts : int64 array, shape (n_strata + 1,)
-        Where the items of each stratum begin, and their end.
+        First item of each stratum, and the number of items.
     meant : int32 array, shape (n_items,)
         Labels that are permuted within each stratum.
     given : int32 array, shape (n_systems, n_items)
@@ -102,7 +102,7 @@ def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, o
     Parameters
     ----------
     key : uint32 array, shape (2,)
-        Of the stream.
+        Key of the stream.
     run_word : uint32
         Run and purpose, from `stream.get_relabel_word`.
     first : int

@@ -47,9 +47,9 @@ def score_spearman(words, codes, starts, weights, square, out):
     codes : int64 array, shape (2 * n_items,)
         Twice the unit of each entry, plus 1 if it is of the second system; sorted by the predictions.
     starts : int64 array, shape (n_groups + 1,)
-        Where the groups of equal predictions begin, and their end.
+        First entry of each group of equal predictions, and the number of entries.
     weights : int64 array, shape (2 * n_items,)
-        For each entry, twice the rank of its gold value, less n_items + 1.
+        For each entry, twice the rank of its gold value minus n_items + 1.
     square : int
         The sum of the items' squared weights.
     out : float64 array, shape (2, n_trials)
@@ -143,7 +143,7 @@ def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa
     words, codes, starts
         As above.
     gold : int64 array, shape (2 * n_items,)
-        For each entry, the number of distinct gold values below its own.
+        For each entry, the number of smaller distinct gold values.
     n_gold : int
         The number of distinct gold values.
     n_gold_ties : int

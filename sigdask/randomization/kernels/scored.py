@@ -37,7 +37,7 @@ def compare_tails(number, difference, bar, size, tie):
     Parameters
     ----------
     number : type
-        In which they are compared: 32-bit sums in 32-bit lanes.
+        Type of the comparison: 32-bit sums in 32-bit lanes.
     difference : number
         The difference after swaps.
     bar, size : number

@@ -93,7 +93,7 @@ class SumLayout:
     n_columns : int
         Distinct nonzero columns.
     column_of : int64 array, shape (n_systems, n_fields)
-        Which summed column holds `moved[s, f]`; -1 where it is zero.
+        Summed column of `moved[s, f]`, or -1 if it is zero.
     sign_of : int64 array, shape (n_systems, n_fields)
         1 or -1: equal up to sign.
     largest : int
@@ -152,7 +152,7 @@ class MovedSums:
     Attributes
     ----------
     arranged : SumLayout
-        Which column each of these systems has; the first system is the first of the whole panel.
+        Columns of these systems. The first system is the first of the whole panel.
     first : int
         The first trial.
     sums : int array, shape (n_columns, n_trials)

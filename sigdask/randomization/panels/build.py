@@ -51,7 +51,7 @@ class IndexedPanel:
     Attributes
     ----------
     panel : Panel
-        What is counted.
+        The panel.
     pair_indices : int64 array, shape (n_pairs,)
         Index of each of its pairs in that list.
     """
@@ -75,7 +75,7 @@ def build_panels(
     counts : Counts
         The aligned systems.
     units : SwapUnits
-        Of the whole test set.
+        Units of the whole test set.
     metrics : sequence of BoundMetric
         Bound to `counts`, all on the same items (`BoundMetric.held`).
     pairs : sequence of (int, int), or int64 array, shape (n_pairs, 2)
@@ -100,11 +100,11 @@ class PanelGroups:
     counts : Counts
         The aligned systems.
     fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
-        What the metrics sum.
+        Fields that the metrics sum.
     metrics : tuple of PanelMetric
         On the same items.
     held : bool array, shape (n_items, n_systems), or None
-        Which items these are.
+        Whether each system has each item.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
     groups : tuple of (int64 array, tuple of Lattice)

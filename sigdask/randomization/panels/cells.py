@@ -50,7 +50,7 @@ class AgreementCells:
     ----------
     human : float64 array, shape (n_cells,)
     scores : float64 array, shape (n_cells, n_metrics)
-        As they were given, more being better.
+        Scores of which higher is better.
     index : int64 array, shape (n_cells,)
         Address of each cell's unit.
     starts : int64 array, shape (n_groups + 1,)

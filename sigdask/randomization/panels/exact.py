@@ -61,7 +61,7 @@ class ExactPanel(WholePanel):
     Attributes
     ----------
     problem : Problem
-        What the p-values are computed from.
+        The problem whose p-values are computed.
     chosen : ChosenMethod
         How it is solved.
     """

@@ -35,7 +35,7 @@ class AgreementScore:
     Attributes
     ----------
     columns : int64 or float64 array, shape (n_sums, n_parts)
-        What an agreement in each part of the labels adds to each sum.
+        Contribution of an agreement in each part of the labels to each sum.
     limits : tuple of four int or float
         Thresholds of extreme values: at least the first (greater), at most the second (less), and two-sided, at least
         the third or at most the fourth.
@@ -92,13 +92,13 @@ class PermutedPanel:
     key : tuple of int
         Key of the stream.
     starts : int64 array, shape (n_strata + 1,)
-        Where the items of each stratum begin, and their end.
+        First item of each stratum, and the number of items.
     meant : int32 array, shape (n_items,)
         Labels that are permuted within each stratum, in canonical order.
     given : int32 array, shape (n_systems, n_items)
         Labels of each labelling.
     scores : tuple of tuple of AgreementScore
-        Of each labelling under each metric; their parts are the labels.
+        Score of each labelling under each metric. Their parts are the labels.
     """
 
     key: Key

@@ -48,7 +48,7 @@ class ScoredSums:
     addresses : int64 array, shape (n_kept,)
         Addresses of the units in which any two systems differ; the others need no swapping.
     values : int array, shape (n_kept, n_systems, n_fields)
-        What these units contribute, in the smallest type that holds their differences as well.
+        Contributions of these units, in the smallest type that also holds their differences.
     totals : int64 array, shape (n_systems, n_fields)
         Sums over all units, concordant ones included.
     lattices : tuple of Lattice, length n_fields

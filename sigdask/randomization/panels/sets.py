@@ -54,9 +54,9 @@ class PresencePanel(ComparedPanel):
     addresses : int64 array, shape (n_units,)
         Address of each unit. In an enumeration, its bit, or -1 if it needs no swap.
     holdings : tuple of int64 array
-        For each system the distinct `term * n_units + unit` it holds, sorted.
+        For each system, its distinct `term * n_units + unit`, sorted.
     golden : bool array, shape (n_terms,)
-        Which terms are gold terms.
+        Whether each term is a gold term.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
     metrics : tuple of BoundSets
@@ -66,7 +66,7 @@ class PresencePanel(ComparedPanel):
     enumerated : bool
         Trials are all arrangements of the discordant units instead of random ones.
     terms : uint64 array, shape (n_terms,)
-        What each term is, by content.
+        Content of each term as a number.
     """
 
     key: Key

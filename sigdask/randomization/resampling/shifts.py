@@ -47,7 +47,7 @@ class ShiftPanel(ResampledPanel):
     panel : Panel
         With all its units; metrics are means.
     origins, widths : float64 array, shape (n_rows,)
-        Of the cells.
+        Origins and widths of the cells.
     """
 
     panel: Panel

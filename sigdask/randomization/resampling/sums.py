@@ -59,7 +59,7 @@ class WeightedSums:
     columns : tuple of float array, shape (n_kinds, n_columns)
         Parts that add up to the contributions: one, unless sums are too large to be exact.
     weights : tuple of float
-        What a step of each part is worth.
+        Value of a step of each part.
     column_of : int64 array, shape (n_systems, n_fields)
         The column of each system and field.
     """
@@ -235,7 +235,7 @@ def compute_quantiles(counts: Integers, shares: Floats, origins: Floats, widths:
         Between 0 and 1; from 0.5 on, the share above is what is counted, so that a quantile of turned signs
         is the turned quantile.
     origins, widths : float64 array, shape (n,)
-        Of the cells.
+        Origins and widths of the cells.
     steps : float64 array, shape (n,)
         Values are the origin plus integer multiples of the step. 0 if there is no such step.
 
@@ -294,7 +294,7 @@ class Jackknife:
     error : float64
         The standard error; 0 where no unit matters.
     skewness : float64
-        Of the changes; 0 where they are constant.
+        Skewness of the changes, 0 if they are constant.
     n_units : int
         Units.
     """

@@ -458,7 +458,7 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
     Parameters
     ----------
     results : ComparisonResults
-        What was found.
+        The results.
     intervals : bool
         Whether intervals are shown, so that it is said how they were had.
     """

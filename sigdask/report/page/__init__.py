@@ -95,7 +95,7 @@ def render_page(
     sets : mapping of str to ComparisonResults
         By test set.
     title : str
-        What was compared, or the plan's name.
+        Names of the compared systems, or the plan's name.
     created : str
         When, as it is to be printed.
     inputs : mapping of str to mapping of str to str
@@ -103,7 +103,7 @@ def render_page(
     candidates : mapping of str to str
         Text on rankings of candidates, by name.
     command : str
-        That makes the same page again.
+        Command that writes the same page again.
     parts : mapping of str to PagePart
         Sections that others add: "details" of single comparisons, "plan" of a run.
     home : str

@@ -48,9 +48,9 @@ class DetailsSection:
     n_opened, n_rows : int
         Comparisons that are opened, and all.
     why : str
-        Which are opened.
+        Text on which comparisons are opened.
     titles : tuple of str
-        Of those that are.
+        Titles of the opened comparisons.
     made_of : tuple of (str, str)
         Inputs of the numbers, as pairs of name and value.
     """
@@ -74,7 +74,7 @@ def build_part(
     Parameters
     ----------
     table : Table
-        Of all comparisons on the page, in its order.
+        All comparisons on the page, in its order.
     opened_details : sequence of ComparisonDetails
         By their rows of it.
     reason : str

@@ -40,9 +40,9 @@ class PagePart:
     Attributes
     ----------
     shown : object
-        What the part's template makes HTML of.
+        Value for the part's HTML template.
     data : object
-        What its script reads, as JSON has it; None for nothing.
+        JSON value for its script, or None.
     """
 
     shown: Any
@@ -59,7 +59,7 @@ def render_frame(
     context : mapping of str to object
         The variables of `page.html`.
     data : mapping of str to object
-        What scripts read, by name.
+        Values for scripts, by name.
     parts : mapping of str to PagePart
         By name, that of their files.
     name : str

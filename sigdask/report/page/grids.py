@@ -35,7 +35,7 @@ class PageColumn:
     Attributes
     ----------
     head : str
-        What stands above it.
+        Header.
     texts : CodedColumn of str
         The cells.
     is_number : bool
@@ -49,7 +49,7 @@ class PageColumn:
     is_pinned : bool
         Whether it stays in sight at the right while the table scrolls sideways.
     hints : mapping of str to str
-        What cells mean, by their texts, for readers who point at them.
+        Hover texts of cells, by their texts.
     links : mapping of str to str
         Addresses that cells lead to, by their texts.
     series : str
@@ -89,15 +89,15 @@ class PageTable:
     Attributes
     ----------
     name : str
-        Of its data, by which the script finds it.
+        Name by which the script finds its data.
     caption : str
-        What it is a table of.
+        Caption.
     columns : sequence of PageColumn
-        At least one.
+        Columns, at least one.
     left_out : str
         Text on rows that are left out.
     more : dict
-        What else the script reads.
+        Further values for the script.
     n_plain : int
         Rows that stand in the page without a script.
     """
@@ -242,7 +242,7 @@ class SignificanceCurve:
     Attributes
     ----------
     points : str
-        As a polyline has them, of a drawing of WIDTH by HEIGHT.
+        Points of a polyline in a drawing of WIDTH by HEIGHT.
     level : float
         Position of alpha.
     n : int

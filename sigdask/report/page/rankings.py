@@ -50,11 +50,11 @@ class RankedRow:
     rank : int
         1 for the best.
     system, score, letters : str
-        As they are printed.
+        System, score and letters, as printed.
     difference, interval, p : str
-        Of its score and that of the best, as they are printed; empty for the best.
+        Difference from the best system, its interval and p, as printed. Empty for the best.
     verdict : str
-        Of the comparison with the best.
+        Verdict of the comparison with the best system.
     mark : DifferenceMark or None
         Its place in the drawing.
     """
@@ -77,17 +77,17 @@ class RankingSection:
     Attributes
     ----------
     ranking : SystemRanking
-        As found.
+        The ranking.
     places : sequence of RankedRow
         The best first.
     zero : float
         Position of a zero difference in the drawing.
     ticks : sequence of (float, str)
-        Of its axis.
+        Ticks of its axis.
     has_matrix : bool
         Whether the script draws every pair.
     confidence : str
-        Of the intervals; empty without them.
+        Confidence of the intervals. Empty without intervals.
     """
 
     ranking: SystemRanking
@@ -172,7 +172,7 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
     Parameters
     ----------
     table : Table
-        Of the test set.
+        Results of the test set.
     n_left : int
         Systems that there is room for.
     is_first : bool

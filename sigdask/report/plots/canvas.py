@@ -192,13 +192,13 @@ def add_legend(
     Parameters
     ----------
     parent : matplotlib.axes.Axes or matplotlib.figure.Figure
-        Whose legend it is.
+        Axes or figure of the legend.
     handles : sequence of artists
         The marks.
     names : sequence of str, optional
-        What they are called; by default as they are labelled.
+        Names in the legend. By default the labels.
     **settings
-        As matplotlib's legend takes it.
+        Settings of matplotlib's legend.
     """
     if not handles:
         return
@@ -235,7 +235,7 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     format_ : {"svg", "pdf", "png"}
         SVG has its letters as text, PDF embeds their fonts.
     description : str, optional
-        What an SVG says of itself, such as the numbers that it draws.
+        Description in the SVG, such as the numbers that it shows.
     dpi : int, optional
         Dots per inch of a PNG; by default 200.
 

@@ -57,7 +57,7 @@ def n_best_curves(curves: Mapping[str, NBestCurve], *, title: str = "", score: s
     Returns
     -------
     matplotlib.figure.Figure
-        Up to three measures stand in one panel; of more, each has a panel with all others in grey.
+        Up to three measures share one panel. With more, each has a panel with all others in grey.
 
     References
     ----------
@@ -127,7 +127,7 @@ def nights(
     Parameters
     ----------
     runs : sequence of str
-        What each of the n runs is called, the first one first.
+        Names of the n runs, the first one first.
     scores : mapping of str to float64 array, shape (n,)
         By system; NaN where a run had none.
     p : mapping of str to float64 array, shape (n,)
@@ -205,7 +205,7 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
     Returns
     -------
     matplotlib.figure.Figure
-        Where a curve falls below the dashed line, pairs are significantly different.
+        Below the dashed line, pairs are significantly different.
 
     References
     ----------
@@ -324,13 +324,13 @@ def null_distribution(
     Parameters
     ----------
     edges : float64 array, shape (n + 1,)
-        Of the bins.
+        Edges of the bins.
     counts : int64 array, shape (n,)
         Trials in each.
     observed : float
         The difference that was found.
     alternative : {"two-sided", "greater", "less"}
-        Which differences are at least as extreme: those shaded.
+        Decides which differences are at least as extreme. These are shaded.
     title, score, beside : str
         Title of the figure, label of its axis, and label of the observed difference with its p.
 

@@ -162,7 +162,7 @@ def matrix(
     better : int8 array, shape (n, n)
         1 if the row's system scores better than the column's, -1 if worse, 0 if equal or not compared.
     found : bool array, shape (n, n)
-        Where the difference is significant.
+        Whether the difference is significant.
     alpha : float
         Level of the verdicts.
     title : str
@@ -284,12 +284,12 @@ def critical_difference(
     names : sequence of str
         The systems, best first.
     scores : float64 array, shape (n_systems,)
-        Of each.
+        Score of each system.
     groups : sequence of sequence of int
         The largest groups of systems of which no two are significantly different, by `find_letter_groups`: places
         among the names; lettered in this order.
     higher_is_better : bool
-        Which way the axis runs: the best is on the right, or on top.
+        Direction of the axis. The best system is on the right, or on top.
     title, score : str
         Above the figure, and of its axis.
     group_titles : tuple of str

@@ -97,7 +97,7 @@ class FigureSpec:
     Attributes
     ----------
     kind : str
-        What it shows, in a word.
+        Kind of figure, in a word.
     subject : tuple of str
         Test set, subset and metric, as far as it is of one.
     draw : callable

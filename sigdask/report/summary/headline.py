@@ -271,7 +271,7 @@ class BestSystems:
     subset : dict or None
         {"column", "value"} of `--by`.
     metric : str
-        As it was asked for.
+        Metric as requested.
     names : tuple of str
         The best score first, then those that are not significantly different from it; against a baseline, those that
         are significantly better, the best first.
@@ -290,13 +290,14 @@ class Verdict:
     Attributes
     ----------
     scope : tuple of str
-        Which part of the files is scored, and which is not; a sentence each.
+        Sentences on which part of the files is scored and which is not.
     headline : str
         One sentence, with a full stop.
     sentences : tuple of str
-        The same of each metric, test set and subset, with the amounts; empty where these are too many, or one.
+        Sentence for each metric, test set and subset, with the sizes of differences. Empty if there are too many or
+        only one.
     checks : str
-        What was checked and how it came out, in a line.
+        Checks and their outcomes, in a line.
     is_checked : bool
         Whether no check disagrees.
     close : int64 array
@@ -308,7 +309,7 @@ class Verdict:
     is_ranking : bool
         Whether all systems were compared with each other, three or more, two-sided.
     best : tuple of BestSystems
-        Of each test set, subset and metric; none where the comparisons give no order.
+        Best systems of each test set, subset and metric. Empty if the comparisons give no order.
     """
 
     scope: tuple[str, ...]
@@ -331,7 +332,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     Parameters
     ----------
     results : ComparisonResults
-        What was found.
+        The results.
     """
     table = results.table
     decision = table.decision

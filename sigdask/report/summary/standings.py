@@ -45,7 +45,7 @@ class Standings:
     Attributes
     ----------
     names : list of str
-        Of the systems.
+        Names of the systems.
     group : int64
         Numbered in the order in which groups come first.
     a, b : int64
@@ -53,7 +53,7 @@ class Standings:
     ahead : float64
         How much better A is than B, also if lower scores are better. NaN if a score is missing.
     lacks_a, lacks_b : bool
-        Where a score is missing.
+        Whether a score is missing.
     decision : int8
         As `Table.decision`.
     is_two_sided : bool

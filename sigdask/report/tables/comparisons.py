@@ -57,7 +57,7 @@ def build_tables(
     Parameters
     ----------
     results : ComparisonResults
-        What was found.
+        The results.
     layout : {"systems", "pairs"}, optional
         Systems by metrics, or one row per comparison; by default systems where all pairs of three or more were
         compared, or two or more with one baseline.

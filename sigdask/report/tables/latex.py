@@ -91,9 +91,9 @@ def iter_document_parts(
     tables : iterable of PaperTable
         One after the other.
     caption : str, optional
-        As LaTeX, instead of what the tables show; the legend follows.
+        Caption as LaTeX, in place of the default one. The legend follows.
     label : str
-        Of the first table; others are numbered.
+        Label of the first table. Further tables are numbered.
     """
     yield (
         f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone\n"

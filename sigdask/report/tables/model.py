@@ -24,11 +24,11 @@ class TableColumn:
     header : str
         Its name.
     texts : sequence of str
-        Of each row; empty where it has none.
+        Text of each row, or "".
     is_name : bool
         Whether it holds left-aligned words instead of numbers.
     bold : bool array or None
-        Which are the best.
+        Whether each row is the best.
     marks : sequence of str or None
         Raised behind the texts.
     is_p : bool
@@ -82,7 +82,7 @@ class PaperTable:
     Attributes
     ----------
     title : str
-        What it shows.
+        Title of the table.
     sections : tuple of TableSection
         Its rows.
     legend : tuple of str

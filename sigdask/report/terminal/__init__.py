@@ -41,7 +41,7 @@ def render(
     Parameters
     ----------
     results : ComparisonResults
-        What was found.
+        The results.
     everything : bool
         Show all comparisons; otherwise of a larger number the borderline results, or the 40 smallest p.
     verbose : bool

@@ -34,7 +34,7 @@ def render(evaluation: RankingEvaluation, *, everything: bool = False, width: in
     Parameters
     ----------
     evaluation : RankingEvaluation
-        What was found.
+        The results.
     everything : bool
         Show every n and every difference.
     width : int or None
@@ -235,7 +235,7 @@ def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = Non
     Parameters
     ----------
     samples : RepeatedSamples
-        What was found.
+        The results.
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     """

@@ -343,7 +343,7 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
     Parameters
     ----------
     results : ComparisonResults
-        What was found.
+        The results.
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     everything, verbose : bool

@@ -25,7 +25,7 @@ def render(powers: PowerResults, *, everything: bool = False, width: int | None 
     Parameters
     ----------
     powers : PowerResults
-        What was found.
+        The results.
     everything : bool
         Show every pair.
     width : int, optional

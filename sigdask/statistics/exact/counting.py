@@ -211,9 +211,9 @@ def count_reaching(first: int, stop: int, steps: Integers, thresholds: Integers)
     first, stop : int
         The arrangements `first` to `stop - 1`.
     steps : int64 array, shape (n_problems, n_units)
-        What each unit adds to the sum, of any sign.
+        Contribution of each unit to the sum, of any sign.
     thresholds : int64 array, shape (n_problems, n_thresholds)
-        What the sum is compared with.
+        Thresholds with which the sum is compared.
 
     Returns
     -------

@@ -38,7 +38,7 @@ class Cells:
     Attributes
     ----------
     vectors : int64 array, shape (n_distinct, n_fields)
-        What one unit of each kind moves.
+        Contribution of one unit of each kind.
     counts : int64 array, shape (n_distinct,)
         Units of each kind.
     moved : int64 array, shape (n_distinct,)
@@ -135,8 +135,8 @@ class SumProblem:
     Attributes
     ----------
     differences : int64 array, shape (n_units,)
-        What a's contribution of each unit exceeds b's by; their sum is the observed difference.
-        Their sizes add up to less than 2**62.
+        Contribution of each unit to A's sum minus that to B's. They add up to the observed difference. Their sizes add
+        up to less than 2**62.
     slack : int
         How far a shuffled difference less the observed one may lie off the true one, in steps; 0 where
         integers are exact. Twice the slack of a panel, which is in steps of the sum over swapped units.
@@ -243,7 +243,7 @@ class QuotientProblem:
     Attributes
     ----------
     above, below : int64 array, shape (n_units, n_rows)
-        What a's numerator and denominator of each unit exceed b's by.
+        Contribution of each unit to A's numerator and denominator minus that to B's.
     totals_above, totals_below : int64 array, shape (2, n_rows)
         Observed numerators and denominators of a and of b, concordant units included.
     zero_division : float
@@ -347,11 +347,11 @@ class EnumeratedScore:
     Attributes
     ----------
     differences : int64 array, shape (n_units, n_fields)
-        What a's sums of each unit exceed b's by.
+        Contribution of each unit to A's sums minus that to B's.
     totals : int64 array, shape (2, n_fields)
         Observed sums of a and of b, concordant units included.
     score : callable
-        Takes sums of shape (n, n_fields), returns scores of shape (n,).
+        Function from sums of shape (n, n_fields) to scores of shape (n,).
     """
 
     differences: Integers

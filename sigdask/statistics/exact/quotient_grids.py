@@ -54,11 +54,11 @@ class StepGrid:
     Attributes
     ----------
     kinds : int64 array, shape (n_kinds, 2)
-        What units move, in steps; the smallest units first, the first direction never negative.
+        Steps of each kind of unit. The smallest units come first, and the first direction is never negative.
     counts : int64 array, shape (n_kinds,)
         Units of each kind.
     basis : int64 array, shape (2, 2)
-        What a step of either direction is in numerator and denominator.
+        Change of numerator and denominator by a step in each direction.
     observed : int64 array, shape (2,)
         The sum of all units' steps as observed.
     """

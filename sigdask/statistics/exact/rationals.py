@@ -40,7 +40,7 @@ def count_extreme(differences: Sequence[Fraction], roundings: Sequence[Fraction]
     Parameters
     ----------
     differences : sequence of Fraction, length n_units
-        Of the units, none of them 0.
+        Differences of the units, none of them 0.
     roundings : sequence of Fraction, length n_units
         How far each may be off.
 

@@ -131,11 +131,11 @@ class ExactTails:
     method, guarantee
         As in `ChosenMethod`.
     greater, less, two_sided : PValueLimits
-        Of the raw difference a - b; ties count.
+        p of the raw difference a - b. Ties count.
     n_units : int
         Number of units that change the difference, with 2**n_units arrangements.
     operations : int
-        As predicted.
+        Predicted operations.
     rationals : mapping of str to Fraction, or None
         p as fractions by alternative, if known.
     """

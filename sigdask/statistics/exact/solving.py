@@ -33,9 +33,9 @@ class MethodLimits:
     Attributes
     ----------
     operations : int
-        Of a nanosecond or so each.
+        Maximum number of operations, of about a nanosecond each.
     n_bytes : int
-        Of memory.
+        Maximum memory in bytes.
     seconds : float
         Estimated seconds of one core (`ChosenMethod.seconds`).
     """
@@ -66,7 +66,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
     problem : SumProblem or QuotientProblem or EnumeratedScore
         The question.
     limits : MethodLimits
-        What the method may take.
+        Limits of the method.
 
     Returns
     -------
@@ -151,12 +151,12 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
     problem : SumProblem or QuotientProblem or EnumeratedScore
         The question.
     chosen : ChosenMethod, optional
-        What `choose_method` gave; planned within the usual limits where left out.
+        Result of `choose_method`. By default it is called with the usual limits.
 
     Raises
     ------
     TooLargeError
-        Where no method fits.
+        No method fits.
 
     Examples
     --------
@@ -194,7 +194,8 @@ def count_parts(problem: Problem, first: int, n: int) -> Integers:
     Returns
     -------
     int64 array, shape (n, 2)
-        For each part, arrangements that may reach the size of the observed difference, and that certainly pass it.
+        For each part, the numbers of arrangements that may reach the size of the observed difference, and that
+        certainly exceed it.
     """
     return counting.count_pairings(convert_to_sums(problem).steps, first, n)
 

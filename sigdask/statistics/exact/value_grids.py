@@ -113,9 +113,9 @@ class ValueGrid:
     Attributes
     ----------
     steps : int64 array, shape (n, n_directions)
-        What units move in each direction; the smallest first.
+        Steps of each unit in each direction, the smallest unit first.
     sums : float64 array, shape (n_directions, n_fields)
-        What a step of each direction is in all sums.
+        Change of all sums by a step in each direction.
     observed : int64 array, shape (n_directions,)
         Grid position of the observed sums.
     """
