@@ -264,7 +264,11 @@ class Counts:
             outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
             **_build_item_arguments(
-                n_items, ids, groups, name, (*warnings, *checks.describe_scales(fields, names), *numbers.notes)
+                n_items,
+                ids,
+                groups,
+                name,
+                (*warnings, *checks.describe_scales(fields, names, {"score": has}), *numbers.notes),
             ),
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,18 @@ BLOCK = 1 << 16
 
 LARGE_SCORE, LARGE_RATIO = 10, 20
 """Scores above the first cannot be shares. Means of percentages and of shares differ by more than the second factor."""
+
+UNIT_FACTORS = (100, 1000)
+"""Factors by which the same scores differ in two units: shares and percentages, seconds and milliseconds."""
+
+CLEAR_ITEMS = 30
+"""Items from which on scores of two systems on the same items are expected to be correlated."""
+
+USUAL_CORRELATION = 0.3
+"""Correlation that the scores of two systems on the same items usually exceed (r12 in Yeh 2000)."""
+
+MOST_CORRELATED, MOST_ROWS = 20, 10_000
+"""Systems and rows whose correlations are looked at."""
 
 FEW_NAMES = 256
 """Up to this number, checking names one by one is faster than with an array."""
@@ -250,8 +264,12 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     return warnings
 
 
-def describe_scales(fields: Mapping[str, Array], systems: Sequence[str]) -> Iterator[ScopeNote]:
-    """Yield notes on scores of which some systems' are shares, and others' seem to be percentages or of another metric.
+def describe_scales(
+    fields: Mapping[str, Array],
+    systems: Sequence[str],
+    held: Mapping[str, NDArray[np.bool_] | None] = MappingProxyType({}),
+) -> Iterator[ScopeNote]:
+    """Yield notes on scores of which some systems' seem to be in another unit, of another metric, or errors.
 
     Parameters
     ----------
@@ -259,24 +277,122 @@ def describe_scales(fields: Mapping[str, Array], systems: Sequence[str]) -> Iter
         Item scores of each metric, 0 where one is missing; other fields may be among them.
     systems : sequence of str
         Their names.
+    held : mapping of str to bool array or None, shape (n_items, n_systems)
+        Which scores are not missing, for metrics that lack some.
     """
     for name, values in fields.items():
         if values.shape == (len(values), len(systems)) and len(values):
-            largest = values.max(axis=0)
-            shares, others = np.flatnonzero(largest <= 1), np.flatnonzero(largest > LARGE_SCORE)
-            if len(shares) and len(others) and _are_of_other_scale(values[:, shares], values[:, others]):
-                metric = "" if name == "score" else f" on {name}"
-                small, large = (format_list([systems[k] for k in side.tolist()]) for side in (shares, others))
+            metric = "" if name == "score" else f" on {name}"
+            yield from _describe_units(values, systems, metric)
+            rows, is_held = values[:MOST_ROWS], held.get(name)
+            if is_held is not None:
+                rows = rows[is_held[:MOST_ROWS].all(axis=1)]
+            if len(rows) >= CLEAR_ITEMS and (opposed := _find_opposed(rows)):
                 yield ScopeNote(
-                    f"scores of {small}{metric} are at most 1, those of {large} go up to {largest.max():g}: shares and "
-                    "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
+                    f"scores of {format_list([systems[k] for k in opposed])}{metric} are high where other systems' are "
+                    "low: is higher better for one and worse for another? If so, the comparison means nothing; "
+                    "bring all systems to one direction"
                 )
+
+
+def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
+    largest = values.max(axis=0)
+    shares, others = np.flatnonzero(largest <= 1), np.flatnonzero(largest > LARGE_SCORE)
+    if len(shares) and len(others) and _are_of_other_scale(values[:, shares], values[:, others]):
+        small, large = (format_list([systems[k] for k in side.tolist()]) for side in (shares, others))
+        yield ScopeNote(
+            f"scores of {small}{metric} are at most 1, those of {large} go up to {largest.max():g}: shares and "
+            "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
+        )
+        return
+    means = values.mean(axis=0)
+    order = np.argsort(means)
+    if len(order) < 2 or values.min() < 0 or not means[order[0]] > 0:
+        return
+    gap = int(np.argmax(means[order[1:]] / means[order[:-1]])) + 1
+    low, high = np.sort(order[:gap]), np.sort(order[gap:])
+    ratio = float(means[high].mean() / means[low].mean())
+    if _are_of_other_unit(values[:MOST_ROWS, low], ratio):
+        small, large = (format_list([systems[k] for k in side.tolist()]) for side in (low, high))
+        yield ScopeNote(
+            f"scores of {large}{metric} are about {ratio:.2g} times those of {small}: shares and percentages, seconds "
+            "and milliseconds, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
+        )
 
 
 def _are_of_other_scale(shares: Array, others: Array) -> bool:
     """Return whether scores are so much larger than those of at most 1 that they are not of the same metric."""
-    are_counts = others.dtype.kind != "f" and not np.isin(others, (0, 100)).all()
+    are_counts = _are_whole(shares) and _are_whole(others) and not np.isin(others, (0, 100)).all()
     return not are_counts and bool(others.mean() >= LARGE_RATIO * np.abs(shares).mean())
+
+
+def _are_of_other_unit(low: Array, ratio: float) -> bool:
+    """Return whether other scores, `ratio` times as large, are in another unit than scores that are not all whole.
+
+    Where these are mostly above 1, as perplexities are, only about 1,000 is a sign of it.
+    """
+    factors = UNIT_FACTORS[1:] if np.median(low) > 1 else UNIT_FACTORS
+    return any(factor / 2 <= ratio <= 2 * factor for factor in factors) and not _are_whole(low)
+
+
+def _are_whole(values: Array) -> bool:
+    return values.dtype.kind != "f" or bool((values == np.rint(values)).all())
+
+
+def _correlate(values: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the rank correlations of columns, and how far chance may take them from usual ones (two standard errors).
+
+    Correlations are NaN on the diagonal and where a column is constant. Those of few correct items rest on these few
+    only. So the number of items is divided by the kurtosis of the ranks, relative to a normal's of 3.
+    """
+    columns = values[:MOST_ROWS, :MOST_CORRELATED]
+    n = len(columns)
+    scores = np.full(columns.shape, np.nan)
+    for k in range(columns.shape[1]):
+        _, codes, counts = np.unique(columns[:, k], return_inverse=True, return_counts=True)
+        if len(counts) > 1:
+            mean_ranks = np.cumsum(counts) - (counts + n) / 2  # centred, but for a constant
+            ranks = (mean_ranks - mean_ranks @ counts / n)[codes.reshape(-1)]
+            scores[:, k] = ranks / math.sqrt(ranks @ ranks / n)
+    correlations = scores.T @ scores / n
+    np.fill_diagonal(correlations, np.nan)
+    kurtosis = (scores**4).mean(axis=0)
+    share = np.maximum(np.sqrt(kurtosis[:, None] * kurtosis) / 3, 1)
+    return correlations, 2 * np.sqrt(share / n)
+
+
+def find_uncorrelated(values: Array) -> list[int]:
+    """Return the systems whose scores follow no other system's, as in files whose items are in different orders.
+
+    Their correlations are not above zero, and below those that two systems usually have, by more than chance explains.
+
+    Parameters
+    ----------
+    values : array, shape (n_items, n_systems)
+        Scores.
+    """
+    correlations, slack = _correlate(values)
+    limit = np.minimum(2 / math.sqrt(min(len(values), MOST_ROWS)), USUAL_CORRELATION - slack)
+    return _find_rows(correlations < limit, correlations)
+
+
+def _find_opposed(values: Array) -> list[int]:
+    """Return the systems whose scores are high where all others' are low, unless they are shares of one total."""
+    centred = values - values.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (np.sign(centred.T @ centred) < 0).any():
+            return []  # the usual case, which takes less time than ranks
+    totals = centred.sum(axis=1)
+    if np.ptp(totals) <= 1e-6 * np.ptp(centred):
+        return []  # ranks or preferences
+    correlations, slack = _correlate(values)
+    return _find_rows(correlations + slack < -USUAL_CORRELATION / 2, correlations)
+
+
+def _find_rows(is_odd: NDArray[np.bool_], correlations: NDArray[np.float64]) -> list[int]:
+    """Return the rows of which all defined cells are odd, and at least one is defined."""
+    is_defined = ~np.isnan(correlations)
+    return np.flatnonzero((is_odd | ~is_defined).all(axis=1) & is_defined.any(axis=1)).tolist()
 
 
 def are_other_scales(score_a: float, score_b: float) -> bool:

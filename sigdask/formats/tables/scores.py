@@ -7,7 +7,6 @@ gave it.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.checks import CLEAR_ITEMS, MOST_CORRELATED, MOST_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
@@ -60,12 +60,6 @@ SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
 """Endings of columns that belong to a system and are no system."""
 
 MOST_CLASSES = 20
-
-CLEAR_ITEMS = 30
-"""Minimum number of items from which two systems' scores are expected to be correlated."""
-
-MOST_CORRELATED, MOST_ROWS = 20, 10_000
-"""Maximum numbers of systems and rows whose correlations are checked."""
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -255,11 +249,8 @@ def _describe_doubts(
             "system, give one file per system"
         )
     n_items = tables[0].n_rows
-    if ids is None and len(tables) > 1 and n_items >= CLEAR_ITEMS and (odd := _find_uncorrelated(scores)):
-        yield (
-            f"rows are matched by position, but scores of {format_list(odd)} are not correlated with other systems': "
-            "are the items of all files in the same order? Files with ids are matched by id"
-        )
+    if n_items >= CLEAR_ITEMS:
+        yield from _describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
     if len(scores) > n_items > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
     if ids is None and len(scores) > 1 and summaries.has_mean_row(list(scores.values())):
@@ -270,16 +261,29 @@ def _describe_doubts(
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
-def _find_uncorrelated(scores: Mapping[str, NDArray[np.float64]]) -> list[str]:
-    """Return the systems whose scores are not correlated with those of another system, as in files of other orders."""
-    names = list(scores)[:MOST_CORRELATED]
-    columns = np.column_stack([np.nan_to_num(scores[name][:MOST_ROWS]) for name in names])
-    varies = columns.std(axis=0) > 0
-    if not varies.all():
-        return []
-    correlations = np.corrcoef(columns, rowvar=False) - 2 * np.eye(len(names))
-    is_odd = correlations.max(axis=1) < 2 / math.sqrt(len(columns))
-    return [name for name, odd in zip(names, is_odd.tolist(), strict=True) if odd]
+def _describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:
+    """Yield a note on systems whose scores follow no other's: in files without ids, or where they are sorted."""
+    names = [*scores][:MOST_CORRELATED]
+    columns = np.column_stack([scores[name][:MOST_ROWS] for name in names])
+    columns = columns[~np.isnan(columns).any(axis=1)]
+    are_sorted = [_is_sorted(column) for column in columns.T]
+    odd = find_uncorrelated(columns) if len(columns) >= CLEAR_ITEMS and (by_position or any(are_sorted)) else []
+    if odd and by_position:
+        yield (
+            f"rows are matched by position, but scores of {format_list([names[k] for k in odd])} are not correlated "
+            "with other systems': are the items of all files in the same order? Files with ids are matched by id"
+        )
+    elif alone := [names[k] for k in odd if are_sorted[k]]:
+        yield (
+            f"scores of {format_list(alone)} are sorted, and not correlated with other systems': was this column "
+            "sorted without its row? Then the comparison means nothing"
+        )
+
+
+def _is_sorted(column: NDArray[np.float64]) -> bool:
+    """Return whether scores of three values or more rise or fall from row to row."""
+    steps = np.diff(column)
+    return len(np.unique(column)) > 2 and bool((steps >= 0).all() or (steps <= 0).all())
 
 
 def find_group_columns(table: FileTable, options: Options) -> list[str]:
