@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask import metrics
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_common_items, suggest_group_file
+from sigdask.counts.checks import are_sentences, check_common_items, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
@@ -777,10 +777,10 @@ def _is_table_of_blanks(table: FileTable) -> bool:
 
 
 def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
-    """Return whether both tables are lists of ids: no cell repeats, and none is a real number."""
+    """Return whether both tables are lists of ids: no cell repeats, and none is a real number or a sentence."""
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
     unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
-    return unique and not any(is_real_valued(Factor.from_values(column)) for column in columns)
+    return unique and not any(is_real_valued(Factor.from_values(column)) or are_sentences(column) for column in columns)
 
 
 def _may_be_texts(table: FileTable, options: Options) -> bool:

@@ -300,6 +300,8 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     has_labels = "correct" in names and any(field.startswith(("tp[", "gold[")) for field in names)
     found = "only scores" if has_scores else "labels" if has_labels else f"only {', '.join(names[:6])}"
     remedy = "leave out --metric, or give the outputs of the systems" if has_scores else "choose another with --metric"
+    if needed.startswith("texts") and not has_scores:
+        remedy += ", or write each text on a line of its own (docs/formats/texts.md)"
     return InputError(f"metric {name!r} needs {needed}, but these data have {found}; {remedy}")
 
 

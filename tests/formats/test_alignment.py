@@ -195,3 +195,62 @@ def test_too_few_items_in_common_show_an_item_of_each_and_what_was_asked(tmp_pat
         read(tmp_path / "t.csv", options=Options(missing="pairwise"))
     with pytest.raises(InputError, match=r"fewer than --min-items 40 .*Then --min-items 1 compares"):
         read(tmp_path / "t.csv", options=Options(missing="pairwise", min_items=40))
+
+
+def write_named_scores(folder, name, header, scores, order):
+    rows = "".join(f"{key},{scores[key]}\n" for key in order)
+    (folder / f"{name}.csv").write_text(f"{header},score\n{rows}")
+    return folder / f"{name}.csv"
+
+
+@pytest.mark.parametrize("header", ["filename", "Question ID", "#id", "docno", "name", "text_id"])
+def test_rows_are_aligned_by_the_column_that_names_the_items_whatever_it_is_called(tmp_path, header):
+    keys, random_numbers = [f"x{k * 37}" for k in range(40)], random.Random(5)
+    a, b = ({key: round(random_numbers.random(), 3) for key in keys} for _ in "ab")
+    first = write_named_scores(tmp_path, "a", header, a, keys)
+    second = write_named_scores(tmp_path, "b", header, b, random_numbers.sample(keys, len(keys)))
+    counts = read(first, second)
+    (score,) = (field for field in counts.fields if field.startswith("score"))
+    assert counts.field(score).tolist() == [[a[key], b[key]] for key in keys]
+    assert any("another order" in text for text in counts.notices)
+
+
+@pytest.mark.parametrize(("header", "power"), [("row", 1), ("Nr.", 1), ("pmid", 2)])
+def test_numbers_in_another_order_ask_whether_they_name_the_items(tmp_path, header, power):
+    keys = [str(k**power) for k in range(40)]
+    scores = {key: int(key) % 7 for key in keys}
+    paths = [
+        write_named_scores(tmp_path, "a", header, scores, keys),
+        write_named_scores(tmp_path, "b", header, scores, random.Random(6).sample(keys, 40)),
+    ]
+    with pytest.raises(InputError, match=r"in other rows.*--id .*--align position"):
+        read(*paths)
+    counts = read(*paths, options=Options(id_column=header))
+    assert counts.field("score")[:, 0].tolist() == counts.field("score")[:, 1].tolist()
+
+
+def test_names_most_of_which_stand_in_other_rows_ask_for_their_column(tmp_path):
+    keys = [f"x{k}" for k in range(40)]
+    first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
+    others = [*keys[3:], "y0", "y1", "y2"]
+    second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys(others, 1), others)
+    with pytest.raises(InputError, match="column 'filename' has the cells of .*--id filename"):
+        read(first, second)
+
+
+def test_a_name_that_differs_in_its_place_is_told_in_the_first_lines(tmp_path):
+    keys = [f"x{k}" for k in range(40)]
+    first = write_named_scores(tmp_path, "a", "filename", dict.fromkeys(keys, 1), keys)
+    second = write_named_scores(tmp_path, "b", "filename", dict.fromkeys([*keys[:39], "y"], 1), [*keys[:39], "y"])
+    assert "39 of 40 rows have the words of" in read(first, second).scope[0]
+
+
+def test_outputs_that_two_systems_share_name_no_items(tmp_path):
+    keys = [f"an output of {k} words" for k in range(40)]
+    scores = dict.fromkeys(keys, 1)
+    for header in ("output", "Model response", "predicted_text", "rank"):
+        paths = [
+            write_named_scores(tmp_path, name, header, scores, order)
+            for name, order in (("a", keys), ("b", keys[::-1]))
+        ]
+        assert not any("another order" in text for text in read(*paths).notices)

@@ -193,3 +193,13 @@ def test_a_plan_takes_folders_of_datasets(tmp_path):
     )
     plan = load_plan(tmp_path / "plan.toml")
     assert [source.path.name for source in plan.test_sets[0].sources] == ["a", "b"]
+
+
+def test_formulas_that_no_program_has_computed_are_an_error(tmp_path):
+    rows = [ROWS[0], *((*row[:3], f"=C{k}*2") for k, row in enumerate(ROWS[1:], start=2))]
+    path = write_workbook(tmp_path / "t.xlsx", rows)
+    for missing in (None, "zero", "pairwise"):
+        with pytest.raises(RefusedFileError, match="cell D2: no formula has a value"):
+            read(path, options=Options(missing=missing))
+    gaps = [*ROWS[:5], ("s4", "d1", None, 0.5), *ROWS[6:]]
+    assert read(write_workbook(tmp_path / "gaps.xlsx", gaps), options=Options(missing="zero")).n_items == 20

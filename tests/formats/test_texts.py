@@ -1,5 +1,6 @@
 """Texts: lines, WMT XML and transcripts agree in any encoding, and errors name the place."""
 
+import contextlib
 import gzip
 import json
 
@@ -471,3 +472,25 @@ def test_tables_with_sentences_in_a_column_are_no_segments(tmp_path):
         rows = [f"{k},{text},{'ab'[k % 2]}" for k, text in enumerate(PROSE)]
         (tmp_path / name).write_text("\n".join([f"id,text,{column}", *rows]) + "\n")
     assert detect([parse_source(str(tmp_path / "x.csv"))], tmp_path / "gold.csv") == "labels"
+
+
+def test_json_and_tables_are_not_read_as_lines_of_text(tmp_path):
+    for name, text in (
+        ("a.json", '[{"title": "one of the many titles", "h_idx": 1}]'),
+        ("b.csv", "text\nthe cat sat\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with contextlib.suppress(InputError):
+            assert detect([Source(tmp_path / name)], tmp_path / name) != "segments"
+
+
+@pytest.mark.parametrize(
+    ("first_line", "quote", "note"),
+    [("Reference", "", "is scored as a segment"), ("", '"', "in quotation marks"), ("", "", None)],
+)
+def test_lines_that_may_be_cells_of_a_table_are_named_in_the_first_lines(tmp_path, first_line, quote, note):
+    lines = [first_line] * bool(first_line) + [f"{quote}the cat sat {k}{quote}" for k in range(9)]
+    for name in ("a", "b", "ref"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
+    assert [note in text for text in scope] == [True] * 3 if note else not scope

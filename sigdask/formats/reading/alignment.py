@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import has_numbers
+from sigdask.formats.reading.averages_only import is_metric_name
+from sigdask.formats.reading.columns import find_numbers, has_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.text import describe_items, format_count
@@ -26,6 +28,16 @@ FILE_ORDER = slice(None)
 
 MIN_SHARE_ALIKE = 0.9
 """Minimum share of rows with the same words for an alignment by position."""
+
+FEWEST_NAMES = 10
+"""Rows from which on cells that are the same in both tables, each once, are names of items and not answers."""
+
+OUTPUT_NAME = re.compile(
+    r"gold|label|truth|target|pred|output|answer|response|hyp|system|translation|completion|generat|rank|score|value|"
+    r"rating|\b(place|order)\b",
+    re.IGNORECASE,
+)
+"""Columns of what systems gave, which may be the same texts in another order."""
 
 HEAD = 1000
 """Rows read to tell words from ids, labels and numbers."""
@@ -80,22 +92,24 @@ def align(
 
 
 def _align_by_position(first: FileTable, table: FileTable, options: Options, warnings: list[str]) -> RowOrder:
-    """Return the row of `table` for each row of the first table: by position, or by equal texts in a column."""
+    """Return the row of `table` for each row of the first table: by position, or by equal cells of a column."""
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows}; "
-            "rows are aligned by position"
+            "rows are aligned by position. If a column names the items, give --id COLUMN"
         )
+    if options.align == "position":
+        return FILE_ORDER
     name = _find_text_column(first, table)
-    if name is None or options.align == "position":
-        return FILE_ORDER
-    texts, other_texts = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
+    texts, other_texts = (Texts.from_values(t.columns[name]) if name else Texts.from_values(()) for t in (first, table))
     is_same = other_texts.equals_column(texts)
-    if is_same.all():
+    if name and is_same.all():
         return FILE_ORDER
-    if texts.are_unique and _have_same_texts(texts, other_texts):
-        warnings.append(f"{table.path}: rows stand in another order than in {first.path}; aligned by column {name!r}")
+    if name and texts.are_unique and _have_same_texts(texts, other_texts):
+        warnings.append(_describe_order(first, table, name))
         return find_positions(other_texts, texts)
+    if (order := _align_by_names(first, table, options, warnings)) is not None or name is None:
+        return FILE_ORDER if order is None else order
     n_alike = int(np.count_nonzero(is_same))
     if n_alike > MIN_SHARE_ALIKE * len(texts):
         warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(texts)))
@@ -107,6 +121,49 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
         f"words of {first.path} in their place (more than {100 * MIN_SHARE_ALIKE:.0f} % are aligned by position). Do "
         "rows correspond all the same? Then --align position"
     )
+
+
+def _describe_order(first: FileTable, table: FileTable, name: str) -> str:
+    return f"{table.path}: rows stand in another order than in {first.path}; aligned by column {name!r}"
+
+
+def _align_by_names(first: FileTable, table: FileTable, options: Options, warnings: list[str]) -> RowOrder | None:
+    """Return the order of the rows by a column that names the items in both tables, or None if no column shows one.
+
+    In such a column no cell occurs twice. Its name may be any but that of an output. Decimals are no names.
+
+    Raises
+    ------
+    InputError
+        For whole numbers, which may be ranks or scores, and if most names stand in other rows but not all are in both.
+    """
+    if first.n_rows < FEWEST_NAMES or not (first.header and table.header):
+        return None
+    aside = {options.gold_column, options.prediction_column, *options.groups, *first.nested, *table.nested}
+    for name in [name for name in first.columns if name in table.columns and name not in aside]:
+        if OUTPUT_NAME.search(name) or is_metric_name(name):
+            continue
+        names, other_names = Texts.from_values(first.columns[name]), Texts.from_values(table.columns[name])
+        is_same = other_names.equals_column(names)
+        if is_same.all() or not (names.are_unique and other_names.are_unique):
+            continue
+        values = find_numbers(names)
+        if values is not None and (np.isnan(values) | (values != np.floor(values))).any():
+            continue
+        is_complete = _have_same_texts(names, other_names)
+        if is_complete and values is None:
+            warnings.append(_describe_order(first, table, name))
+            return find_positions(other_names, names)
+        n_alike = int(np.count_nonzero(is_same))
+        if is_complete or 2 * (len({*names} & {*other_names}) - n_alike) > len(names):
+            raise InputError(
+                f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: column {name!r} has the cells of "
+                f"{first.path} in other rows. Does it name the items? Then give --id {quote(name)}. Else --align "
+                "position takes the rows as they stand"
+            )
+        if n_alike > MIN_SHARE_ALIKE * len(names) and not any(" " in cell for cell in names):
+            warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(names)))
+    return None
 
 
 def _have_same_texts(texts: Texts, other_texts: Texts) -> bool:

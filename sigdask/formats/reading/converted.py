@@ -190,11 +190,34 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         else:
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
         raise RefusedFileError(f"{path}: {problem}")
-    (rows,) = sheets.values()
+    ((title, rows),) = sheets.items()
+    if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
+        raise RefusedFileError(
+            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has computed "
+            "them; open the workbook in one and save it, or write numbers"
+        )
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+def _find_formula_without_value(path: Path, title: str) -> str | None:
+    """Return the first cell with a formula in a sheet if no formula has a value; else None."""
+    import openpyxl
+
+    first = None
+    texts, values = (
+        openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=data_only)[title].iter_rows()
+        for data_only in (False, True)
+    )
+    for text_row, value_row in zip(texts, values, strict=True):
+        for text, value in zip(text_row, value_row, strict=True):
+            if text.data_type == "f":
+                if value.value is not None:
+                    return None
+                first = first or text.coordinate
+    return first
 
 
 def _format_cell(value: Any) -> str:

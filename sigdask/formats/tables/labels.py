@@ -6,7 +6,7 @@ Several labels stand in a cell as lists in JSON and Parquet, or as texts such as
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import describe_foreign_labels
+from sigdask.counts.checks import are_sentences, describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
 from sigdask.formats.reading.columns import MISSING, is_number
@@ -337,8 +337,17 @@ def _build_counts(
         ids=columns.ids,
         groups=groups,
         name=options.name,
-        warnings=[*warnings, *describe_foreign_labels(gold_labels, system_labels)],
+        warnings=[*warnings, *_describe_texts(columns, options), *describe_foreign_labels(gold_labels, system_labels)],
     )
+
+
+def _describe_texts(columns: LabelColumns, options: Options) -> Iterator[ScopeNote]:
+    """Yield a note if gold labels are sentences and no metric is named: outputs may be translations."""
+    if not options.metrics and are_sentences(columns.gold):
+        yield ScopeNote(
+            f"{columns.table.path}: the gold labels are sentences, so an output is only right if it is the same text. "
+            "For BLEU, WER and other metrics of texts, write each text on a line of its own: --format segments"
+        )
 
 
 def _build_set_counts(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sigdask.counts import Counts
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -15,6 +16,13 @@ from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, t
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
+HEADER = re.compile(
+    r'"?(text|sentence|segment|reference|ref|hypothesis|hyp|translation|target|prediction|output|summary)s?"?',
+    re.IGNORECASE,
+)
+"""What the first line of a table of one column says."""
+
+JSON_ARRAY = re.compile(r"\[\s*[\[{\"]")
 N_HEAD_LINES = 20
 """Lines read to recognize a format."""
 
@@ -48,8 +56,19 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
         options,
         groups=_parse_documents(segments[-1]) if document_paths else _find_documents(files),
         suggested=suggested,
-        warnings=[f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else [],
+        warnings=[
+            *([f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else []),
+            *(note for path, texts in zip(files, lines, strict=True) for note in _describe_lines(path, texts)),
+        ],
     )
+
+
+def _describe_lines(path: Path, texts: Sequence[str]) -> Iterator[ScopeNote]:
+    """Yield notes on a file whose lines may be cells of a table or JSON strings."""
+    if HEADER.fullmatch(texts[0]):
+        yield ScopeNote(f"{path}: line 1 is {texts[0]!r} and is scored as a segment; remove it if it names the column")
+    if len(texts) > 1 and all(len(text) > 1 and text[0] == text[-1] == '"' for text in texts):
+        yield ScopeNote(f"{path}: every line is in quotation marks, which are scored; remove them if texts have none")
 
 
 def _read_file_segments(path: Path) -> list[str]:
@@ -81,7 +100,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     path = sources[0].path
     if wmt.is_marked_up(path):
         return True
-    if gold is None or path.suffix.lower() in {".parquet", ".jsonl"}:
+    if gold is None or path.suffix.lower() in {".parquet", ".jsonl", ".json", ".csv", ".tsv"}:
         return False
     try:
         return _is_prose(path) and (wmt.is_sgml(gold) or _is_prose(gold))
@@ -94,7 +113,7 @@ def _is_prose(path: Path) -> bool:
     with open_text(path) as text:
         lines = [line.strip() for _, line in zip(range(N_HEAD_LINES), text, strict=False)]
     lines = [line for line in lines if line]
-    if any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
+    if any("\t" in line or line.startswith(("{", "<", "#")) or JSON_ARRAY.match(line) for line in lines):
         return False
     # in scripts without spaces, from Thai on, each character is a word
     widths = [

@@ -93,7 +93,10 @@ class SwapUnits:
         texts = names.levels if isinstance(names, Factor) else Texts.from_values(names)
         if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
-            raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
+            raise InputError(
+                f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "
+                "spreadsheet have their value in the first row only)"
+            )
         forms = canonicalize_column(texts)
         order, tied = forms.sorted
         address = np.empty(len(forms), np.int64)
