@@ -311,3 +311,59 @@ def test_json_of_relations_alone_is_recognised_and_asks_for_the_metric(tmp_path)
         read(*systems, gold=tmp_path / "gold.jsonl")
     counts = _read(systems, tmp_path / "gold.jsonl")
     assert _score(counts, "relation-f1") == [1, 0]
+
+
+GIVEN = "T1~Protein 0 4~BMP6\nT2~Protein 19 24~Smad1\n"
+EVENTS = (
+    "T3~Regulation 5 12~induces\nE1~Regulation:T3 Theme:E2 Cause:T1\nT4~Phosphorylation 25 40~phosphorylation\n"
+    "E2~Phosphorylation:T4 Theme:T2\nM1~Speculation E1\n*~Equiv T1 T2\n"
+)
+
+
+@pytest.mark.parametrize("has_own_entities", [True, False])
+def test_events_of_bionlp_name_the_entities_of_a1(has_own_entities, tmp_path):
+    texts = {"gold": EVENTS, "x": EVENTS.replace(" Cause:T1", ""), "y": EVENTS.replace("Theme:T2", "Theme:T1")}
+    for name, text in texts.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "PMID-1.a2").write_text(text.replace("~", "\t"))
+        (tmp_path / name / "PMID-1.txt").write_text("BMP6 induces ...")
+        if has_own_entities or name == "gold":
+            (tmp_path / name / "PMID-1.a1").write_text(GIVEN.replace("~", "\t"))
+    counts = _read([tmp_path / "x", tmp_path / "y"], tmp_path / "gold")
+    # of the three arguments of gold x lacks one, and y gives another one
+    assert _score(counts, "relation-precision") == pytest.approx([1, 2 / 3])
+    assert _score(counts, "relation-recall") == pytest.approx([2 / 3, 2 / 3])
+    triggers = _read([tmp_path / "x", tmp_path / "y"], tmp_path / "gold", "f1")
+    assert triggers.field("gold").tolist() == [[2]]
+    (tmp_path / "gold" / "PMID-1.a1").unlink()
+    with pytest.raises(InputError, match=r"PMID-1\.a2: no file PMID-1\.a1 with its entities"):
+        _read([tmp_path / "x"], tmp_path / "gold")
+
+
+def test_facts_of_docred_score_as_sets_of_facts(tmp_path):
+    random = np.random.default_rng(8)
+    titles = [f"D{k}" for k in range(12)]
+    facts = [(title, h, t, f"P{random.integers(3)}") for title in titles for h in range(5) for t in range(5) if h != t]
+    gold, *systems = ({facts[k] for k in random.permutation(len(facts))[:n]} for n in (90, 70, 130))
+    documents = [
+        {"title": title, "sents": [], "vertexSet": [[{"name": "e", "pos": [0, 1], "sent_id": 0, "type": "ORG"}]] * 5,
+         "labels": [{"h": h, "t": t, "r": r, "evidence": [0]} for name, h, t, r in gold if name == title]}
+        for title in titles
+    ]  # fmt: skip
+    (tmp_path / "dev.json").write_text(json.dumps(documents))
+    for name, given in zip("xy", systems, strict=True):
+        rows = [{"title": title, "h_idx": h, "t_idx": t, "r": r, "evidence": [0]} for title, h, t, r in sorted(given)]
+        (tmp_path / f"{name}.json").write_text(json.dumps([*rows, rows[0]]))  # a repeated fact counts once
+    paths = [tmp_path / "x.json", tmp_path / "y.json"]
+    counts = _read(paths, tmp_path / "dev.json")
+    expected = [2 * len(gold & given) / (len(gold) + len(given)) for given in systems]
+    assert _score(counts, "relation-f1") == pytest.approx(expected)
+    assert _score(counts, "relation-recall[P1]") == pytest.approx(
+        [sum(f[3] == "P1" for f in gold & given) / sum(f[3] == "P1" for f in gold) for given in systems]
+    )
+    assert counts.n_items == 12
+    with pytest.raises(InputError, match="facts of DocRED; name a metric of relations"):
+        read(*paths, gold=tmp_path / "dev.json")
+    (tmp_path / "x.json").write_text('[{"title": "D1", "h_idx": 0, "r": "P1"}]')
+    with pytest.raises(InputError, match="expected a fact"):
+        _read(paths, tmp_path / "dev.json")

@@ -1,4 +1,4 @@
-"""Files that are converted when they are opened: Excel workbooks to CSV, Arrow and Feather files to Parquet.
+"""Files that are converted when they are opened: Excel workbooks to CSV, Arrow and Feather to Parquet, UTF-16 to UTF-8.
 
 All readers then read them as they read CSV and Parquet. A folder of Hugging Face datasets (`save_to_disk`) stands for
 the rows of all its Arrow files, in the order of its `state.json`.
@@ -6,6 +6,7 @@ the rows of all its Arrow files, in the order of its `state.json`.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -24,6 +25,9 @@ from sigdask.io.compression import check_unpacked_size, set_variable
 
 ARROW_STARTS = (b"ARROW1\0\0", b"FEA1\0", b"\xff\xff\xff\xff")
 """First bytes of an Arrow or Feather file, of a Feather file of version 1, and of an Arrow stream."""
+
+UTF_16_STARTS, UTF_32_START = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE), codecs.BOM_UTF32_LE
+"""First bytes of text as Excel and Windows write it, and of a kind of text that is not read."""
 
 ZIP = b"PK\x03\x04"
 STATE = "state.json"
@@ -67,7 +71,7 @@ def _may_be_workbook(path: Path) -> bool:
 
 
 def convert_file(path: Path, start: bytes) -> bytes | None:
-    """Return the content of a file as CSV or Parquet, or None for a file that is not converted.
+    """Return the content of a file as CSV, Parquet or UTF-8, or None for a file that is not converted.
 
     Parameters
     ----------
@@ -81,6 +85,8 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
     RefusedFileError
         The file is damaged, or the library that reads it is not installed.
     """
+    if start.startswith(UTF_16_STARTS) and not start.startswith((ARROW_STARTS[-1], UTF_32_START)):
+        return _convert_utf_16(path)
     if not start.startswith((ZIP, *ARROW_STARTS)):
         return None
     status = path.stat()
@@ -88,6 +94,13 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
         sheet = path.sheet if isinstance(path, SheetPath) else get_sheet()
         return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet)
     return _convert_arrow(path, status.st_mtime_ns, status.st_size)
+
+
+def _convert_utf_16(path: Path) -> bytes:
+    try:
+        return path.read_bytes().decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise RefusedFileError(f"{path}: begins as UTF-16 and is damaged ({error}); write it again as UTF-8") from None
 
 
 def find_dataset(path: Path) -> Path:
@@ -193,8 +206,8 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
     ((title, rows),) = sheets.items()
     if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
         raise RefusedFileError(
-            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has computed "
-            "them; open the workbook in one and save it, or write numbers"
+            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has "
+            "computed them; open the workbook in one and save it, or write numbers"
         )
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()

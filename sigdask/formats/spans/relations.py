@@ -7,6 +7,7 @@ event are relations from its trigger, with the role as their type.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -45,8 +46,18 @@ def parse_ann_span(line: str, where: str) -> tuple[str, list[Any]]:
     return match[1], [[[int(offset) for offset in part.split(" ")] for part in match[3].split(";")], match[2]]
 
 
-def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Relation]:
+def read_ann_relations(path: Path, parse: Callable[[Any, str], Span], given: Path | None = None) -> list[Relation]:
     """Return the relations of a brat file, in the order of its lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    parse : callable
+        Reads a span.
+    given : Path, optional
+        A file with spans that the relations may name. BioNLP's tasks have entities in `.a1` and events in `.a2`. Their
+        lines `*` are other names of an entity and no relations.
 
     Raises
     ------
@@ -56,14 +67,15 @@ def read_ann_relations(path: Path, parse: Callable[[Any, str], Span]) -> list[Re
     spans: dict[str, Span] = {}
     triggers: dict[str, str] = {}
     links: list[tuple[str, ...]] = []  # where, type, ids of the arguments, roles
-    for number, line in enumerate_lines(path):
-        where = f"{path}, line {number}"
+    lines = [(file, *numbered) for file in (given, path) if file is not None for numbered in enumerate_lines(file)]
+    for file, number, line in lines:
+        where = f"{file}, line {number}"
         if line.startswith("T"):
             name, span = parse_ann_span(line, where)
             if name in spans:
                 raise InputError(f"{where}: {name} is there twice; relations need distinct ids")
             spans[name] = parse(span, where)
-        elif line[:1] in {"R", "E", EQUIVALENCE}:
+        elif line[:1] in {"R", "E"} or (line[:1] == EQUIVALENCE and path.suffix == ".ann"):
             links += _parse_links(line, where, triggers)
     return [
         (label, *(_find_span(name, spans, triggers, where) for name in names[:2]), *names[2:])
@@ -96,6 +108,36 @@ def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str]
     if span is None:
         raise InputError(f"{where}: a relation names {triggers.get(name, name)}, and the file has no such T line")
     return span
+
+
+def get_docred_facts(record: Mapping[str, Any], where: str) -> list[Relation] | None:
+    """Return the facts of a record of DocRED, a gold document or one predicted fact; None for other records.
+
+    Entities are numbers of the document's list, so that types and offsets of their mentions do not count.
+
+    Examples
+    --------
+    >>> get_docred_facts({"title": "A", "h_idx": 0, "t_idx": 2, "r": "P17"}, "x")
+    [('P17', ('', (0,)), ('', (2,)))]
+    """
+    if "h_idx" in record:
+        facts, names, n_entities = [record], ("r", "h_idx", "t_idx"), math.inf
+    elif "vertexSet" in record and isinstance(record.get("labels"), list):
+        facts, names, n_entities = record["labels"], ("r", "h", "t"), len(record["vertexSet"])
+    else:
+        return None
+    relations: list[Relation] = []
+    for fact in facts:
+        label, *numbers = (fact.get(name) if isinstance(fact, dict) else None for name in names)
+        if not isinstance(label, str) or not all(
+            type(number) is int and 0 <= number < n_entities for number in numbers
+        ):
+            raise InputError(
+                f"{where}: found {str(fact)[:60]}, expected a fact: an object of {', '.join(names)}, a relation and "
+                "two entities of the document by their numbers from 0"
+            )
+        relations.append((label, *(("", (number,)) for number in numbers)))
+    return relations
 
 
 def iter_json_relations(

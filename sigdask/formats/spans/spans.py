@@ -21,7 +21,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.files import build_empty_error, enumerate_lines, parse_header, read_delimited_rows
-from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head
+from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head, read_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
 from sigdask.formats.spans.relations import (
@@ -29,6 +29,7 @@ from sigdask.formats.spans.relations import (
     SpanPosition,
     collect_relations,
     describe_foreign,
+    get_docred_facts,
     iter_json_relations,
     parse_ann_span,
     read_ann_relations,
@@ -249,7 +250,8 @@ def _span_error(element: Any, where: str) -> InputError:
     )
 
 
-SUFFIX = ".ann"
+SUFFIXES = (".ann", ".a2")
+"""Endings of annotations in the notation of brat; the second stands beside `.a1` with the entities that are given."""
 
 UNSCORED = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes",
             "N": "normalizations"}  # fmt: skip
@@ -341,11 +343,16 @@ LINKS = ("relations", "events")
 OTHER_ANNOTATIONS = ("attributes", "normalizations")
 """Other annotations of spans that are not scored."""
 
+DOCRED_KEYS = ("vertexSet", "h_idx")
+"""Of a gold document, and of a predicted fact."""
+
 _OFFSETS = (
     rf'"({"|".join(START_NAMES)}|offsets?|span)"\s*:\s*\[?\s*"?[\[\d]|\[\s*(\[\s*)+("[^"]*"\s*,\s*)?\d+\s*,\s*\d+'
 )
 
-_RELATIONS = rf'"({"|".join(RELATION_NAMES + PREDICTED_RELATION_NAMES)})"\s*:\s*\[\s*\{{[^{{}}]*"(head|tail)"\s*:'
+_RELATIONS = (
+    rf'"({"|".join(RELATION_NAMES + PREDICTED_RELATION_NAMES)})"\s*:\s*\[\s*\{{[^{{}}]*"(head|tail)"\s*:|"h_idx"\s*:'
+)
 
 
 def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -368,7 +375,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
     symmetric = options.own.get("symmetric", "").split("+")
 
     def read(path: Path, names: Sequence[str], span_names: Sequence[str]) -> listings.FileListing:
-        listing = _read_relation_listing(path, names, span_names, options)
+        listing = _read_relation_listing(path, names, span_names, options, gold)
         return listing.convert_values(lambda value, where: collect_relations(value(where), label_map, symmetric))
 
     gold_names = (*GOLD_RELATION_NAMES, *RELATION_NAMES) if gold is not None else GOLD_RELATION_NAMES
@@ -393,7 +400,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
 
 
 def _read_relation_listing(
-    path: Path, names: Sequence[str], span_names: Sequence[str], options: Options
+    path: Path, names: Sequence[str], span_names: Sequence[str], options: Options, gold: Path | None
 ) -> listings.FileListing:
     """Return the listing of relations: for each document a function that reads them and names a location in errors."""
 
@@ -407,16 +414,55 @@ def _read_relation_listing(
 
     listing = listings.FileListing(path, {}, {})
     if path.is_dir() or _is_annotation_file(path):
-        folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        folder = listings.iter_folder(path, SUFFIXES) if path.is_dir() else [("1", path)]
         for item, file in folder:
-            relations = read_ann_relations(file, parse)
+            relations = read_ann_relations(file, parse, _find_given_entities(file, item, gold))
             location = f"file {file.name}" if path.is_dir() else "line 1"
             listing.add(item, lambda _where, relations=relations: relations, location)
         return replace(listing, has_ids=path.is_dir())
     if not is_json(path):
-        raise InputError(f"{path}: relations are read from .ann files of brat and from JSON")
+        raise InputError(f"{path}: relations are read from .ann or .a2 files of brat and from JSON")
+    if (facts := _read_docred(path)) is not None:
+        return facts
     find_key = partial(_find_key, requested=options.own.get("relations"), names=names)
     return listings.read_listing(path, find_key, "relations", options, get_value=get_relations)
+
+
+def _find_given_entities(file: Path, item: str, gold: Path | None) -> Path | None:
+    """Return the file `.a1` that belongs to a file `.a2`, in its folder or that of gold; None for other files."""
+    if file.suffix != ".a2":
+        return None
+    places = [file.with_suffix(".a1"), *([] if gold is None else [gold / f"{item}.a1"])]
+    if (given := next(filter(Path.is_file, places), None)) is None:
+        raise InputError(f"{file}: no file {places[0].name} with its entities, here or in the folder of gold; add it")
+    return given
+
+
+def _is_docred(path: Path) -> bool:
+    start = read_head(path)
+    return any(f'"{key}"' in start for key in DOCRED_KEYS)
+
+
+def _read_docred(path: Path) -> listings.FileListing | None:
+    """Return the facts of each document of DocRED, or None for other files."""
+    if not _is_docred(path):
+        return None
+    listing = listings.FileListing(path, {}, {}, complete='"vertexSet"' in read_head(path))
+    facts: dict[str, list[Any]] = {}
+    for record in read_records(path, lambda value: not value.keys().isdisjoint(DOCRED_KEYS)):
+        where = f"{path}, {record.place}"
+        found = get_docred_facts(record.value, where) if isinstance(record.value, dict) else None
+        if found is None or "title" not in record.value:
+            raise InputError(
+                f"{where}: expected objects of DocRED: gold documents of title, vertexSet and labels, or predicted "
+                "facts of title, h_idx, t_idx and r"
+            )
+        title = str(record.value["title"])
+        if listing.complete or title not in facts:
+            facts[title] = []
+            listing.add(title, lambda _where, found=facts[title]: found, record.place)
+        facts[title] += found
+    return listing
 
 
 def _iter_elements(value: Any) -> Iterator[Any]:
@@ -541,14 +587,14 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _is_annotation_file(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(SUFFIX)
+    return path.name.removesuffix(".gz").endswith(SUFFIXES)
 
 
 def _read_listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> listings.FileListing:
     """Read the values that hold spans, without parsing the spans."""
     listing = listings.FileListing(path, {}, {})
     if path.is_dir() or _is_annotation_file(path):
-        folder = listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]
+        folder = listings.iter_folder(path, SUFFIXES) if path.is_dir() else [("1", path)]
         for item, file in folder:
             spans, unscored = read_ann(file)
             listing.add(item, spans, f"file {file.name}" if path.is_dir() else "line 1")
@@ -558,6 +604,8 @@ def _read_listing(options: Options, column: str | None, names: Sequence[str], pa
         return read_pubtator(listing)
     requested = column or options.own.get("spans")
     if is_json(path):
+        if requested is None and _is_docred(path):
+            raise InputError(f"{path}: facts of DocRED; name a metric of relations: --metric relation-f1")
 
         def find_key(record: Mapping[str, Any]) -> str | None:
             key = _find_key(record, requested, names)

@@ -146,6 +146,9 @@ CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Names of gold labels next to predictions."""
 
 GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "references", "truth", "target", "label", "labels")
+TYPE_NAMES = ("relation",)
+"""Of gold labels in files of gold alone (TACRED)."""
+
 ANSWER_NAMES = ("prediction", "predictions", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
 MISSING_MARKS = ("-", "-1")
 """Values of SNLI's gold column if its annotators did not agree, as text and as a number."""
@@ -441,7 +444,9 @@ def get_gold_column(table: FileTable, options: Options) -> str:
     if options.gold_column is not None:
         table.get_column(options.gold_column)
         return options.gold_column
-    named_column = table.find_column(GOLD_NAMES)
+    named_column = table.find_column((*GOLD_NAMES, *TYPE_NAMES))
+    if named_column == table.find_id_column(options):
+        named_column = None
     return named_column or _get_only_column(table, options, "gold labels", "--gold-column", options.groups)
 
 
