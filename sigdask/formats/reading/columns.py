@@ -33,6 +33,10 @@ from sigdask.io.compression import check_parquet
 NOT_PLAIN = -1
 """Returned in place of the number of rows if the file is no plain table."""
 
+SPACE = np.zeros(256, np.bool_)
+"""First and last bytes of white space. Texts that begin or end with one are stripped by Python."""
+SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F, 0xC2, 0xE1, 0xE2, 0xE3]] = True
+
 LONGEST_CELL = 131_072
 """Maximum bytes of a cell (`csv.field_size_limit`)."""
 
@@ -51,6 +55,9 @@ def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  
     are blank lines between others. In rows of one cell quotation marks are text, and blank lines cells.
     """
     width, max_rows = starts.shape
+    is_end = np.zeros(256, np.bool_)  # bytes that end a cell without quotation marks
+    is_end[delimiter] = is_end[0] = is_end[10] = is_end[13] = True
+    is_end[34] = quoted
     row, column, position = 0, 0, start_of_data
     while position < end:
         start = position
@@ -74,10 +81,7 @@ def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  
                 return NOT_PLAIN
         else:
             while position < end:
-                c = buffer[position]
-                if c <= 44 and (c == delimiter or c in {0, 10, 13} or (c == 34 and quoted)):
-                    break
-                if c == 59 and delimiter == 59:
+                if is_end[buffer[position]]:
                     break
                 position += 1
             stop = position
@@ -95,12 +99,13 @@ def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  
             return row
         if column >= width or row >= max_rows or stop - start > LONGEST_CELL or (closes and column != width - 1):
             return NOT_PLAIN
-        while start < stop and _is_space(buffer[start]):
-            start += 1
-        while start < stop and _is_space(buffer[stop - 1]):
-            stop -= 1
-        if start < stop and (_is_wide_space(buffer, start, stop) or _ends_in_wide_space(buffer, start, stop)):
-            return NOT_PLAIN
+        if start < stop and (SPACE[buffer[start]] or SPACE[buffer[stop - 1]]):
+            while start < stop and _is_space(buffer[start]):
+                start += 1
+            while start < stop and _is_space(buffer[stop - 1]):
+                stop -= 1
+            if start < stop and (_is_wide_space(buffer, start, stop) or _ends_in_wide_space(buffer, start, stop)):
+                return NOT_PLAIN
         starts[column, row] = start
         stops[column, row] = stop
         position += 1
@@ -220,25 +225,28 @@ def mark_summary_names(buffer, starts, stops, naming, allowed, out):  # type: ig
 
     Words are runs of letters, without case. Cells that end in a per cent sign are marked too.
     """
+    last, is_naming, is_allowed = np.uint64(0), False, False  # the last word, which mostly is the next one too
     for k in range(len(starts)):
         position, stop = np.int64(starts[k]), np.int64(stops[k])
         has_name, only_allowed, ascii_ = False, True, True
         out[k] = position < stop and buffer[stop - 1] == 37
+        mixed, is_word = np.uint64(BASIS), False
         while position < stop:
-            mixed, size = np.uint64(BASIS), 0
-            while position < stop:
-                c = buffer[position] | np.uint8(32)
-                if c < 97 or c > 122:
-                    break
-                mixed = (mixed ^ np.uint64(c)) * np.uint64(PRIME)
-                size += 1
-                position += 1
-            if size:
-                has_name |= _is_in(naming, mixed)
-                only_allowed &= _is_in(allowed, mixed)
-            if position < stop:
-                ascii_ &= buffer[position] < 128
-                position += 1
+            c = buffer[position]
+            position += 1
+            if 97 <= c | np.uint8(32) <= 122:
+                mixed = (mixed ^ np.uint64(c | np.uint8(32))) * np.uint64(PRIME)
+                is_word = True
+                if position < stop:
+                    continue
+            else:
+                ascii_ &= c < 128
+            if is_word:
+                if mixed != last:
+                    last, is_naming, is_allowed = mixed, _is_in(naming, mixed), _is_in(allowed, mixed)
+                has_name |= is_naming
+                only_allowed &= is_allowed
+                mixed, is_word = np.uint64(BASIS), False
         out[k] |= has_name and (only_allowed or not ascii_)
 
 
@@ -349,11 +357,6 @@ def _split_columns(
     if n_rows == NOT_PLAIN:
         return None
     return [Texts(buffer, bounds[0, k, :n_rows], bounds[1, k, :n_rows]) for k in range(width)]
-
-
-SPACE = np.zeros(256, np.bool_)
-"""First and last bytes of white space. Texts that begin or end with one are stripped by Python."""
-SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F, 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
 
 class TypedColumn(Texts):
