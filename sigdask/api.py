@@ -26,7 +26,7 @@ from sigdask.counts.checks import are_sentences, describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
-from sigdask.execution.run import Progress, connect_once, count_jobs
+from sigdask.execution.run import Progress, connect_once, count_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.identity import dataclass
 from sigdask.metrics import takes_numbers, takes_texts
@@ -39,8 +39,6 @@ from sigdask.options import (
     SelectionOptions,
     fill_options,
 )
-from sigdask.randomization.slabs import Job
-from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
@@ -483,22 +481,12 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, r
 def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
     """Return the results of a study after counting its trials, with a stopping rule if there is one."""
     comparison_results = (
-        study.build_results(_count_tallies(study.jobs, options))
+        study.build_results(count_with_options(study.jobs, options))
         if rule is None
         else _count_until_stopped(study, rule, options)
     )
     table = replace(comparison_results.table, grouping=options["grouping"])
     return convert_results(replace(comparison_results, table=table, units=UnitTables.from_study(study)), Results)
-
-
-def _count_tallies(jobs: Sequence[Job], options: SelectionOptions) -> list[Tally]:
-    return count_jobs(
-        jobs,
-        cluster=options["cluster"],
-        workers=options["workers"],
-        progress=options["progress"],
-        blocks_per_task=options["blocks_per_task"],
-    )
 
 
 def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions) -> ComparisonResults:
@@ -512,9 +500,11 @@ def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions
         count_rounds(
             rounds,
             early,
-            lambda jobs: _count_tallies(jobs, {**round_options, "progress": _resume_progress(options, rounds)}),
+            lambda jobs: count_with_options(jobs, {**round_options, "progress": _resume_progress(options, rounds)}),
         )
-        tallies = dict(zip(whole_jobs, _count_tallies(whole_jobs, round_options), strict=True)) if whole_jobs else {}
+        tallies = (
+            dict(zip(whole_jobs, count_with_options(whole_jobs, round_options), strict=True)) if whole_jobs else {}
+        )
     positions = study.slots.first.look_up_numbers(jobs, rounds.at)
     all_tallies = [tallies[job] if job in tallies else rounds.build_tally(job) for job in jobs]
     return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))

@@ -23,7 +23,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
-from sigdask.execution.run import count_jobs
+from sigdask.execution.run import count_with_options
 from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric, Metric
 from sigdask.metrics.forms import Formula, Ratios
@@ -571,11 +571,7 @@ def independence_all(
     tests = IndependenceTests.from_counts(
         counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, settings
     )
-    tallies = count_jobs(
-        tests.jobs, cluster=settings["cluster"], workers=settings["workers"], progress=settings["progress"],
-        blocks_per_task=settings["blocks_per_task"],
-    ) if tests.jobs else []  # fmt: skip
-    return tests.build_results(tallies)
+    return tests.build_results(count_with_options(tests.jobs, settings) if tests.jobs else [])
 
 
 def _bind_metric(metric: AnyMetric, counts: Counts) -> AnyBound:

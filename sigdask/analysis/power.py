@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -21,7 +22,7 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
-from sigdask.execution.run import connect_once, count_jobs
+from sigdask.execution.run import connect_once, count_with_options
 from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
@@ -805,16 +806,5 @@ def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults
     [(counts, spec)] = build_specs([counts], selection)
     [counts] = extract_with_options([(counts, spec.find_metrics(counts))], selection)
     with connect_once(selection["cluster"], selection["workers"]) as connected:
-        return estimate_powers(
-            counts,
-            spec,
-            question,
-            all_options,
-            lambda jobs: count_jobs(
-                jobs,
-                cluster=connected,
-                workers=selection["workers"],
-                progress=selection["progress"],
-                blocks_per_task=selection["blocks_per_task"],
-            ),
-        )
+        count = partial(count_with_options, options={**selection, "cluster": connected})
+        return estimate_powers(counts, spec, question, all_options, count)

@@ -428,6 +428,12 @@ def count_jobs(
         return _count_on_cluster(connected, jobs, costs, work, progress, blocks_per_task)
 
 
+def count_with_options(jobs: Sequence[Job], options: Any) -> list[Tally]:
+    """Count jobs as `count_jobs` does, where and how the options of an analysis say."""
+    names = ("cluster", "workers", "progress", "blocks_per_task")
+    return count_jobs(jobs, **{name: options[name] for name in names})
+
+
 @contextmanager
 def connect_once(cluster: ClusterLike, workers: int | None) -> Iterator[ClusterLike]:
     """Yield a cluster that several counts can use: connected once, unless it needs no connection or is still "auto"."""

@@ -142,14 +142,14 @@ def compute_beta_limits(k: NDArray[Any], n: NDArray[Any], confidence: float) -> 
     return low, high
 
 
-def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAULT_CONFIDENCE) -> int | None:
-    """Return about how many trials it takes until the confidence interval of p excludes alpha, if p is as estimated.
+def estimate_trials_to_decide(p: float, alpha: float) -> int | None:
+    """Return about how many trials it takes until the 99 % interval of p excludes alpha, if p is as estimated.
 
     None where p and alpha are too close for any number that could be run.
     """
     if p == alpha:
         return None
-    z = float(scipy.special.ndtri(0.5 + confidence / 2))
+    z = float(scipy.special.ndtri(0.5 + DEFAULT_CONFIDENCE / 2))
     needed = math.ceil((z / (p - alpha)) ** 2 * max(p * (1 - p), alpha * (1 - alpha)) * 1.1)
     return needed if needed < MAX_TRIALS else None
 

@@ -431,7 +431,7 @@ class PrecisionHistogram:
         Chi-squared of the bars, after bars with few expected samples were merged with their neighbours. NaN if fewer
         than three are left.
     df : int
-        Remaining bars minus one, and minus one more if the precision was estimated from the samples.
+        Remaining bars minus two, because the precision is estimated from the samples.
     p_value : float
         p-value of this chi-squared.
     """
@@ -444,7 +444,7 @@ class PrecisionHistogram:
     p_value: float
 
 
-def build_histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> PrecisionHistogram:
+def build_histogram(true: Integers, accepted: Integers, precision: float) -> PrecisionHistogram:
     """Return a histogram of precisions with bars half a predicted standard deviation wide.
 
     Parameters
@@ -452,9 +452,7 @@ def build_histogram(true: Integers, accepted: Integers, precision: float, *, kno
     true, accepted : int64 array, shape (n_samples,)
         Counts of each sample.
     precision : float
-        Precision of the model.
-    known : bool
-        Whether the precision was known beforehand.
+        Precision of the model, estimated from the samples.
     """
     share = true / accepted
     width = _choose_width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)
@@ -465,7 +463,7 @@ def build_histogram(true: Integers, accepted: Integers, precision: float, *, kno
     bars = np.clip(np.searchsorted(edges, share + 1e-12, side="right") - 1, 0, len(edges) - 2)
     observed = np.bincount(bars, minlength=len(edges) - 1)
     expected = _compute_expected(accepted, precision, edges)
-    chi2, df = _compute_chi2(observed, expected, known=known)
+    chi2, df = _compute_chi2(observed, expected)
     p_value = float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
     return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
 
@@ -487,7 +485,7 @@ def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Fl
     return expected
 
 
-def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple[float, int]:
+def _compute_chi2(observed: Integers, expected: Floats) -> tuple[float, int]:
     """Return a histogram's chi-squared and degrees of freedom, with bars merged until each expects enough samples."""
     n_observed, n_expected, bars = 0.0, 0.0, []
     for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
@@ -499,12 +497,9 @@ def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple
         return math.nan, 0
     bars[-1][0] += n_observed
     bars[-1][1] += n_expected
-    df = len(bars) - (1 if known else 2)
-    return (
-        (sum((observed_count - expected_count) ** 2 / expected_count for observed_count, expected_count in bars), df)
-        if df > 0
-        else (math.nan, 0)
-    )
+    if len(bars) <= 2:
+        return math.nan, 0
+    return sum((n_seen - n_model) ** 2 / n_model for n_seen, n_model in bars), len(bars) - 2
 
 
 EQUALLY_RARE = 1 + 1e-7

@@ -299,33 +299,6 @@ ROUNDED = 8 * np.finfo(np.float64).eps
 """Relative spread of equal numbers that may be rounding error."""
 
 
-def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
-    """Return t of matched pairs with n - 1 degrees of freedom, and its p-value.
-
-    Parameters
-    ----------
-    differences : float64 array, shape (..., n_units)
-        First system minus second, unit by unit.
-    alternative : {"two-sided", "greater", "less"}
-        Sign of the mean difference under the alternative.
-
-    Returns
-    -------
-    tuple of float64 array, shape (...)
-        As `compute_t`.
-
-    Examples
-    --------
-    >>> t, p = matched_t([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])  # Student 1908
-    >>> round(float(t), 4), round(float(p), 6)
-    (4.0621, 0.002833)
-    """
-    d = np.asarray(differences, np.float64)
-    total = d.sum(axis=-1)
-    squares = ((d - (total / d.shape[-1])[..., None]) ** 2).sum(axis=-1)
-    return compute_t(total, squares, d.shape[-1], d.shape[-1] - 1, alternative)
-
-
 def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
     """Return t of two independent samples of n units with 2n - 2 degrees of freedom, and its p-value.
 

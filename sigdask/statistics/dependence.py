@@ -45,10 +45,6 @@ class Dependence:
     design_effect: float
     p_value: float
 
-    def is_clear(self, n_tested: int) -> bool:
-        """Return whether the dependence is large enough to matter, and significant as one of `n_tested` such tests."""
-        return self.design_effect > NEGLIGIBLE_EFFECT and self.p_value <= CLEAR_LEVEL / max(n_tested, 1)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumsOfSquares:
@@ -143,13 +139,18 @@ def _analyse_variance(sizes: Integers, total: Floats, between: Floats, varies: B
     return icc, effect, p
 
 
-def compute_naive_size(design_effect: float, alpha: float = 0.05) -> float:
-    """Return the approximate rate of false positives of a two-sided test that treats dependent units as independent.
+def find_clear(design_effect: Floats, p_value: Floats, n_tested: int) -> Bools:
+    """Return which dependences are large enough to matter and significant, corrected for `n_tested` tests."""
+    return np.asarray((design_effect > NEGLIGIBLE_EFFECT) & (p_value <= CLEAR_LEVEL / max(n_tested, 1)))
+
+
+def compute_naive_size(design_effect: float) -> float:
+    """Return the approximate size of a two-sided test at 0.05 that treats dependent units as independent.
 
     Examples
     --------
     >>> round(compute_naive_size(1 + 9 * 0.1), 3)
     0.155
     """
-    z = scipy.special.ndtri(1 - alpha / 2) / np.sqrt(max(design_effect, 1e-12))
+    z = scipy.special.ndtri(0.975) / np.sqrt(max(design_effect, 1e-12))
     return float(2 * scipy.special.ndtr(-z))

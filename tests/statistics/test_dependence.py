@@ -9,7 +9,7 @@ from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.statistics.dependence import Dependence, SumsOfSquares, compute_naive_size
+from sigdask.statistics.dependence import Dependence, SumsOfSquares, compute_naive_size, find_clear
 
 
 def draw_clustered(n_groups, size, icc, rng):
@@ -104,7 +104,7 @@ def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
     ],
 )  # fmt: skip
 def test_dependence_is_clear_where_it_matters_and_is_not_chance(effect, p, n_tested, clear):
-    assert Dependence("document", 60, 0.1, effect, p).is_clear(n_tested) == clear
+    assert find_clear(effect, p, n_tested) == clear
 
 
 def draw_data(icc, *, columns=("document",), n_groups=60, size=8, seed=1):
@@ -183,4 +183,4 @@ def test_units_of_different_sizes_with_one_effect_an_item_do_not_hang_together()
     groups = {"document": [f"d{k}" for k in documents], "domain": [f"m{k // 40}{k % 3}" for k in documents]}
     data = Counts.from_scores({"a": d, "b": np.zeros(len(d))}, groups=groups)
     [r] = compare_all(data, metrics=["mean"], trials=99, unit="document")
-    assert [(x.column, x.is_clear(1)) for x in r.dependence] == [("domain", False)]
+    assert [(x.column, bool(find_clear(x.design_effect, x.p_value, 1))) for x in r.dependence] == [("domain", False)]

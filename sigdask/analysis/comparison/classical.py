@@ -393,11 +393,8 @@ TESTS: dict[str, Callable[[MatchedSums, str, str], ClassicalColumn]] = {
 
 
 def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
-    return SignedRanks(
-        np.concatenate([part.statistic for part in parts]),
-        np.concatenate([part.p_value for part in parts]),
-        np.concatenate([part.n for part in parts]),
-    )
+    columns = ([getattr(part, name) for part in parts] for name in ("statistic", "p_value", "n"))
+    return SignedRanks(*map(np.concatenate, columns))
 
 
 FEWEST = 5

@@ -40,7 +40,7 @@ from sigdask.analysis.comparison.pairs import (
 )
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows
-from sigdask.counts.fields import Bools, Integers
+from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.identity import dataclass
@@ -53,7 +53,7 @@ from sigdask.results.messages import note_adjusted
 from sigdask.results.notes import Note, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
-from sigdask.statistics.dependence import CLEAR_LEVEL, NEGLIGIBLE_EFFECT, Dependence, compute_naive_size
+from sigdask.statistics.dependence import Dependence, compute_naive_size, find_clear
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -147,7 +147,7 @@ class SetAnalysis:
         n_tested, n = _count_tested(self.dependences), len(self.main.comparisons)
         for column in list_clear_columns(self.dependences):
             [correlation] = [entry for entry in self.dependences if entry.column == column]
-            is_clear = np.flatnonzero(_find_clear(correlation, n_tested))
+            is_clear = np.flatnonzero(find_clear(correlation.design_effect, correlation.p_value, n_tested))
             worst = _get_dependence(correlation, int(is_clear[np.argmax(correlation.design_effect[is_clear])]))
             remedy = (
                 f"Use --unit {column}"
@@ -194,21 +194,16 @@ def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) 
     Columns are ordered by the first comparison with such a correlation.
     """
     n_tested = _count_tested(dependences)
-    clear_rows = {
-        entry.column: np.flatnonzero(_find_clear(entry, n_tested) & (entry.n_groups >= fewest)) for entry in dependences
-    }
-    return sorted(
-        (column for column, rows in clear_rows.items() if len(rows)), key=lambda column: int(clear_rows[column][0])
-    )
+    first_rows = {}
+    for entry in dependences:
+        is_clear = find_clear(entry.design_effect, entry.p_value, n_tested) & (entry.n_groups >= fewest)
+        if is_clear.any():
+            first_rows[entry.column] = int(np.argmax(is_clear))
+    return sorted(first_rows, key=first_rows.__getitem__)
 
 
 def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
     return sum(int(np.count_nonzero(entry.n_groups)) for entry in dependences)
-
-
-def _find_clear(correlation: UnitCorrelation, n_tested: int) -> Bools:
-    """Return which correlations are large enough to matter and significant, corrected for `n_tested` tests."""
-    return (correlation.design_effect > NEGLIGIBLE_EFFECT) & (correlation.p_value <= CLEAR_LEVEL / max(n_tested, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

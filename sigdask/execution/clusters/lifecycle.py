@@ -183,9 +183,7 @@ class ClusterKind:
 
 
 @contextmanager
-def start_cluster(
-    description: ClusterDescription, kind: ClusterKind, *, config: dict[str, Any] | None = None
-) -> Iterator[Cluster]:
+def start_cluster(description: ClusterDescription, kind: ClusterKind) -> Iterator[Cluster]:
     """Start a cluster, wait for its first worker, check versions, and yield it; it is closed afterwards.
 
     Parameters
@@ -194,8 +192,6 @@ def start_cluster(
         Description of the cluster.
     kind : ClusterKind
         How.
-    config : dict, optional
-        Further dask settings.
     """
     import dask
     from distributed import Client
@@ -205,7 +201,7 @@ def start_cluster(
     with ExitStack() as stack:
         files = stack.enter_context(open_certificates(description))
         tls = files.to_config() if files is not None else {}
-        stack.enter_context(dask.config.set({**settings(), **tls, **(config or {})}))
+        stack.enter_context(dask.config.set({**settings(), **tls}))
         stack.enter_context(silence_dask())
         if kind.scratch:
             stack.enter_context(dask.config.set({"temporary-directory": _make_scratch_folder(stack)}))

@@ -281,9 +281,9 @@ def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str,
         raise InputError(f"{path}: no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder")
 
 
-def list_first_files(path: Path, n: int = 20) -> list[Path]:
+def list_first_files(path: Path) -> list[Path]:
     """Return the first files of a folder, for format detection."""
-    return list(islice((file for file in path.rglob("*") if file.is_file()), n))
+    return list(islice((file for file in path.rglob("*") if file.is_file()), 20))
 
 
 def _align_by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> AlignedListings:
