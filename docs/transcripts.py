@@ -30,6 +30,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,6 +41,9 @@ ROOT = Path(__file__).parent.parent
 COLUMNS = 100
 HOME = "/home/you/projects"
 """What a page shows of the folder where it runs; as long as its name, so that lines break where they did."""
+
+DAY = "2026-05-05"
+"""The day that a page shows for its runs, so that all its blocks agree when only some are renewed."""
 
 ELLIPSIS = "…"
 STATUS_COMMAND = "echo $?"
@@ -252,7 +256,7 @@ class _Shell:
     def run(self, command: str) -> tuple[int, str]:
         """Run a command and return its exit status and output."""
         status, output = self._run_in_process(command)
-        return status, PROGRESS.sub("", output).replace(self.home, HOME)
+        return status, PROGRESS.sub("", output).replace(self.home, HOME).replace(f"{datetime.now(UTC):%Y-%m-%d}", DAY)
 
     def _run_in_process(self, command: str) -> tuple[int, str]:
         """Run a plain sigdask command in this process, any other command in a shell."""

@@ -56,6 +56,10 @@ def test_a_failure_is_no_output():
         transcripts.check_page(build_page("$ sigdask compare none.csv", "sigdask: error: none.csv: no such file"))
 
 
+def test_runs_of_all_blocks_are_of_one_day():
+    transcripts.check_page(build_page("$ date -u +%F", transcripts.DAY))
+
+
 def test_a_status_that_is_shown_may_be_any():
     transcripts.check_page(build_page("$ sh -c 'echo no; exit 3'", "no", "$ echo $?", "3"))
     with pytest.raises(transcripts.PageError):
