@@ -59,41 +59,43 @@ class Independence:
     Attributes
     ----------
     test_set : str
-        Its name, empty unless given.
+        Name of the test set, empty by default.
     a, b : str
-        The labelling, and the one that it is held against.
+        Names of the first and the second labelling. The labels of the second are permuted.
     metric : str
-        Name of the metric as requested.
+        Name of the score of agreement, with its options.
     higher_is_better : bool
-        Whether more is better.
+        Whether a higher score means more agreement.
     score, expected : float
-        The score, and what it would be if agreements were as frequent as independence leads to expect.
+        Observed score, and the score of independent labellings.
     alternative : {"greater", "less", "two-sided"}
-        Direction of the score. "two-sided" counts arrangements that are at least as far from the expected score.
+        Alternative hypothesis about the score. "two-sided" counts permutations that are at least as far from the
+        expected score as the observed one.
     within : str or None
-        The column within whose values labels were permuted.
+        Column within whose values labels were permuted. None if over all items.
     n_items, n_strata : int
-        Items, and groups of them within which labels were permuted.
+        Number of items, and of groups of items within which labels were permuted.
     method : {"approximate", "exact"}
-        Random permutations, or all.
+        Whether p comes from random permutations or from all.
     n_trials, n_extreme : int or None
-        Permutations, and those at least as extreme as observed; None where p is exact and they are beyond 2**53.
+        Number of permutations, and of those that are at least as extreme as observed. None if p is exact and there are
+        more than 2**53.
     p_value : float
         (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
-        99 % Clopper-Pearson interval of the exact p; both ends equal it when exact.
+        99 % Clopper-Pearson interval of the exact p. Both ends equal p if it is exact.
     second_run : SecondRun or None
-        The cross-check by a second run.
+        Cross-check by a second run. None if there was none.
     exact : Exact or None
-        The exact value, where it is at hand.
+        Exact p. None if it was not computed.
     checks : tuple of Check
         Cross-checks and their verdicts.
     warnings : tuple of str
         Remarks on this test.
     p_adjusted : float or None
-        Over all tests of the call; None where p was not adjusted.
+        p adjusted over all tests of the call. None if p was not adjusted.
     p_adjusted_interval : tuple of float or None
-        The ends of `p_interval`, adjusted in the same way.
+        Ends of `p_interval`, adjusted in the same way.
     """
 
     test_set: str
@@ -151,7 +153,7 @@ class IndependenceResults(ListedResults[Independence]):
     alpha : float
         Significance level.
     warnings : tuple of str
-        Remarks on the whole.
+        Remarks on all tests.
     adjust : {"none", "holm", "hochberg", "bh", "by"}
         How p was adjusted over all tests.
     """

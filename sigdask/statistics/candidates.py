@@ -230,23 +230,23 @@ class Dispersion:
     Attributes
     ----------
     n_samples : int
-        Samples that accept a candidate.
+        Number of samples with an accepted candidate.
     accepted : float
-        Mean number of candidates they accept.
+        Mean number of accepted candidates.
     precision : float
-        True candidates of all samples by all accepted ones, or the one that is known.
+        Share of true candidates among all accepted ones of all samples, or the known precision.
     deviation, predicted : float
-        Standard deviation of the samples' precisions, and what the model says it is.
+        Standard deviation of the samples' precisions, and the one that the model predicts.
     ratio : float
-        The first by the second.
+        deviation / predicted.
     chi2 : float
-        Sum of squares of (T - N p) by what the model says they are.
+        Pearson's chi-squared: sum of the squares of T - N p, each divided by its variance under the model.
     df : int
-        Its degrees of freedom.
+        Degrees of freedom of chi2.
     p_value : float
-        Probability of a sum at least as large under the model.
+        Probability of a chi2 at least as large under the model.
     factor : float
-        chi2 / df, at least 1: by how much the model's variances are too small (quasi-binomial).
+        chi2 / df, at least 1. The model's variances are too small by this factor (quasi-binomial).
     """
 
     n_samples: int
@@ -343,13 +343,13 @@ class IntervalCoverage:
     Attributes
     ----------
     n_samples : int
-        Intervals.
+        Number of intervals.
     n_outside : int
         Number of intervals that miss the precision.
     expected : float
-        How many would under the model; the nominal share of all, or less where the interval is exact and so wide.
+        Number that would miss it under the model. Exact intervals miss less often than their level says.
     p_value : float
-        Exact binomial test of the number against the nominal share, two-sided.
+        p of an exact two-sided binomial test of n_outside against the nominal share.
     """
 
     n_samples: int

@@ -174,10 +174,10 @@ class Measure:
     higher_is_better : bool
         Whether larger scores come first.
     n_distinct : int
-        Different scores.
+        Number of different scores.
     average_precision : float
-        Mean over all orders of tied candidates, or of the list as its ties are broken; NaN where only a sample is
-        judged.
+        Average precision. With `ties="expected"` it is the mean over all orders of tied candidates. NaN if only a
+        sample of the candidates is judged.
     """
 
     measure: str
@@ -193,17 +193,19 @@ class Precision:
     Attributes
     ----------
     measure : str
+        Name of the measure.
     n : int
+        Number of best candidates.
     true_positives : float
-        True candidates; a mean over the orders of those tied at n may be no whole number.
+        True candidates among the n best. With ties this is a mean over all orders, which may be no whole number.
     precision, low, high : float
-        Precision of the n best, and its interval.
+        true_positives / n, and the ends of its interval.
     recall, recall_low, recall_high : float
-        Share of all true candidates, and its interval.
+        true_positives divided by all true candidates, and the ends of its interval.
     precision_lowest, precision_highest : float
-        In the worst and the best order of the candidates tied at n.
+        Precision in the worst and in the best order of the candidates tied at n.
     n_tied : int
-        Candidates with the score of the n-th.
+        Number of candidates with the score of the n-th one.
     """
 
     measure: str
@@ -227,15 +229,17 @@ class SampledPrecision:
     Attributes
     ----------
     measure : str
+        Name of the measure.
     n : int
+        Number of best candidates.
     n_judged, true_judged : int
-        Judged candidates of the list, and the true ones of them.
+        Number of judged candidates among the n best, and of true ones among these.
     precision : float
-        Precision of the judged candidates, extrapolated to the list. NaN if none is judged.
+        true_judged / n_judged, or NaN if none is judged.
     low, high : float
-        Interval of the list's own precision.
+        Ends of the exact interval of this list's precision.
     binomial_low, binomial_high : float
-        Interval of the probability that a candidate of such a list is true.
+        Ends of the interval of the probability that a candidate of such a list is true.
     """
 
     measure: str
@@ -256,18 +260,20 @@ class Difference:
     Attributes
     ----------
     a, b : str
-        The measures.
+        Names of the two measures.
     n : int
+        Number of best candidates.
     precision_a, precision_b, difference : float
-        Means over all orders of tied candidates, as in `Precision`, or of the lists as their ties are broken.
+        Precision of both measures, as in `Precision`, and the first minus the second.
     only_a_true, only_a_false, only_b_true, only_b_false : int
-        Candidates that one list alone has, in the order of tied candidates that is least favourable to the difference.
+        Numbers of true and false candidates that are in one of the two lists alone. With ties they are those of the
+        order with the largest p.
     p_fisher : float
-        Pointwise, the largest over all orders of tied candidates.
+        p of Fisher's exact test at this n alone, the largest over all orders of tied candidates.
     p_exchange, p_adjusted : float
-        By swaps of ranks, and over all pairs and n together; likewise.
+        p of the test that swaps ranks, and the same adjusted over all pairs and n. With ties both are the largest too.
     n_extreme, n_trials : int
-        Exceedances of p_exchange.
+        Number of exceedances of `p_exchange`, and of trials.
     """
 
     a: str
@@ -326,7 +332,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankingEvaluation:
-    """Results of an evaluation of rankings; attributes as in `sigdask.api.Evaluation`."""
+    """Results of an evaluation of rankings; see `sigdask.api.Evaluation` for the attributes."""
 
     name: str
     n_candidates: int
