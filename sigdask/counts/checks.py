@@ -395,10 +395,27 @@ def _find_rows(is_odd: NDArray[np.bool_], correlations: NDArray[np.float64]) -> 
     return np.flatnonzero((is_odd | ~is_defined).all(axis=1) & is_defined.any(axis=1)).tolist()
 
 
-def are_other_scales(score_a: float, score_b: float) -> bool:
-    """Return whether one of two mean scores is a share, and the other seems to be a percentage or another metric."""
+def are_other_scales(score_a: float, score_b: float, *, is_share: bool = True) -> bool:
+    """Return whether one of two mean scores is at most 1, and the other seems to be in another unit or metric.
+
+    Parameters
+    ----------
+    score_a, score_b : float
+        Mean scores. A score of 0 is 0 in every unit.
+    is_share : bool
+        Whether the metric may be a share. Latencies, losses and numbers of errors are none, so that only a factor of
+        about 100 or 1,000 is a sign of another unit.
+
+    Examples
+    --------
+    >>> are_other_scales(0.6, 15.0), are_other_scales(0.6, 15.0, is_share=False), are_other_scales(0.08, 8.0)
+    (True, False, True)
+    """
     low, high = sorted((score_a, score_b))
-    return 0 <= low <= 1 and high > LARGE_SCORE and high >= LARGE_RATIO * low
+    if not 0 < low <= 1 < high:
+        return False
+    has_factor = any(factor / 2 <= high / low <= 2 * factor for factor in UNIT_FACTORS)
+    return has_factor or (is_share and high > LARGE_SCORE and high >= LARGE_RATIO * low)
 
 
 def suggest_group_file(name: str) -> str:

@@ -129,6 +129,9 @@ LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplex
                              "metricx"})  # fmt: skip
 """Parts of names of score columns for which lower is better."""
 
+ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error"})
+"""Those that are shares or percentages."""
+
 
 SEGMENTS = "needs scores per segment, which its own tool writes{}: compare the files that it writes (format metrics)"
 ITEMS = (
@@ -304,6 +307,18 @@ def is_lower_better(column: str) -> bool:
     [True, True, False, False]
     """
     return not LOWER_IS_BETTER.isdisjoint(re.split(r"[^a-z]+", column.lower()))
+
+
+def may_be_share(column: str) -> bool:
+    """Return whether a score column may hold shares or percentages, by its name.
+
+    Examples
+    --------
+    >>> [may_be_share(name) for name in ("accuracy", "WER", "latency_ms", "errors")]
+    [True, True, False, False]
+    """
+    parts = LOWER_IS_BETTER.intersection(re.split(r"[^a-z]+", column.lower()))
+    return not parts or not ERROR_SHARES.isdisjoint(parts)
 
 
 def is_address(name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sigdask.counts.checks import are_other_scales
+from sigdask.metrics import may_be_share
 from sigdask.nightly.gate.coverage import (
     CoveredComparison,
     GateContext,
@@ -26,6 +27,7 @@ from sigdask.nightly.gate.rules import (
     RuleVerdict,
     format_rule_name,
 )
+from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.text import format_list
 
@@ -83,9 +85,13 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
-    if gains := [c for c in covered if c.gain > 0 and are_other_scales(c.result.score_a, c.result.score_b)]:
+    if gains := [c for c in covered if c.gain > 0 and _are_of_other_scales(c.result)]:
         verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
     return _add_absent(verdict, absent) if absent else verdict
+
+
+def _are_of_other_scales(result: Result) -> bool:
+    return are_other_scales(result.score_a, result.score_b, is_share=may_be_share(result.metric))
 
 
 def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
@@ -95,7 +101,7 @@ def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
     score, baseline_score = scores if c.system == c.result.a else scores[::-1]
     return (
         f"{c.system} scores {score:g} and {c.baseline} {baseline_score:g} by {describe_scope(c)}{more_text}: shares "
-        "and percentages, or two metrics? Bring both to one scale"
+        f"and percentages, or two metrics? Bring both to one scale; if the gain is real, make {c.system} the baseline"
     )
 
 

@@ -88,6 +88,33 @@ def test_percentages_beside_a_baseline_of_shares_are_no_gain(factor):
         assert len(notes) == (factor == 100)
 
 
+@pytest.mark.parametrize(
+    ("metric", "new", "base", "passes"),
+    [
+        ("latency", 0.6, 15.0, True),  # 25 times as fast
+        ("latency", 0.8, 800.0, False),  # seconds and milliseconds
+        ("WER", 0.6, 15.0, False),
+        ("WER", 0.08, 8.0, False),
+        ("WER", 0.0, 15.0, True),  # 0 is 0 on every scale
+        ("errors", 0.4, 12.0, True),
+        ("accuracy", 30.0, 0.9, False),
+        ("accuracy", 8.0, 0.08, False),
+        ("accuracy", 30.0, 0.0, True),
+        ("accuracy", 0.9, 0.03, True),
+    ],
+)
+def test_gains_that_may_be_of_another_scale(metric, new, base, passes):
+    counts = Counts.from_scores({"new": [1.0, 2.0] * 10, "base": [1.5, 1.5] * 10}, name="set")
+    [result] = compare_all(counts, baseline="base", second_run=False)
+    is_lower = metric != "accuracy"
+    result = replace(
+        result, metric=metric, score_a=new, score_b=base, difference=new - base, higher_is_better=not is_lower
+    )
+    verdict = judge([NotWorse(0.05)], [result], Evidence({"set": "base"}))
+    assert verdict.passed == passes
+    assert any("if the gain is real, make new the baseline" in n for n in verdict.rules[0].notes) != passes
+
+
 def test_lower_is_better_turns_the_direction():
     base = np.arange(30) / 10
     counts = Counts.from_scores({"new": base + 1, "base": base})
