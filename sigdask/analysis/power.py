@@ -7,6 +7,7 @@ together.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import partial
@@ -143,19 +144,30 @@ class Power:
     note: str | None
 
     @property
-    def needs_few(self) -> bool:
-        """Whether the estimated number of units needed rests on too few effective units to be trusted."""
+    def is_needed_uncertain(self) -> bool:
+        """Whether `needed` rests on fewer than ten effective units (`n_effective`)."""
         return self.n_effective is not None and self.n_effective < FEW_EFFECTIVE
 
     @property
-    def detects_by_few(self) -> bool:
-        """Whether the detectable difference rests on too few effective units to be trusted."""
+    def is_detectable_uncertain(self) -> bool:
+        """Whether `detectable` rests on fewer than ten effective units (`n_effective_detectable`)."""
         return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
+
+    def __getattr__(self, name: str) -> bool:
+        """Return a property by the name that it had in 0.2, with a warning."""
+        if (new := OLD_NAMES.get(name)) is None:
+            raise AttributeError(f"'Power' object has no attribute {name!r}")
+        warnings.warn(f"Power.{name} is Power.{new} now; the old name goes with 0.4", FutureWarning, stacklevel=2)
+        value: bool = getattr(self, new)
+        return value
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with null for infinite values."""
         values: dict[str, Any] = to_plain(self)
         return values
+
+
+OLD_NAMES = {"needs_few": "is_needed_uncertain", "detects_by_few": "is_detectable_uncertain"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,9 @@ def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
     higher = (BASE + 0.3 + np.linspace(0, 0.2, 60) ** 2).round(3)
     systems = {**TWO, "ahead": higher.tolist()}
     results = sigdask.power(systems, difference=0.05, samples=300)
-    by_few = {(result.a, result.b): result.detects_by_few for result in results}
+    by_few = {(result.a, result.b): result.is_detectable_uncertain for result in results}
+    with pytest.warns(FutureWarning, match="is_detectable_uncertain"):
+        assert [result.detects_by_few for result in results] == [*by_few.values()]
     assert by_few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
     from sigdask.report.terminal.power import render
 

@@ -80,11 +80,11 @@ def _describe_detectable(power: Power) -> str:
 def _describe_pairs(powers: Sequence[Power]) -> Iterator[str]:
     first = powers[0]
     condition = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
-    units = _list_sizes((power.needed, power.needs_few) for power in powers)
+    units = _list_sizes((power.needed, power.is_needed_uncertain) for power in powers)
     if first.wanted_difference is not None and units:
         yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition} you need"
         yield f"{_format_range(units, ',.0f', first.unit)} ({len(units):,} of {format_count(len(powers), 'pair')});"
-    differences = _list_sizes((power.detectable, power.detects_by_few) for power in powers)
+    differences = _list_sizes((power.detectable, power.is_detectable_uncertain) for power in powers)
     if differences:
         n = _count_units(first.n_asked, first.unit, short=bool(units))
         share_text = f"({len(differences):,} of {len(powers):,} pairs)."
@@ -117,8 +117,14 @@ def _format_table(powers: Sequence[Power], width: int | None) -> str:
 def _build_row(power: Power) -> list[str]:
     cells = [power.a, power.b, power.metric, f"{power.difference:+.4g}"]
     if power.wanted_difference is not None:
-        cells += [_format_interval(power.needed, ",.0f", is_few=power.needs_few), format_power(power.at_wanted)]
-    cells += [_format_interval(power.detectable, ".3g", is_few=power.detects_by_few), format_power(power.at_observed)]
+        cells += [
+            _format_interval(power.needed, ",.0f", is_few=power.is_needed_uncertain),
+            format_power(power.at_wanted),
+        ]
+    cells += [
+        _format_interval(power.detectable, ".3g", is_few=power.is_detectable_uncertain),
+        format_power(power.at_observed),
+    ]
     return [*cells, power.method if power.reachable is not None else "alike"]
 
 
@@ -176,7 +182,7 @@ def _describe_method(powers: PowerResults) -> Iterator[str]:
         )
     if EXACT in methods:
         yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
-    if any(power.needs_few or power.detects_by_few for power in powers):
+    if any(power.is_needed_uncertain or power.is_detectable_uncertain for power in powers):
         few_text = f"after reweighting, the sample counts like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
         yield (
             f"* rests on few units (not included in the summary above): {few_text}"
