@@ -182,6 +182,8 @@ class ScoreMatrix:
     @staticmethod
     def from_scores(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
         """Read the scores of one system after another; NaN marks a missing score."""
+        if isinstance(scores, dict) and (whole := _read_whole_numbers([*scores.values()])) is not None:
+            return whole
         lengths: dict[str, int] = {}
         values = np.empty((0, len(scores)), np.int8)
         present: NDArray[np.bool_] | None = None
@@ -204,6 +206,18 @@ class ScoreMatrix:
             columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
         check_lengths(lengths)
         return ScoreMatrix(values, present, columns)
+
+
+def _read_whole_numbers(columns: Sequence[Sequence[float] | Array]) -> ScoreMatrix | None:
+    """Return equally long columns of few whole float64 numbers as a matrix, read at once; None for other columns."""
+    sizes = {c.shape if isinstance(c, np.ndarray) and c.dtype == np.float64 and c.ndim == 1 else None for c in columns}
+    if len(sizes) != 1 or None in sizes or sum(map(len, columns)) > CHUNK:
+        return None
+    numbers = np.array(columns)
+    kind = _find_narrowest_type(numbers)
+    if kind is np.float64:  # or not finite
+        return None
+    return ScoreMatrix(numbers.astype(kind).T, None, [SystemNumbers(np.empty(0))] * len(columns))
 
 
 def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:

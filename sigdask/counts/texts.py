@@ -277,8 +277,12 @@ class Texts(Sequence[str]):
         if len(self) > FEW_SORTED:
             yield from self._iter_blocks(WORD)
         else:
-            framed = (len(text).to_bytes(WORD, "little") + text for text in self._encode())
-            yield np.frombuffer(b"".join(framed), np.uint8)
+            yield self._framed
+
+    @cached_property
+    def _framed(self) -> Bytes:
+        framed = (len(text).to_bytes(WORD, "little") + text for text in self._encode())
+        return np.frombuffer(b"".join(framed), np.uint8)
 
     def _iter_blocks(self, frame: int) -> Iterator[Bytes]:
         ends = np.cumsum(self.sizes + frame)

@@ -254,6 +254,7 @@ def prepare_set(plan: FamilySettings, shared: str, test_set: TestSet) -> Prepare
     counts = prepared.counts
     if not judges_sets_together(plan):
         with suppress(SigdaskError):
-            if not needs_extraction(counts, build_spec(test_set, counts, ()).find_metrics(counts)):
-                prepared.study = build_study(plan, [(test_set, counts)])
+            metrics = build_spec(test_set, counts, ()).find_metrics(counts)
+            if not needs_extraction(counts, metrics):
+                prepared.study = build_study(plan, [(test_set, counts)], metrics)
     return prepared

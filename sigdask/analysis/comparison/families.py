@@ -318,7 +318,11 @@ def _add_companion(
 
 def _find_skewed(comparisons: FamilyComparisons) -> Bools | None:
     """Return which comparisons have differences between units that are too skewed; None if scores are not sums."""
-    if len(comparisons) < 2 or describe_non_sums(comparisons) is not None:
+    if len(comparisons) < 2:
+        return None
+    if all(panel.kind == SUMS and (panel.sign_counts >= 0).all() for panel in comparisons.panels):
+        return np.zeros(len(comparisons), np.bool_)  # all differences have one size, as those of 0/1 scores
+    if describe_non_sums(comparisons) is not None:
         return None
     members, rows = build_members(comparisons)
     return find_skewed(MaxTFamily(tuple(members), rows[:, None, :], studentised=True))

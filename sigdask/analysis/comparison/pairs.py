@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +60,7 @@ class RationalCounts:
     difference: Floats
 
     @staticmethod
+    @lru_cache(64)
     def empty(n: int) -> RationalCounts:
         """Return counts of `n` comparisons that are all unknown, in read-only arrays that take no memory."""
         return RationalCounts(np.broadcast_to(np.int64(-1), (n, 3)), np.broadcast_to(np.nan, n))
@@ -233,8 +235,13 @@ def build_empty_positions(n: int, *, is_filled: bool = True) -> CountPositions:
     Unless they will be filled, the arrays are read-only and take no memory.
     """
     if not is_filled:
-        return CountPositions(np.broadcast_to(np.int32(-1), n), *[np.broadcast_to(np.int32(0), n)] * 2)
+        return _build_no_positions(n)
     return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
+
+
+@lru_cache(64)
+def _build_no_positions(n: int) -> CountPositions:
+    return CountPositions(np.broadcast_to(np.int32(-1), n), *[np.broadcast_to(np.int32(0), n)] * 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,7 +317,8 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     n_discordant = _count_discordant(panels, panel, row, column)
     enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
     rational = RationalCounts.empty(len(pair))
-    for group in group_rows(number_rows(panel, column)):
+    has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
+    for group in group_rows(number_rows(panel, column)) if has_slack else ():
         shared_panel, candidates = panels[int(panel[group[0]])], group[enumerated[group] & (n_discordant[group] > 0)]
         for k in candidates[is_unequal(shared_panel, row[candidates].astype(np.int64), int(column[group[0]]))].tolist():
             systems, bound = spec.pairs[pair[k]].tolist(), metrics[int(metric[k])]
@@ -639,4 +647,9 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
     if baseline is not None:
         others = np.delete(np.arange(counts.n_systems), index_of[baseline])
         return np.column_stack([others, np.full_like(others, index_of[baseline])])
-    return np.column_stack(np.triu_indices(counts.n_systems, 1))
+    return _list_all_pairs(counts.n_systems)
+
+
+@lru_cache(16)
+def _list_all_pairs(n_systems: int) -> Integers:
+    return np.column_stack(np.triu_indices(n_systems, 1))

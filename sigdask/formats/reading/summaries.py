@@ -62,7 +62,10 @@ SUMMARY_HASHES, ALLOWED_HASHES = (
 )
 """Hashes of the words in such names, for searching a whole column."""
 
-SUMMARY_HINT = re.compile("|".join(("%$", *sorted({*MEAN_WORDS, *STATISTICS}))), re.IGNORECASE)
+SUMMARY_WORDS = sorted({*MEAN_WORDS, *STATISTICS})
+"""Words one of which names of summary rows have."""
+
+SUMMARY_HINT = re.compile("|".join(("%$", *SUMMARY_WORDS)), re.IGNORECASE)
 """Pattern that names of summary rows match. It rules out most ids quickly."""
 
 

@@ -168,7 +168,10 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
-    if summaries.SUMMARY_HINT.search(body) and any(map(summaries.is_summary_name, cells[:: len(names)])):
+    lowered = body.lower()
+    if any(word in lowered for word in summaries.SUMMARY_WORDS) and any(
+        map(summaries.is_summary_name, cells[:: len(names)])
+    ):
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)

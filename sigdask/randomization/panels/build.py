@@ -28,7 +28,15 @@ from sigdask.counts.precision import (
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.digests import Digests, digest, hash_column, hash_units, mark_widened, pack_digests
+from sigdask.randomization.panels.digests import (
+    AT_ONCE,
+    Digests,
+    digest,
+    hash_columns,
+    hash_units,
+    mark_widened,
+    pack_digests,
+)
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
@@ -357,6 +365,16 @@ def _sum_units(
     totals = np.empty((len(systems), len(fields)), np.int64)
     contents = np.empty((len(systems), len(fields)), np.uint64)
     for f, field in enumerate(fields):
+        is_small = field.dtype.itemsize < FULL_BYTES and field.size <= AT_ONCE
+        if is_small and field.shape[1] > 1 and field.dtype.kind == "i" and n_units == len(index):
+            block = field[rows][:, systems]  # each item is a unit: all systems at once
+            placed = np.empty_like(block)
+            placed[index] = block
+            totals[:, f] = placed.sum(axis=0, dtype=np.int64)
+            contents[:, f] = hash_columns(placed, hashes[:, None], lattices[f])
+            summed = summed.astype(max(_find_smallest_type(placed), summed.dtype), order="F", copy=False)
+            summed[:, :, f] = placed
+            continue
         moves = _compute_moves(field[rows][:, systems], lattices[f]) if isinstance(lattices[f], CoarseLattice) else None
         for k, system in enumerate(systems):
             if k and field.shape[1] == 1 and moves is None:  # shared by all systems
@@ -367,7 +385,7 @@ def _sum_units(
             integers = integers if moves is None else integers + moves[:, k]
             sums = _sum_by_unit(integers, index, n_units)
             totals[k, f] = sums.sum(dtype=np.int64)
-            contents[k, f] = hash_column(sums, hashes, lattices[f])
+            contents[k, f] = hash_columns(sums, hashes, lattices[f])
             if (needed := _find_smallest_type(sums)) > summed.dtype:
                 summed = summed.astype(needed, order="F")
             summed[:, k, f] = sums

@@ -346,13 +346,27 @@ def hash_units(addresses: Integers, sizes: Integers) -> Contents:
     return hashes
 
 
-def hash_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> int:
-    """Return a hash of one system's values in one field: a sum over units of hashes of their values."""
-    scale, total = np.uint64(get_factor(lattice)), 0
+def hash_columns(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> Contents:
+    """Return a hash of a system's values in one field: a sum over units of hashes of their values.
+
+    Parameters
+    ----------
+    sums : int array, shape (n_units,) or (n_units, n_systems)
+        The values of one or several systems.
+    hashes : uint64 array, shape (n_units,) or (n_units, 1)
+        Of the units.
+    lattice : Lattice
+        Of the field.
+
+    Returns
+    -------
+    uint64 array, shape () or (n_systems,)
+    """
+    scale, total = np.uint64(get_factor(lattice)), np.zeros(sums.shape[1:], np.uint64)
     for start in range(0, len(sums), AT_ONCE):
         block = slice(start, start + AT_ONCE)
-        total += int(mix_bits(hashes[block] ^ (sums[block].astype(np.uint64) * scale)).sum(dtype=np.uint64))
-    return total % 2**64
+        total += mix_bits(hashes[block] ^ (sums[block].astype(np.uint64) * scale)).sum(axis=0, dtype=np.uint64)
+    return total
 
 
 def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequence[int]) -> Contents:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE, CoarseLattice
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import FEW_SORTED, Texts
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.forms import Correlation, Ratios
@@ -29,7 +29,7 @@ from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, build_empty, compute_pair_digests, hash_fields
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream import Key, compute_stream_keys, draw_swap_bytes, philox
+from sigdask.randomization.stream import Key, compute_stream_key, compute_stream_keys, draw_swap_bytes, philox
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.exact.counting import count_reaching, count_reaching_in
@@ -97,14 +97,30 @@ class SwapUnits:
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "
                 "spreadsheet have their value in the first row only)"
             )
-        forms = canonicalize_column(texts)
-        order, tied = forms.sorted
-        address = np.empty(len(forms), np.int64)
-        address[order] = np.cumsum(~tied) - 1
-        units = forms[order[~tied]]
+        if len(texts) <= FEW_SORTED:
+            units, address, content = _order_few(tuple(texts.tolist()))
+            key = compute_stream_key(seed, counts.name, units)
+        else:
+            units, address = _order_units(texts)
+            key, content = _compute_key_and_content(seed, counts.name, units)
         index = address[names.codes] if isinstance(names, Factor) else address
-        key, content = _compute_key_and_content(seed, counts.name, units)
         return SwapUnits(key, index, len(units), content)
+
+
+def _order_units(texts: Texts) -> tuple[Texts, Integers]:
+    """Return distinct units in canonical order, and the address of each text's unit."""
+    forms = canonicalize_column(texts)
+    order, tied = forms.sorted
+    address = np.empty(len(forms), np.int64)
+    address[order] = np.cumsum(~tied) - 1
+    return forms[order[~tied]], address
+
+
+@lru_cache(16)
+def _order_few(texts: tuple[str, ...]) -> tuple[Texts, Integers, int]:
+    """Return what `_order_units` does and a hash of the units; many test sets of a plan may have the same few ids."""
+    units, address = _order_units(Texts.from_values(texts))
+    return units, address, _compute_key_and_content(0, "", units)[1]
 
 
 def _compute_key_and_content(seed: int, name: str, units: Sequence[str] | int) -> tuple[Key, int]:
@@ -279,7 +295,7 @@ class Panel(ScoredSums):
         values = self.values[
             units[:, None, :, None], system_pairs[:, :, None, None], fields
         ]  # (n_rows, 2, d, n_fields)
-        return EnumeratedPairs(
+        panel = EnumeratedPairs(
             key=self.key,
             addresses=np.arange(units.shape[1]),
             values=values.transpose(2, 0, 1, 3).reshape(units.shape[1], 2 * len(rows), len(fields)),
@@ -292,6 +308,9 @@ class Panel(ScoredSums):
             n_units=self.n_units,
             enumerated=True,
         )
+        if self.linear[column]:
+            vars(panel)["linear"] = (True,)  # a denominator that no swap changes here changes there neither
+        return panel
 
     def _find_discordant_units(self, rows: Integers, column: int) -> Integers:
         """Return the kept units in which each pair differs, equally many for all, shape (n_rows, n_discordant)."""
