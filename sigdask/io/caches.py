@@ -158,7 +158,7 @@ class CompiledCache:
     def __init__(self, function: Any) -> None:
         from numba.core.caching import FunctionCache
 
-        self._cache = FunctionCache(function)
+        self._cache, self._name = FunctionCache(function), function.__qualname__
         self.cache_path = self._cache.cache_path
         self.flush = self._cache.flush
 
@@ -187,22 +187,29 @@ class CompiledCache:
         """
         from numba.core.runtime import rtsys
 
+        code = None
         try:
             self._name_files()
             rtsys.initialize(target_context)
-            return self._cache._load_overload(sig, target_context)  # noqa: SLF001
+            code = self._cache._load_overload(sig, target_context)  # noqa: SLF001
         except Exception:  # noqa: BLE001  # pickle raises whatever damaged bytes lead to
             with suppress(Exception):
                 self.flush()
-            return None
+        if code is None:
+            COMPILING.add(self._name)
+        return code
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save a function's compiled code for argument types, if the cache can be written."""
+        COMPILING.discard(self._name)
         with suppress(Exception):
             self._name_files()
             self._remove_outdated()
             self._cache.save_overload(sig, data)
 
+
+COMPILING: set[str] = set()
+"""Names of the functions that are being compiled, because no code of them is cached yet."""
 
 FEW_STEPS = 2**19
 """Steps of a loop that take Python about as long as loading numba."""

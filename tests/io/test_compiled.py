@@ -12,6 +12,7 @@ import numba
 import pytest
 from conftest import ROOT
 
+from sigdask.cli.output.progress import ProgressStep
 from sigdask.io import caches as room
 
 MODULE = """
@@ -140,3 +141,23 @@ def test_a_folder_that_strangers_may_write_to_is_not_read(tmp_path, monkeypatch,
     room._check_folder_owner()
     assert (numba.config.CACHE_DIR, os.environ[room.CACHE_VARIABLE]) == ("", "")
     assert "another user can write to this folder" in caplog.text
+
+
+def test_progress_says_that_a_function_is_being_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    labels = []
+    save = room.CompiledCache.save_overload
+
+    def record_label(cache, sig, data):
+        labels.append(ProgressStep("preparing").label)
+        save(cache, sig, data)
+
+    monkeypatch.setattr(room.CompiledCache, "save_overload", record_label)
+
+    def thrice(x):
+        return 3 * x
+
+    assert room.cached_njit()(thrice)(14) == 42
+    assert labels == ["compiling for this processor (only once)"]
+    assert str(ProgressStep("preparing")).startswith("preparing, for ")
+    assert ProgressStep("counting", "trials", 500, 2000).label == "500 of 2,000 trials"

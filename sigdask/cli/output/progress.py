@@ -18,6 +18,7 @@ from sigdask.errors import UnfinishedError
 from sigdask.formats.reading.files import report_reading
 from sigdask.identity import dataclass
 from sigdask.io import is_present
+from sigdask.io.caches import COMPILING
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.text import format_count, format_duration, format_estimate, is_url
 
@@ -86,10 +87,17 @@ class ProgressStep:
         left = extrapolated if self.left is None else max(self.left - (time.monotonic() - self.updated), 0.0)
         return "" if left is None else format_duration(left)
 
+    @property
+    def label(self) -> str:
+        """The step in a few words: the amount that is done, or the description if it is not counted."""
+        if self.total:
+            return f"{format_short(self.done)} of {format_short(self.total)} {self.of}"
+        return "compiling for this processor (only once)" if COMPILING else self.doing
+
     def __str__(self) -> str:
         """Return the step's progress as a line of text."""
         if not self.total:
-            return f"{self.doing}, for {format_duration(self.elapsed)}"
+            return f"{self.label}, for {format_duration(self.elapsed)}"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
         about = "" if self.time_left.startswith("<") else "about "
         return f"{text}, {about}{self.time_left} left" if self.time_left else text
@@ -145,7 +153,6 @@ class Bar:
             return
         self._bar.update(
             self._task,
-            description=f"{format_short(step.done)} of {format_short(step.total)} {step.of}",
             completed=step.done if step.share is None else step.share * step.total,
             total=step.total,
             percent=step.percent,
@@ -208,7 +215,7 @@ def _build_bar() -> Any:
         return None
     bar = [BarColumn(min(40, room - TEXT_COLUMNS))] if room >= TEXT_COLUMNS + 5 else []
     texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[step].time_left}"]
-    bar_columns = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
+    bar_columns = (TextColumn("{task.fields[step].label}"), *bar, *map(TextColumn, texts))
     return Progress(*bar_columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
 
 
