@@ -447,8 +447,9 @@ def compare_opened(
 ) -> tuple[Results, tuple[ComparisonDetails, ...]]:
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
-    All comparisons have details if they are few. Else these have: those of `open_pairs`, the best system against its
-    runner-up, and borderline ones. Details are the null distribution, the convergence of p, and the units that decide.
+    With few comparisons, all have details. With many, these have: the ones of `open_pairs`, the best system against its
+    runner-up, and borderline results. Details are the null distribution, p against the number of trials, and the units
+    that decide.
 
     Raises
     ------

@@ -95,23 +95,23 @@ class Power:
     wanted_difference : float or None
         The requested difference.
     needed : Estimate or None
-        Units that find it with the power wanted.
+        Number of units that detect it with the power you set.
     at_wanted : PowerAt or None
-        How often the present units find it.
+        Power of the present units for this difference.
     n_asked : int
-        Units that `detectable` and `at_observed` are of.
+        Number of units for `detectable` and `at_observed`.
     detectable : Estimate or None
-        The smallest difference that they find with the power wanted; infinite where they find none that is reachable.
+        Smallest difference that they detect with the power you set. Infinite if no reachable difference is detected.
     at_observed : PowerAt or None
-        How often they find the observed difference.
+        Power of `n_asked` units for the observed difference.
     curve : tuple of PowerAt
-        Powers measured during the search, by units and difference.
+        Points of the search: the power for numbers of units and differences.
     method : str
         "exact" (sign tests), "simulated", or "normal approximation" (beyond the units that are simulated).
     n_samples : int
-        Samples of each point of the curve; 0 where nothing was simulated.
+        Number of samples for each point of the curve. 0 if nothing was simulated.
     n_effective : float or None
-        How many equally likely units would vary as much as those weighed for the wanted difference.
+        Effective number of units for the requested difference: as many equally likely units would vary as much.
     n_effective_detectable : float or None
         Effective number of units for the detectable difference.
     note : str or None
@@ -177,7 +177,7 @@ class PowerResults(ListedResults[Power]):
     Attributes
     ----------
     found : tuple of Power
-        In the order of metrics and pairs.
+        Power of each comparison, in the order of metrics and pairs.
     alpha : float
         Level of the test.
     adjust : str
@@ -185,7 +185,7 @@ class PowerResults(ListedResults[Power]):
     seed : int
         Seed of the random stream.
     notes : tuple of str
-        On the whole.
+        Notes on all comparisons together.
     """
 
     found: tuple[Power, ...]

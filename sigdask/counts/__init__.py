@@ -165,12 +165,12 @@ class Counts:
 
     @property
     def of_one(self) -> Counts:
-        """Counts of the first replicate; these counts where there are none."""
+        """Counts of the first replicate, or these counts if there are no replicates."""
         return self.replicates[0] if self.replicates else self
 
     @property
     def apart(self) -> bool:
-        """Whether the replicates of an item are items of their own."""
+        """Whether each replicate of an item is swapped separately."""
         return self.n_items != self.of_one.n_items
 
     def field(self, name: str) -> Array:
@@ -182,12 +182,12 @@ class Counts:
             raise InputError(f"these data have no field {name!r}; fields: {names}") from None
 
     def rounding(self, name: str) -> tuple[float, ...]:
-        """Return how far the numbers of each system in one field may lie from those that were meant."""
+        """Return the largest possible rounding error of each system's numbers in one field."""
         roundings = get_rounding(self.fields).get(name, (0.0,))
         return roundings * self.n_systems if len(roundings) == 1 else roundings
 
     def group(self, column: str) -> Factor:
-        """Return a grouping column, or say which there are."""
+        """Return a grouping column. If there is none of this name, the error lists all."""
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
             raise InputError(
@@ -198,7 +198,7 @@ class Counts:
     def in_common(
         self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None, held: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
-        """Return which items, of a subset of them, some systems all have; shape (n_items,).
+        """Return which items of a subset all given systems have, shape (n_items,).
 
         `held` narrows it to the items that they have in one metric (`BoundMetric.held`).
         """
@@ -207,16 +207,16 @@ class Counts:
         return np.asarray(np.logical_and.reduce([mask, *masks])) if masks else mask
 
     def held_in(self, fields: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Return which items each system has in all of some fields; None where all have all."""
+        """Return which items each system has in all given fields. None if no item is missing."""
         masks = [self.held[name] for name in fields if name in self.held]
         return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
     def with_unit(self, unit: str) -> Counts:
-        """Swap whole groups of `unit` instead of single items."""
+        """Return counts of which whole groups of the column `unit` are swapped instead of single items."""
         return self if unit == self.unit else replace(self, unit=unit)
 
     def with_name(self, name: str) -> Counts:
-        """Name the test set."""
+        """Return the same counts with another name of the test set."""
         return replace(self, name=name)
 
     @staticmethod
@@ -235,7 +235,7 @@ class Counts:
         Parameters
         ----------
         scores : mapping of system name to sequence of float, length n_items
-            Item scores; NaN stands for an item the system does not have.
+            Item scores. NaN stands for an item that the system does not have.
         missing : {"error", "pairwise", "zero"}
             How a missing score is handled: as an error, by leaving out the item in the pairs of this system only, or as
             the score 0.
@@ -302,7 +302,7 @@ class Counts:
         Parameters
         ----------
         replicates : sequence of Counts
-            The same systems on the same items, once for each replicate. An item that one of them lacks is missing.
+            Counts of the same systems and items, once for each replicate. An item that one of them lacks is missing.
         apart : bool
             Swap the replicates of an item each for itself, as MultEval does; their column
             "segment" still tells which belong together.
@@ -310,7 +310,7 @@ class Counts:
         Raises
         ------
         InputError
-            Systems or items differ between replicates.
+            The systems or items of the replicates differ.
         """
         first = replicates[0]
         if len(replicates) == 1:
@@ -364,7 +364,7 @@ class Counts:
         Parameters
         ----------
         gold : sequence of str, length n_items
-            The right labels.
+            Gold labels.
         predictions : mapping of system name to sequence of str, length n_items
             Predicted labels.
         ids, groups, name, warnings
@@ -391,9 +391,9 @@ class Counts:
         Parameters
         ----------
         gold : sequence of float, length n_items
-            The gold values.
+            Gold values.
         predictions : mapping of system name to sequence of float, length n_items
-            Predicted numbers, none of them missing.
+            Predicted numbers. None may be missing.
         ids, groups, name, warnings
             As in the class.
         """
@@ -429,9 +429,9 @@ class Counts:
         Parameters
         ----------
         references : sequence of str, length n_items, or sequence of such sequences
-            A reference text for each item; or several lists of them, as sacrebleu takes them.
+            A reference text for each item, or several such lists, as for sacrebleu.
         systems : mapping of system name to sequence of str, length n_items
-            The text that each system gave for each item.
+            Text of each item.
         ids, groups, name, warnings
             As in the class.
 
@@ -485,7 +485,7 @@ class Counts:
         Parameters
         ----------
         gold : sequence of iterables of str, length n_items
-            The right labels of each item, none in some; or a `Factor` of cells of `label_sets.joined`.
+            Gold labels of each item, which may be empty. Or a `Factor` of cells of `label_sets.joined`.
         predictions : mapping of system name to sequence of iterables of str, length n_items
             Predicted labels.
         ids, groups, name, warnings
@@ -509,7 +509,7 @@ class Counts:
         name: str = "",
         warnings: Sequence[str] = (),
     ) -> Counts:
-        """Make counts from responses: what is of interest and which systems gave it.
+        """Make counts from responses: which are right, and which each system gave.
 
         Parameters
         ----------

@@ -42,17 +42,17 @@ class Candidates:
     measures : tuple of str
         Names of the measures.
     gold : int8 array, shape (n_candidates,)
-        1 true, 0 false, `UNKNOWN` without judgement.
+        1 if a candidate is true, 0 if false, `UNKNOWN` if it is not judged.
     scores : float64 array, shape (n_measures, n_candidates)
-        Finite.
+        Scores of each measure. All must be finite.
     smaller : frozenset of str
-        Measures of which a smaller score is a better one.
+        Measures for which a smaller score is better.
     ids : Texts or None
         Unique ids.
     name : str
         Name of the test set. It also determines the random stream.
     notes : tuple of str
-        Notes on how they were read.
+        Notes on how the candidates were read.
     """
 
     measures: tuple[str, ...]
@@ -73,18 +73,18 @@ class Candidates:
         name: str = "",
         notes: Sequence[str] = (),
     ) -> Candidates:
-        """Make candidates of columns, checked.
+        """Make candidates from columns, and check them.
 
         Parameters
         ----------
         gold : sequence of bool, length n_candidates
-            Whether each is true. None or NaN without judgement.
+            Whether each candidate is true. None or NaN if it is not judged.
         scores : mapping of str to sequence of float
-            A column a measure.
+            Scores of each measure, one for each candidate.
         smaller : collection of str
-            Measures of which a smaller score is a better one.
+            Measures for which a smaller score is better.
         ids : sequence of str, optional
-            Unique ids; without them candidates are known by their position.
+            Unique ids, by default positions.
         name : str
             Name of the test set.
         notes : sequence of str
@@ -93,7 +93,7 @@ class Candidates:
         Raises
         ------
         InputError
-            Names the problem and the candidate.
+            The candidates cannot be ranked. The message names the problem and the candidate.
         """
         gold_codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
         columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
@@ -115,7 +115,7 @@ class Candidates:
         return len(self.gold)
 
     def check(self) -> None:
-        """Refuse what no ranking can be made of."""
+        """Raise an error if the candidates cannot be ranked."""
         if not self.measures:
             raise InputError("no measure: a ranking needs a column of scores")
         check_unique(self.measures, "measure")
@@ -139,7 +139,7 @@ class Candidates:
             check_unique(self.ids, "id")
 
     def check_gold(self) -> None:
-        """Refuse candidates that are all true, or all false."""
+        """Raise an error if all candidates are true, or all false."""
         labels = self.gold[self.gold != UNKNOWN]
         if not len(labels) or labels.all() or not labels.any():
             state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"
@@ -149,7 +149,7 @@ class Candidates:
             )
 
     def called(self, k: int) -> str:
-        """Return what a candidate is called in errors."""
+        """Return the name of a candidate in errors: its id, or its position."""
         return f"candidate {k + 1}" if self.ids is None else f"candidate {self.ids[k]!r}"
 
     @property

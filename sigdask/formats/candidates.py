@@ -79,7 +79,7 @@ class CandidateColumns:
     measures : tuple of str
         Empty takes every column of numbers.
     smaller : tuple of str
-        Measures of which a smaller score is a better one.
+        Measures for which a smaller score is better.
     ignore : tuple of str
         Columns left out.
     positive : tuple of str

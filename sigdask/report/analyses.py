@@ -153,7 +153,7 @@ class PaperTables:
     __slots__ = ()
 
     def paper_tables(self) -> list[PaperTable]:
-        """Return tables for papers, as values; `report.tables.latex` and `markdown` write them."""
+        """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -164,7 +164,7 @@ class PaperTables:
         return "".join(markdown.iter_document_parts(self.paper_tables()))
 
     def to_latex(self) -> str:
-        """Return the tables as LaTeX, which needs booktabs alone."""
+        """Return the tables as LaTeX. The only package that they need is booktabs."""
         return "".join(latex.iter_document_parts(self.paper_tables()))
 
 
@@ -195,22 +195,30 @@ class Evaluation(PaperTables, RankingEvaluation):
     name : str
         Name of the test set.
     n_candidates, n_judged, n_true : int
-        Candidates, those of known gold, and the true ones.
+        Number of candidates, of judged ones, and of true ones.
     measures : tuple of Measure
+        The measures, with their average precision.
     precision : tuple of Precision
+        Precision and recall of the n best, for each measure and n.
     sampled : tuple of SampledPrecision
-        In place of `precision` if only a sample is judged. Of the first sample if several were drawn.
+        Estimated precision, instead of `precision`, if only a sample is judged. If several samples were drawn, it is of
+        the first.
     differences : tuple of Difference
+        Comparisons of two measures by precision, for each pair and n.
     average_precision : tuple of AverageDifference
+        Comparisons of two measures by average precision.
     validation : tuple of Validation
         Validations by repeated samples.
     ties : str
-        The rule by which tied candidates are counted.
+        How tied candidates were treated.
     seed, n_trials : int
+        Seed of the random stream, and number of swaps of ranks.
     n_samples, sample_size : int
-        0 where no samples were drawn.
+        Number and size of the random samples, 0 if there are none.
     alpha, confidence : float
+        Level of the tests, and confidence level of the intervals.
     notes : tuple of str
+        Notes on how the candidates were read.
     """
 
     def paper_tables(self) -> list[PaperTable]:
@@ -221,8 +229,8 @@ class Evaluation(PaperTables, RankingEvaluation):
         """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
 
         The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
-        ACL), with the intervals that stand in the table. Of more than `MOST_CURVES` measures those of the best
-        average precision are drawn; of judged samples there is no recall.
+        ACL), with the intervals of the table. With more than `MOST_CURVES` measures, only the best by average precision
+        are drawn. If only a sample is judged, there is no recall.
 
         Parameters
         ----------

@@ -125,7 +125,7 @@ class Results(ComparisonResults):
         return render_page(results, title=title)
 
     def cite(self) -> Methods:
-        """Return the methods of these results as a paragraph, with the works that it rests on.
+        """Return a paragraph that describes the methods of these results, with the works that it cites.
 
         Examples
         --------
@@ -148,8 +148,8 @@ class Results(ComparisonResults):
     ) -> Figure:
         """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
 
-        A filled mark is a significant difference; p stands beside it, adjusted where it is. Of more than 120
-        comparisons those with the smallest p are drawn.
+        A filled mark is a significant difference. Next to it is p, or the adjusted p if there is one. With more than
+        120 comparisons, only the ones with the smallest p are drawn.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Results(ComparisonResults):
         Raises
         ------
         InputError
-            Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
+            The selection is ambiguous, or matplotlib (`sigdask[report]`) is not installed.
         """
         with use_style(style):
             return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
@@ -180,9 +180,9 @@ class Results(ComparisonResults):
         metric: str | None = None,
         **style: Unpack[CanvasOptions],
     ) -> Figure:
-        """Draw every pair of systems: which is better, and by what p (adjusted, where it is).
+        """Draw a matrix of all pairs of systems: which one is better, and its p (the adjusted p if there is one).
 
-        Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
+        Parameters and errors are those of `plot_forest`. All pairs must have been compared, two-sided.
         """
         with use_style(style):
             return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
@@ -195,7 +195,7 @@ class Results(ComparisonResults):
         metric: str | None = None,
         **style: Unpack[CanvasOptions],
     ) -> Figure:
-        """Draw the systems by score, bars joining those that are not significantly different.
+        """Draw the systems on an axis of scores. Bars join systems that are not significantly different.
 
         The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
@@ -210,7 +210,7 @@ class Results(ComparisonResults):
         Parameters
         ----------
         opened : ComparisonDetails
-            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+            Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
         **style
             As in `plot_forest`.
         """
@@ -223,7 +223,7 @@ class Results(ComparisonResults):
         Parameters
         ----------
         opened : ComparisonDetails
-            One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
+            Details of one comparison, as `sigdask.api.compare_opened` returns them with the results.
         **style
             As in `plot_forest`.
 
@@ -234,7 +234,7 @@ class Results(ComparisonResults):
         Raises
         ------
         InputError
-            The metric is not computed from sums over units, so that units have no contributions.
+            Units have no contributions, because the metric is not computed from sums over units.
         """
         if opened.units is None:
             raise InputError("there is nothing to draw: units have no contributions under this metric")
@@ -259,12 +259,12 @@ class Results(ComparisonResults):
         Parameters
         ----------
         folder : str or Path
-            The folder, made if it is not there.
+            Folder of the files. It is created if it does not exist.
         formats : str or sequence of str
             "svg", "pdf", "png", or several of them.
         details : sequence of ComparisonDetails
-            Comparisons that `sigdask.api.compare_opened` returns beside the results. Their null distributions and the
-            contributions of their units are drawn, too.
+            Details that `sigdask.api.compare_opened` returns with the results. Their null distributions and the
+            contributions of their units are drawn too.
         **style
             `figure_kinds` (such as "forest,cd"; by default all), `figure_width` ("3.3in", "84mm", "8.4cm"), `font` (a
             family), `font_size` (8 points) and `dpi` of PNG (200).
@@ -272,12 +272,12 @@ class Results(ComparisonResults):
         Returns
         -------
         list of Path
-            The files, at most 60 figures.
+            Paths of the files, of at most 60 figures.
 
         Raises
         ------
         InputError
-            There is no such kind, format or width, or matplotlib (`sigdask[report]`) is not installed.
+            The kind, format or width is unknown, or matplotlib (`sigdask[report]`) is not installed.
         UnfinishedError
             A file cannot be written.
         """
@@ -294,7 +294,7 @@ class Results(ComparisonResults):
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True
     ) -> list[PaperTable]:
-        """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
+        """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text."""
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
@@ -303,13 +303,14 @@ class Results(ComparisonResults):
         Parameters
         ----------
         layout : {"systems", "pairs"}, optional
-            Systems by metrics with the best in bold, or one row per comparison; by default systems where all pairs of
-            three or more were compared (with letters), or all with one baseline (with daggers).
+            "systems": a row for each system and a column for each metric, with the best score in bold. "pairs": a row
+            for each comparison. By default "systems" if all pairs of three or more systems were compared (with letters)
+            or all systems with one baseline (with daggers).
         digits : int, optional
-            Decimals of scores; by default one of BLEU, chrF and TER, two of per cent, four of others, and six digits
-            of large ones.
+            Decimals of scores. By default one for BLEU, chrF and TER, two for per cent, four for others, and six digits
+            for large scores.
         percent : bool
-            Write accuracy, F1 and other shares of 1 in per cent.
+            Whether accuracy, F1 and other shares are in per cent.
         """
         return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
@@ -322,10 +323,9 @@ class Results(ComparisonResults):
         caption: str | None = None,
         label: str = "tab:sigdask",
     ) -> str:
-        r"""Return a table for a paper as LaTeX, which needs booktabs alone and is taken by `\input`.
+        r"""Return a table for a paper as LaTeX, for `\input`. The only package that it needs is booktabs.
 
-        Below it stands the test's full description, with a command that cites its sources: their BibTeX is what
-        `sigdask cite` prints.
+        A note below the table describes the test and cites its sources. `sigdask cite` prints their BibTeX.
 
         Parameters
         ----------

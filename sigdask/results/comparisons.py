@@ -275,7 +275,7 @@ class ComparisonResults(Sequence[Result]):
         Raises
         ------
         InputError
-            The results were read from a file or a store, so that there are no data to score.
+            The results were read from a file or a store, which have no scores of units.
         """
         return self._get_units().iter_scores()
 

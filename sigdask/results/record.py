@@ -251,7 +251,7 @@ class Result:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the notes say, as it is printed."""
+        """Texts of the notes, as they are printed."""
         return list_texts(self.notes)
 
     def disagreements(self) -> tuple[Check, ...]:
@@ -259,31 +259,31 @@ class Result:
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def better(self) -> str | None:
-        """Return the system with the better score, None at a tie."""
+        """Return the name of the system with the better score, or None at a tie."""
         if self.difference == 0:
             return None
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
 
     def is_undecided(self, alpha: float) -> bool:
-        """Say whether the interval straddles alpha, so that more trials could turn the verdict."""
+        """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
         return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
 
     @property
     def n_asked(self) -> int:
-        """Trials asked for: more than were counted where a rule stopped."""
+        """Number of trials that were asked for. If a stopping rule ended them, fewer were counted."""
         return self.n_trials if self.stopped is None else self.stopped.n_asked
 
     @property
     def is_settled(self) -> bool:
-        """Whether a rule to stop early has had its say: more trials are not asked for."""
+        """Whether a stopping rule has ended the trials of this comparison."""
         return self.stopped is not None and (self.stopped.is_early or self.n_trials >= self.stopped.n_asked)
 
     def verdict(self, alpha: float) -> str:
-        """Describe in words what p, or the adjusted p if there is one, means at alpha."""
+        """Return the verdict at alpha in words, by the adjusted p if there is one, else by p."""
         return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
 
     def decision(self, alpha: float) -> bool | None:
-        """Return whether the difference is significant at alpha, of p as for `verdict`; None where it is undecided."""
+        """Return whether the difference is significant at alpha, by the p of `verdict`. None if it is undecided."""
         if self.stopped is not None and self.stopped.rule == "confidence-sequence" and self.method != "exact":
             return self.stopped.is_significant
         if self.p_adjusted is not None:

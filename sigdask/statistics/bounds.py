@@ -368,7 +368,7 @@ def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -
     acceleration : float64 array, shape (n,)
         Skewness of what the units contribute, over 6 sqrt(n_units).
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
 
     Examples
     --------

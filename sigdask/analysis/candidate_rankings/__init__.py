@@ -51,7 +51,7 @@ def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> Ranki
     Raises
     ------
     InputError
-        Something asked for cannot be had of these candidates; it says what and why.
+        The candidates do not allow a requested analysis. The message says which and why.
 
     References
     ----------

@@ -444,9 +444,9 @@ class RepeatedSamples:
     Attributes
     ----------
     n_samples : int
-        Samples that were given.
+        Number of samples.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
     found : tuple of ValidatedAcceptance
         Results of each acceptance set.
     notes : tuple of str
@@ -519,13 +519,13 @@ def validate(
     Parameters
     ----------
     samples : mapping of str to Candidates
-        Name to candidates, ranked alike in every sample.
+        Candidates by the name of the sample. All samples have the same measures.
     cutoffs : mapping of str to float
-        Measure to the score from which on its candidates are accepted.
+        Lowest accepted score of each measure.
     n : sequence of int or str
-        Instead of cutoffs: accept the n best of every measure.
+        Numbers of best candidates that are accepted, instead of `cutoffs`.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------

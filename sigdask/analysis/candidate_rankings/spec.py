@@ -363,7 +363,7 @@ class RankingEvaluation:
         return "\n".join([head, *lines])
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame, one row a measure and n; libraries as of `Results.to_frame`."""
+        """Return a data frame with a row for each measure and n. Libraries are those of `Results.to_frame`."""
         return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
 
     def as_dict(self) -> dict[str, Any]:

@@ -236,7 +236,7 @@ class IntervalGroup:
     row, column : int64 array, shape (n,)
         Pair and metric of each in the panel.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
     alternative : str
         Alternative of the test, which conditional exact intervals follow.
     job : Job or None

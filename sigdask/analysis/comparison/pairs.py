@@ -533,7 +533,7 @@ class IntervalSpec:
     kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
         auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
     resamples : int or None
         Resamples; by default what the kind takes.
     max_comparisons : int or None

@@ -261,7 +261,7 @@ class RuleVerdict:
     alarms_per_year : float
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
     notes : tuple of str
-        On the whole.
+        Notes on the whole gate.
     fdr : {"none", "lord++", "lond"}
         The online rule that gave the level.
     least_level : float or None

@@ -100,7 +100,7 @@ _STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
 
 @contextmanager
 def apply_style(style: CanvasStyle) -> Iterator[None]:
-    """Draw and write figures in this style, within the context."""
+    """Apply a style to all figures that are drawn or written in this context."""
     token = _STYLE.set(style)
     try:
         yield
@@ -231,9 +231,9 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Any of this room's.
+        Figure, as the functions of this module return it.
     format_ : {"svg", "pdf", "png"}
-        SVG has its letters as text, PDF embeds their fonts.
+        File format. SVG has text as text, PDF embeds its fonts.
     description : str, optional
         Description in the SVG, such as the numbers that it shows.
     dpi : int, optional
@@ -242,7 +242,7 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     Raises
     ------
     InputError
-        There is no such format.
+        The format is unknown.
     """
     if format_ not in FORMATS:
         raise InputError(f"a figure as {format_!r}: expected {', '.join(FORMATS)}")
@@ -259,16 +259,16 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Any of this room's.
+        Figure, as the functions of this module return it.
     path : str or Path
-        The file, which is written anew.
+        The file. An existing one is replaced.
     dpi : int, optional
         Dots per inch of a PNG; by default 200.
 
     Raises
     ------
     InputError
-        The ending is no format's.
+        The ending of the file names no format.
     UnfinishedError
         The file cannot be written.
     """

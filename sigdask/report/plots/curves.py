@@ -52,7 +52,7 @@ def n_best_curves(curves: Mapping[str, NBestCurve], *, title: str = "", score: s
     curves : mapping of str to NBestCurve
         By measure.
     title, score : str
-        Above the figure, and of its axis.
+        Title of the figure, and label of its axis.
 
     Returns
     -------
@@ -129,20 +129,20 @@ def nights(
     runs : sequence of str
         Names of the n runs, the first one first.
     scores : mapping of str to float64 array, shape (n,)
-        By system; NaN where a run had none.
+        Scores by system. NaN if a run has none.
     p : mapping of str to float64 array, shape (n,)
-        p by comparison. Without it there is no panel for p.
+        p-values by comparison. If empty, there is no panel for p.
     alpha : float
         Level, drawn as a dashed line.
     title, score : str
-        Above the figure, and of its first axis.
+        Title of the figure, and label of its first axis.
     adjusted : bool
         Whether p is adjusted.
 
     Returns
     -------
     matplotlib.figure.Figure
-        p on a logarithmic axis, that ends at 0.0001: smaller ones stand there.
+        The axis of p is logarithmic. Values below 0.0001 are drawn at 0.0001.
     """
     panels = [panel for panel in ((score, scores), ("adjusted p" if adjusted else "p", p)) if panel[1]] or [
         (score, scores)
@@ -191,16 +191,16 @@ MOST_POINTS = 1000
 
 
 def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: str = "") -> Figure:
-    """Draw the p-values of all pairs, largest first; the nearer a curve is to the axes, the more pairs differ.
+    """Draw the p-values of all pairs, largest first. The nearer a curve is to the axes, the more pairs differ.
 
     Parameters
     ----------
     p : mapping of str to float64 array
-        By metric, the p-values of its pairs, unadjusted; those that are not known (NaN) are left out.
+        Unadjusted p-values of all pairs, by metric. Unknown ones (NaN) are left out.
     alpha : float
         Level, drawn as a dashed line. The share of pairs below it is next to each name.
     title : str
-        Above the figure.
+        Title of the figure.
 
     Returns
     -------
@@ -278,15 +278,15 @@ def unit_differences(
     Parameters
     ----------
     ranks : int64 array, shape (n,)
-        Places of some units among all, from 0, rising; the largest contribution is the first.
+        Ranks of the drawn units among all, from 0 for the largest contribution, in ascending order.
     values : float64 array, shape (n,)
-        Contributions there.
+        Contributions of these units.
     n_units : int
-        All units.
+        Number of all units.
     sides : sequence of (str, int)
-        The system that contributions above 0 favour, and their number; then the same for those below 0.
+        Name of the system that contributions above 0 favour, and their number. Then the same for contributions below 0.
     title, score, units : str
-        Above the figure, of its vertical axis, and what units are called.
+        Title, label of the vertical axis, and name of the units.
 
     Returns
     -------
@@ -319,16 +319,16 @@ def null_distribution(
     score: str = "difference with outputs swapped",
     beside: str = "",
 ) -> Figure:
-    """Draw the differences that randomly swapped outputs have, with the observed difference among them.
+    """Draw the distribution of differences under random swaps, with the observed difference.
 
     Parameters
     ----------
     edges : float64 array, shape (n + 1,)
         Edges of the bins.
     counts : int64 array, shape (n,)
-        Trials in each.
+        Number of trials in each bin.
     observed : float
-        The difference that was found.
+        Observed difference.
     alternative : {"two-sided", "greater", "less"}
         Decides which differences are at least as extreme. These are shaded.
     title, score, beside : str

@@ -63,7 +63,7 @@ def forest(
     beside : sequence of str
         Text to the right of each, such as p.
     title, score, note : str
-        Above the figure, of its axis, and in small letters above the first row.
+        Title of the figure, label of its axis, and text in small letters above the first row.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def matrix(
     names : sequence of str
         The n systems, of rows and columns alike, best first.
     p : float64 array, shape (n, n)
-        NaN if two systems were not compared, or if only a verdict is known.
+        p-values. NaN if two systems were not compared, or if only a verdict is known.
     better : int8 array, shape (n, n)
         1 if the row's system scores better than the column's, -1 if worse, 0 if equal or not compared.
     found : bool array, shape (n, n)
@@ -166,7 +166,7 @@ def matrix(
     alpha : float
         Level of the verdicts.
     title : str
-        Above the figure.
+        Title of the figure.
     adjusted : bool
         Whether p is adjusted.
 
@@ -291,9 +291,9 @@ def critical_difference(
     higher_is_better : bool
         Direction of the axis. The best system is on the right, or on top.
     title, score : str
-        Above the figure, and of its axis.
+        Title of the figure, and label of its axis.
     group_titles : tuple of str
-        Above the bars of a figure with a line for each system: of a wide figure, and of a narrow one.
+        Heading of the bars, in a wide and in a narrow figure with a line for each system.
     rank_ranges : sequence of (int, int), optional
         The lowest and highest rank of each system. A figure with a line for each system shows them instead of bars,
         with lines between the groups.

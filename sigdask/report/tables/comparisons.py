@@ -64,7 +64,7 @@ def build_tables(
     digits : int, optional
         Decimals of scores; by default as `count_decimals` has it.
     percent : bool
-        Write accuracy, F1 and other shares of 1 in per cent.
+        Whether accuracy, F1 and other shares are in per cent.
 
     Raises
     ------
