@@ -20,8 +20,9 @@ from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.formats import Options, parse_map, read
-from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.results.table import DISAGREES
+from sigdask.statistics.exact import CLOSE_SHARE
 
 PAGE = Path(__file__).parent / "statistics" / "exact.md"
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -76,7 +77,7 @@ def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
     alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))
     p, k, n = t.exact_high, t.n_extreme, t.n_trials
     is_tested = (
-        (p - t.exact_low < CLOSE * p) & ~t.is_enumerated & (n * p >= MIN_EXPECTED) & (n * (1 - p) >= MIN_EXPECTED)
+        (p - t.exact_low < CLOSE_SHARE * p) & ~t.is_enumerated & (n * p >= MIN_EXPECTED) & (n * (1 - p) >= MIN_EXPECTED)
     )
     z = (k[is_tested] - n[is_tested] * p[is_tested]) / np.sqrt(n[is_tested] * p[is_tested] * (1 - p[is_tested]))
     fit = f"{(z**2).sum():,.1f} / {len(z):,}, {stats.chi2.sf((z**2).sum(), len(z)):.2f}" if len(z) else "–"

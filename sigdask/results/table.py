@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.identity import dataclass
 from sigdask.options import Grouping
-from sigdask.randomization.panels.exact import CLOSE
 from sigdask.results.columns import (
     SIMULTANEOUS,
     UNADJUSTED,
@@ -42,6 +41,7 @@ from sigdask.results.columns import (
 )
 from sigdask.results.notes import Note
 from sigdask.statistics.classical import sort_tests
+from sigdask.statistics.exact import CLOSE_SHARE
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 """Codes of a cross-check's outcome."""
@@ -561,7 +561,7 @@ class ExactValues:
     def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
         is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
-        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE * self.high) | (self.high == self.low)))
+        return np.asarray(is_guaranteed & ((self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)))
 
 
 def use_exact_p(table: Table) -> Table:

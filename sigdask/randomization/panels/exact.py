@@ -21,9 +21,6 @@ from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
 from sigdask.statistics.exact import ChosenMethod, EnumeratedScore, Problem, QuotientProblem, SumProblem
 
-CLOSE = 1e-6
-"""Limits of p may differ by this share and still determine it."""
-
 VERSION = 1
 """Increased when a correction changes exact values, so that no older ones are used again."""
 
@@ -115,9 +112,9 @@ class ExactPanel(WholePanel):
         If they differ, it is "certified" for close limits and "bounds" for others.
         """
         low, high = limits.T
-        if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
+        if self.chosen.guarantee == "numeric" or (low == high).all():
             return self.chosen.guarantee
-        return "certified" if (high - low < CLOSE * high).all() else "bounds"
+        return "certified" if exact.are_close(limits) else "bounds"
 
     def compute_digests(self) -> Digests:
         """Return the digest of the problem and method, shape (1, 1): no seed, no alternative, no names."""

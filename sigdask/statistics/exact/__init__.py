@@ -6,7 +6,16 @@ anywhere. The parts add up to what `combine_parts` takes.
 """
 
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
-from sigdask.statistics.exact.result import TAILS, ChosenMethod, ExactTails, NoMethod, PValueLimits, TooLargeError
+from sigdask.statistics.exact.result import (
+    CLOSE_SHARE,
+    TAILS,
+    ChosenMethod,
+    ExactTails,
+    NoMethod,
+    PValueLimits,
+    TooLargeError,
+    are_close,
+)
 from sigdask.statistics.exact.solving import (
     MethodLimits,
     approximate,
@@ -17,6 +26,6 @@ from sigdask.statistics.exact.solving import (
     solve,
 )
 
-__all__ = ["TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod", "PValueLimits",
-           "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "approximate", "choose_method",
-           "combine_parts", "count_parts", "iter_methods", "solve"]  # fmt: skip
+__all__ = ["CLOSE_SHARE", "TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod",
+           "PValueLimits", "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "approximate", "are_close",
+           "choose_method", "combine_parts", "count_parts", "iter_methods", "solve"]  # fmt: skip

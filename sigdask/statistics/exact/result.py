@@ -7,6 +7,7 @@ may tie and one that counts what is past it for certain, since the null distribu
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -172,6 +173,15 @@ class ProbabilityLimits:
         return ProbabilityLimits(max(low * (1 - error) - missed, 0.0), min(high * (1 + error) + missed, 1.0))
 
 
+def are_close(limits: Floats) -> bool:
+    """Return whether limits of p-values, shape (n, 2), are so close that each two count as one number.
+
+    Those of a p that is too small for a float differ by all of it, and are still close.
+    """
+    low, high = limits.T
+    return bool(((high - low < CLOSE_SHARE * high) | (high < sys.float_info.min)).all())
+
+
 CERTAIN = ProbabilityLimits(Fraction(1), Fraction(1))
 
 
@@ -217,10 +227,9 @@ def compute_p_from_tails(
     tails = dict(zip(TAILS, (greater, less, double), strict=True))
     is_closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in tails.values())
     guarantee: Guarantee = "exact" if is_closed else chosen.guarantee
-    if not is_closed and guarantee in {"exact", "bounds"}:
-        is_close = all(tail.high - tail.low < CLOSE_SHARE * tail.high for tail in tails.values())
-        guarantee = "certified" if is_close else "bounds"
     limits = [_convert_to_floats(tail, closed=is_closed) for tail in tails.values()]
+    if not is_closed and guarantee != "numeric":
+        guarantee = "certified" if are_close(np.array(limits)) else "bounds"
     rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
     return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
 

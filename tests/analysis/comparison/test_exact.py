@@ -20,13 +20,14 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.report.summary import headline as verdict
 from sigdask.report.terminal import render
 from sigdask.results.fields import iter_results
 from sigdask.results.from_records import results_to_table
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
+from sigdask.statistics.exact import CLOSE_SHARE
 
 SIDES = ("greater", "less", "two-sided")
 
@@ -209,7 +210,7 @@ def test_bounds_that_are_apart_are_no_p(monkeypatch):
         solution = solve(problem, chosen, **more)
         low, high = solution.two_sided
         return type(solution)(
-            **{**list_fields(solution), "guarantee": "bounds", "two_sided": (low * (1 - 2 * CLOSE), high)}
+            **{**list_fields(solution), "guarantee": "bounds", "two_sided": (low * (1 - 2 * CLOSE_SHARE), high)}
         )
 
     def list_fields(solution):
@@ -530,3 +531,31 @@ def test_a_plan_takes_the_limit_of_its_test_set_or_its_own(tmp_path):
     assert [t.exact_limit for t in plan.test_sets] == [7.5, 5000]
     with pytest.raises(InputError, match="would take about .* but the limit is 8 s; raise it"):
         run_plan(plan)
+
+
+def test_doubtful_ties_make_bounds_of_certified_limits():
+    """Kappa of many units, whose ties no rounding bound decides; the oracle is kappa in integers under own swaps."""
+    rng, n = np.random.default_rng(3), 320
+    gold = rng.integers(0, 3, n)
+    a, b = (np.where(rng.random(n) < 0.85, gold, rng.integers(0, 3, n)) for _ in range(2))
+    labels = [np.array(list("ABC"))[column].tolist() for column in (gold, a, b)]
+    counts = Counts.from_labels(labels[0], {"a": labels[1], "b": labels[2]})
+    [r] = compare_all(counts, metrics=["kappa"], method="exact", interval="none", exact_limit=60)
+    assert r.n_discordant > 62
+    assert r.exact.p_hi > r.exact.p_lo * (1 + 1e-6)
+    assert r.exact.guarantee == "bounds"
+
+    def compute_kappa(columns):  # numerators and denominators
+        n_agreeing = (columns == gold).sum(axis=1)
+        by_chance = sum((columns == k).sum(axis=1) * (gold == k).sum() for k in range(3))
+        return n * n_agreeing - by_chance, n * n - by_chance
+
+    is_swapped = rng.random((20_000, n)) < 0.5
+    is_swapped[0] = False
+    (p, q), (s, t) = (compute_kappa(np.where(is_swapped, x, y)) for x, y in ((b, a), (a, b)))
+    numerators, denominators = np.abs(p * t - s * q), q * t  # below 2**53
+    is_extreme = [
+        int(x) * int(denominators[0]) >= int(numerators[0]) * int(y)
+        for x, y in zip(numerators, denominators, strict=True)
+    ]
+    assert np.mean(is_extreme) == pytest.approx((r.exact.p_lo + r.exact.p_hi) / 2, abs=0.012)
