@@ -21,7 +21,7 @@ INSERTIONS = ["", '"', '""', ",", "\t", ";", "\r", "\n", "\r\n", "\n\n", "\0", "
          "mean", "Average", "{", "[1]", '{"a": 1}', "1e400", "123456789012345678901", "0.1", "\ufeff", "\ud7ff"]  # fmt: skip
 """What is put into files."""
 
-N_QUICK, N_SEEDS = 40, 1000
+N_QUICK, N_SEEDS = 40, 400
 
 
 @pytest.fixture

@@ -162,6 +162,8 @@ def test_every_system_of_wmt24_has_its_official_scores(shared_data, references):
     folder = shared_data / "mt_wmt24_en-de"
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
     gold, *more_references = [folder / f"en-de.{r}.txt" for r in ("refA", "refB") if references in {r, "multi_ref"}]
+    if references != "multi_ref":  # the references of which are both, so here half of the systems each
+        official = dict([*official.items()][references == "refB" :: 2])
     files = [folder / "systems" / f"{name}.txt" for name in official]
     counts = read(*files, gold=gold, options=Options(references=tuple(more_references)))
     assert (counts.systems, counts.n_items) == (tuple(official), 997)
@@ -207,18 +209,18 @@ def test_p_agrees_with_sacrebleus_own_paired_test(shared_data, folder, gold, sys
     files = [shared_data / folder / (f"hyps.lc.tok.en.{n}" if folder == "mt_multeval" else n) for n in systems]
     metrics = ["BLEU:tokenize=none", "chrF"]
     counts = read(*(f"{n}={f}" for n, f in zip(systems, files, strict=True)), gold=shared_data / folder / gold)
-    results = compare_all(counts, metrics=metrics, pairs=[(n, systems[0]) for n in systems[1:]], trials=2**18)
+    results = compare_all(counts, metrics=metrics, pairs=[(n, systems[0]) for n in systems[1:]], trials=2**15)
     named_outputs = [(n, outputs.tolist()) for n, outputs in zip(systems, counts.outputs.systems, strict=True)]
     references = [[text for (text,) in counts.outputs.gold]]
     tools = {"BLEU": sacrebleu.BLEU(tokenize="none", force=True), "chrF": sacrebleu.CHRF()}
-    n = 10_000
+    n = 2500
     _, scores = PairedTest(named_outputs, tools, references, test_type="ar", n_samples=n)()
     scores = dict(zip(metrics, (scores["BLEU"], scores["chrF2"]), strict=True))
     for r in results:
         expected = scores[r.metric][systems.index(r.a)]
         assert r.score_a == pytest.approx(expected.score, rel=1e-9)
         p = max(r.p_value, 1 / n)
-        assert abs(r.p_value - expected.p_value) <= 4.5 * (p * (1 - p) * (1 / n + 1 / 2**18)) ** 0.5 + 1 / n
+        assert abs(r.p_value - expected.p_value) <= 4.5 * (p * (1 - p) * (1 / n + 1 / 2**15)) ** 0.5 + 1 / n
 
 
 def test_results_repeat_the_signature(counts):

@@ -124,31 +124,37 @@ def test_a_shift_to_exact_symmetry_is_an_exact_test():
         assert sum(p <= k / 2**n for p in p_values) <= k
 
 
-def estimate_size(draw_counts, metric, margin, replications, alpha=0.05):
-    rule, rejected = NonInferior(margin, alpha), 0
-    for r in range(replications):
-        rejected += compute_margin_result(draw_counts(np.random.default_rng([7, r])), rule, metric).p_value <= alpha
-    return rejected / replications
-
-
-def draw_margin_means(rng):
-    base = rng.normal(0, 1, 40)
-    return Counts.from_scores({"new": base - 0.3 + rng.normal(0, 0.7, 40), "base": base})
-
-
-def draw_margin_accuracy(rng):
-    is_correct = rng.random((300, 2)) < [0.75, 0.80]
-    return Counts.from_labels(
-        ["x"] * 300, {"new": np.where(is_correct[:, 0], "x", "y"), "base": np.where(is_correct[:, 1], "x", "y")}
+def estimate_size(counts, metric, margin, alpha=0.05):
+    """Return the share of data sets in which a system is passed; they are subsets, which are compared at once."""
+    rule = NonInferior(margin, alpha, baseline="base")
+    results = compare_all(
+        counts, metrics=[metric], baseline="base", by="set", trials=999, second_run=False, method="randomization"
     )
+    margin_results = gather(counts, results, [rule], by="set", trials=999).margin_results.values()
+    assert len(margin_results) == len(set(counts.group("set")))
+    return np.mean([result.p_value <= alpha for result in margin_results])
 
 
-def draw_margin_f1(rng):
-    gold = rng.random(600) < 0.5
-    predictions = {
-        s: np.where(gold, rng.random(600) < r, rng.random(600) < 0.2) for s, r in (("new", 0.7), ("base", 0.8))
-    }
-    return Counts.from_responses(gold, predictions)
+def name_sets(n_sets, n_items):
+    return {"set": [f"s{k:03}" for k in range(n_sets) for _ in range(n_items)]}
+
+
+def draw_margin_means(rng, n_sets):
+    base = rng.normal(0, 1, n_sets * 40)
+    new = base - 0.3 + rng.normal(0, 0.7, n_sets * 40)
+    return Counts.from_scores({"new": new, "base": base}, groups=name_sets(n_sets, 40))
+
+
+def draw_margin_accuracy(rng, n_sets):
+    new, base = np.where(rng.random((n_sets * 300, 2)) < [0.75, 0.80], "x", "y").T
+    return Counts.from_labels(["x"] * len(new), {"new": new, "base": base}, groups=name_sets(n_sets, 300))
+
+
+def draw_margin_f1(rng, n_sets=1):
+    n = n_sets * 600
+    gold = rng.random(n) < 0.5
+    predictions = {s: np.where(gold, rng.random(n) < r, rng.random(n) < 0.2) for s, r in (("new", 0.7), ("base", 0.8))}
+    return Counts.from_responses(gold, predictions, groups=name_sets(n_sets, 600))
 
 
 def compute_expected_f1(recall):
@@ -166,7 +172,7 @@ def compute_expected_f1(recall):
 )
 def test_a_system_worse_by_the_margin_is_passed_at_most_alpha_of_the_time(make, metric, margin):
     replications = 400 if metric == "f1" else 600
-    rate = estimate_size(make, metric, margin, replications)
+    rate = estimate_size(make(np.random.default_rng(7), replications), metric, margin)
     assert rate <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / replications) + (0 if metric == "mean" else 0.01)
     assert rate > 0.02
 

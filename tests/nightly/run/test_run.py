@@ -657,14 +657,14 @@ def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_d
     folder = shared_data / "matrix_trec_urbano"
     classical = sorted(path.stem for path in folder.glob("*.csv"))
     sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in classical]
-    (tmp_path / "night.toml").write_text("trials = 16384\n" + "".join(sets))
+    (tmp_path / "night.toml").write_text("trials = 4096\n" + "".join(sets))
     result = run_sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     rows = json.loads((tmp_path / "all.json").read_text())["results"]
     assert len(rows) == 34_254
     for name in classical:
         run_sigdask(
-            "compare", folder / f"{name}.csv", "--name", name, "--trials", "16384", "--json", "one.json", cwd=tmp_path
+            "compare", folder / f"{name}.csv", "--name", name, "--trials", "4096", "--json", "one.json", cwd=tmp_path
         )
         assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in rows if r["test_set"] == name]
     second = run_sigdask("run", "night.toml", cwd=tmp_path)

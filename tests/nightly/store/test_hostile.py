@@ -112,9 +112,15 @@ def damage_root(table, first, content):
 
 
 def write_bomb(n_bytes=256 << 20):
-    """Compress zeros, a megabyte at a time."""
-    packer = zlib.compressobj(9)
-    return b"".join(packer.compress(bytes(1 << 20)) for _ in range(n_bytes >> 20)) + packer.flush()
+    """Compress zeros: a megabyte, and its compressed bytes again and again."""
+    packer = zlib.compressobj(9, wbits=-15)
+    megabyte = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    adler = n_bytes % 65521 << 16 | 1
+    return b"\x78\xda" + megabyte * (n_bytes >> 20) + packer.flush() + struct.pack(">I", adler)
+
+
+def test_a_bomb_is_what_zlib_makes_of_zeros():
+    assert zlib.decompress(write_bomb(3 << 20)) == bytes(3 << 20)
 
 
 def put_bomb_into_a_column(store):
