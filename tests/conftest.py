@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from _pytest.doctest import DoctestModule
 
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
@@ -26,6 +27,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--all", action="store_true", help=f"run the long tests too, those marked {', '.join(LONG_MARKERS)}"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the package alone: tests have none, and to search them all takes each process seconds."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
 
 
 @pytest.hookimpl(trylast=True)  # a folder's conftest may mark its tests

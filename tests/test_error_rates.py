@@ -176,7 +176,7 @@ def test_a_test_that_reports_the_smaller_of_two_runs_is_found(monkeypatch):
     case = Case(
         "pairs", "normal, 50", lambda rng, n: pairs.measure_size(SCENARIOS_BY_NAME["normal"], 50, rng, n), at_once=100
     )
-    assert [m.is_wrong for m in measure_cases([case], 2500, **QUIET_OPTIONS)] == [True] * 3
+    assert [m.is_wrong for m in measure_cases([case], 4000, **QUIET_OPTIONS)] == [True] * 3
 
 
 def test_what_errs_on_the_promised_side_is_not_wrong_and_what_does_not_is():

@@ -146,8 +146,9 @@ def check_time(pattern, methods):
     for start, piece in iter_adversaries(pattern):
         for size in (60, 100, 140, 180, 220, 260, 400, 6000):  # what explodes is caught before it takes minutes
             text = start + piece * (size // len(piece)) + "\0"
-            seconds_taken = measure_seconds(pattern, methods, text)
-            assert seconds_taken < 0.05 + MAX_SECONDS * len(text), (pattern, start, piece, size, seconds_taken)
+            most = 0.05 + MAX_SECONDS * len(text)
+            is_quick = any(measure_seconds(pattern, methods, text) < most for _ in range(3))  # a machine may hesitate
+            assert is_quick, (pattern, start, piece, size)
 
 
 def test_comments_before_the_root_do_not_explode(tmp_path):

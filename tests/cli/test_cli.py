@@ -265,6 +265,7 @@ def test_commands_on_stores_are_listed():
     assert re.findall(r"^  (check|repair) ", result.stdout, re.MULTILINE) == ["check", "repair"]
 
 
+@pytest.mark.slow  # .ci/run calls it too
 def test_the_program_verifies_itself():
     result = run_process("verify")
     assert result.returncode == 0
