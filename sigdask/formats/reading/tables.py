@@ -123,6 +123,7 @@ class FileTable:
     kinds: Mapping[str, str] = field(default_factory=dict)
     nested: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     _numbers: dict[str, tuple[Sequence[str], NDArray[Any] | NotANumberError]] = field(default_factory=dict, repr=False)
+    _verdicts: dict[str, tuple[Sequence[str], bool]] = field(default_factory=dict, repr=False)
     _answers: dict[str, list[tuple[Options, Any]]] = field(init=False, default_factory=dict, repr=False)
 
     @property
@@ -221,11 +222,15 @@ class FileTable:
             return False
         if isinstance(column := self.get_column(name), TypedColumn) and column.is_numeric:
             return True
-        try:
-            self._convert_column(name)
-        except NotANumberError as error:
-            return str(error).startswith(("found nan", "found inf", "found -inf"))
-        return True
+        cells, is_numeric = self._verdicts.get(name, ((), False))
+        if cells is not column:
+            try:
+                self._convert_column(name)
+                is_numeric = True
+            except NotANumberError as error:
+                is_numeric = str(error).startswith(("found nan", "found inf", "found -inf"))
+            self._verdicts[name] = column, is_numeric
+        return is_numeric
 
     def find_column(self, names: Sequence[str]) -> str | None:
         """Return the first column with one of the given names, compared without case."""
