@@ -155,3 +155,12 @@ def test_tests_are_asked_for_by_their_names():
         classical.parse_tests("t,wilcoxn")
     with pytest.raises(InputError, match="no classical test ''; expected t, sign"):
         classical.parse_tests("t,")
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 17])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_sums_of_rows_are_rounded_as_numpy_rounds_them(n_columns, order):
+    rng = build_rng(n_columns)
+    size = (classical.MANY_ROWS + 1, n_columns)
+    values = np.asarray(rng.normal(size=size) * 10.0 ** rng.integers(-9, 9, size), order=order)
+    assert classical.sum_rows(values).tobytes() == values.sum(axis=0).tobytes()

@@ -35,6 +35,7 @@ from sigdask.statistics.classical import (
     compute_correlations,
     compute_t,
     sign_test,
+    sum_rows,
     two_proportion_z,
     wilcoxon_sorted,
 )
@@ -93,7 +94,7 @@ def _build_score_iterator(
     total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
     min_size, max_size = np.inf, -np.inf
     for above, below in iter_blocks():
-        total, sizes = total + above.sum(axis=0), sizes + below.sum(axis=0)
+        total, sizes = total + sum_rows(above), sizes + sum_rows(below)
         min_size, max_size = below.min(initial=min_size), below.max(initial=max_size)
     if min_size >= max_size:
         return lambda: (above for above, _ in iter_blocks())

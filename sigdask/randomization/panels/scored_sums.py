@@ -114,8 +114,15 @@ class ScoredSums:
 
     def compute_numerators(self, metric: int, sums: NDArray[Any]) -> NDArray[Any]:
         """Return a one-ratio metric's numerators from integer sums, shape (..., n_fields)."""
-        weighted = zip(self.metrics[metric].fields, self.get_ratio(metric).numerators[0], strict=True)
-        used = [(f, w) for f, w in weighted if w] or [(self.metrics[metric].fields[0], 0)]
+        return self._add_fields(metric, self.get_ratio(metric).numerators[0], sums)
+
+    def compute_denominators(self, metric: int, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return a one-ratio metric's denominators from integer sums, shape (..., n_fields)."""
+        return self._add_fields(metric, self.get_ratio(metric).denominators[0], sums)
+
+    def _add_fields(self, metric: int, weights: Sequence[int], sums: NDArray[Any]) -> NDArray[Any]:
+        fields = self.metrics[metric].fields
+        used = [(f, w) for f, w in zip(fields, weights, strict=True) if w] or [(fields[0], 0)]
         result = np.multiply(sums[..., used[0][0]], used[0][1], dtype=np.int64)
         for f, w in used[1:]:  # a product of integer matrices is many times slower
             result = result + np.multiply(sums[..., f], w, dtype=np.int64)

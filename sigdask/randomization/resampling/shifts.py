@@ -101,10 +101,10 @@ class ShiftPanel(ResampledPanel):
         for totals in self.weighted_sums.iter_blocks(fill, first, n_trials):
             for m in range(len(panel.metrics)):
                 above = np.ascontiguousarray(panel.compute_numerators(m, totals).T)  # (n_systems, n_some)
-                weights = totals[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
+                weights = panel.compute_denominators(m, totals[:, 0])
                 all_numerators, all_weights = (
                     panel.compute_observed_numerators(m),
-                    _compute_weights(panel, m, panel.totals[0]),
+                    panel.compute_denominators(m, panel.totals[0]),
                 )
                 shifts = np.empty((2, n_pairs, len(weights)))
                 _write_means(above, weights, all_numerators, all_weights, panel.pairs, panel.slack[:, m], shifts)
@@ -117,17 +117,12 @@ class ShiftPanel(ResampledPanel):
 
 def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[Integers, Integers]:
     """Return what each unit adds to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
-    return panel.compute_numerators(m, panel.values), _compute_weights(panel, m, panel.values[:, 0])
+    return panel.compute_numerators(m, panel.values), panel.compute_denominators(m, panel.values[:, 0])
 
 
 def compute_score_value(panel: Panel, m: int) -> float:
     """Return the score that a numerator of 1 and a denominator of 1 give."""
-    return panel.compute_step_value(m) * float(_compute_weights(panel, m, panel.totals[0]))
-
-
-def _compute_weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> Integers:
-    field_sums = sums[..., list(panel.metrics[m].fields)].astype(np.int64)
-    return np.asarray(field_sums @ np.array(panel.get_ratio(m).denominators[0]))
+    return panel.compute_step_value(m) * float(panel.compute_denominators(m, panel.totals[0]))
 
 
 def _fill_swaps(panel: Panel, run: int, first: int, kinds: NDArray[Any], out: NDArray[np.floating]) -> None:
