@@ -22,7 +22,7 @@ from sigdask.analysis.comparison.stopping import (
 from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
 from sigdask.analysis.details import UnitTables, compute_details, find_pair_rows, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import are_sentences, describe_foreign_labels
+from sigdask.counts.checks import are_sentences, check_indices, describe_foreign_labels, list_values, match_numbers
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
@@ -186,9 +186,10 @@ def compare(
     names, ids = ("A", "B") if names is None else names, options.pop("ids", None)
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names = {names!r}: expected the names of two systems")
-    systems = dict(zip(names, (a, b), strict=True))
+    systems = {name: list_values(column, repr(name)) for name, column in zip(names, (a, b), strict=True)}
     groups = {"unit": units} if units is not None else None
     if gold is None:
+        check_indices(systems)
         for name, column in systems.items():
             if text := next((value for value in column if isinstance(value, str)), None):
                 raise InputError(
@@ -228,8 +229,11 @@ def _build_gold_counts(
     """Return the counts of systems' texts, numbers or labels beside the gold standard, as the metrics take them."""
     shared: dict[str, Any] = {"ids": ids, "groups": groups, "name": name}
     named = [metric for metric in metrics if isinstance(metric, str)]
+    check_indices({"gold": gold, **systems})
+    systems = {key: list_values(column, repr(key)) for key, column in systems.items()}
     if any(map(takes_texts, named)):
         return Counts.from_texts(gold, systems, **shared)
+    gold = list_values(gold, "gold")
     if any(map(takes_numbers, named)):
         return Counts.from_numbers(gold, systems, **shared)
     if not metrics and are_sentences(gold):
@@ -239,7 +243,8 @@ def _build_gold_counts(
         )
     gold_labels = Factor.from_values(gold)
     system_labels = {key: Factor.from_values(column) for key, column in systems.items()}
-    warnings = describe_foreign_labels(gold_labels, system_labels)
+    system_labels, notes = match_numbers(gold_labels, system_labels)
+    warnings = [*notes, *describe_foreign_labels(gold_labels, system_labels)]
     return Counts.from_labels(gold_labels, system_labels, warnings=warnings, **shared)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from types import MappingProxyType
 from typing import Any
 
@@ -86,6 +87,40 @@ def are_sentences(texts: Sequence[Any]) -> bool:
     if not len(texts) or not all(isinstance(text, str) for text in texts):
         return False
     return 2 * len({*texts}) > len(texts) and sum(len(text.split()) for text in texts) >= 3 * len(texts)
+
+
+def list_values(values: Any, name: str) -> Any:
+    """Return the values of items in their order: generators as lists, masked values as NaN.
+
+    Raises
+    ------
+    InputError
+        For a mapping or set, and an array of another shape.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    if isinstance(values, Mapping | set | frozenset):
+        raise InputError(
+            f"{name}: a {type(values).__name__} has no order of items; give a list, or a data frame with ids"
+        )
+    if isinstance(values, Iterator | ValuesView):
+        return list(values)
+    if getattr(values, "ndim", 1) != 1:
+        remedy = " (of probabilities of classes argmax(axis=1))" if values.ndim > 1 else ""
+        raise InputError(f"{name}: {values.ndim} dimensions, expected one number per item, or one label{remedy}")
+    return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values
+
+
+def check_indices(columns: Mapping[str, Any]) -> None:
+    """Raise if two series of pandas have the same labels in different places, since items are matched by position."""
+    indices = {name: column.index for name, column in columns.items() if hasattr(column, "index")}
+    first, *others = [name for name, index in indices.items() if hasattr(index, "equals")] or [""]
+    for name in others:
+        if not indices[name].equals(indices[first]) and indices[name].isin(indices[first]).any():
+            raise InputError(
+                f"{first!r} and {name!r}: the series have the same index labels in different places. Bring both into "
+                "one order (series.reindex), or give series.to_numpy() if they correspond as they stand"
+            )
 
 
 def check_unique(names: Sequence[str], what: str) -> None:
@@ -262,6 +297,36 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     if few_foreign:
         warnings.append(f"labels that gold never has, so they are never correct: {format_list(few_foreign)}")
     return warnings
+
+
+def match_numbers(gold: Factor, predictions: Mapping[str, Factor]) -> tuple[dict[str, Factor], list[str]]:
+    """Return predictions with the numbers of gold as gold writes them, and notes on the systems that differ.
+
+    A system's labels are matched if they are numbers or truth values, as those of gold, and none is written as in gold.
+
+    Examples
+    --------
+    >>> found, notes = match_numbers(Factor.from_values([1, 0, 1]), {"a": Factor.from_values([1.0, 0.0, 0.0])})
+    >>> list(found["a"]), notes
+    (['1', '0', '0'], ["a: labels such as '1.0' are read as '1', as gold writes them"])
+    """
+    known = {_parse_label(label): label for label in gold.levels}
+    matched, notes = dict(predictions), []
+    for name, column in predictions.items():
+        names = {level: known.get(_parse_label(level), level) for level in column.levels}
+        is_same = [level == label for level, label in names.items()]
+        if None in known or len(known) < len(gold.levels) or any(is_same) or None in map(_parse_label, names):
+            continue
+        matched[name] = column.rename_levels(names)
+        notes.append(f"{name}: labels such as {column[0]!r} are read as {matched[name][0]!r}, as gold writes them")
+    return matched, notes
+
+
+def _parse_label(label: str) -> float | None:
+    """Return the whole number or truth value that a label stands for, or None."""
+    if (truth := label.casefold()) in {"true", "false"}:
+        return float(truth == "true")
+    return float(label) if re.fullmatch(r"-?\d{1,15}(\.0*)?", label) else None
 
 
 def describe_scales(

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.checks import list_values
 from sigdask.counts.fields import Array, ComputedFields
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
@@ -291,6 +292,9 @@ def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequenc
 
 def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     """Return scores as an array of float64, or of the less precise float type that they have."""
+    values = list_values(values, f"scores of {system!r}")
+    if (kind := getattr(values, "dtype", None)) is not None and getattr(kind, "kind", "") in {*"cmM"}:
+        raise InputError(f"scores of {system!r}: values of type {kind}, expected numbers")
     try:
         numbers = np.asarray(values)
         if FLOAT_NAMES.get(numbers.dtype.type) not in BITS:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask import formats
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_names
+from sigdask.counts.checks import check_indices, check_names, list_values
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
@@ -139,9 +139,12 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
         names = [tables.ID_NAMES[0]]
     if len(names) != index.nlevels or not {*names}.isdisjoint(map(str, frame.columns)):
         return frame, None
-    items = [name for name in names if name.lower() not in tables.SYSTEM_NAMES]
+    aside = {*tables.SYSTEM_NAMES, *tables.SAMPLE_NAMES}
+    items = [name for name in names if name.lower() not in aside] or names
     usual = [name for name in items if name.lower() in tables.ID_NAMES]
-    return frame.reset_index(names=names), next(iter([*usual, *items]), None)
+    unique = [name for name in [*usual, *items] if index.get_level_values(names.index(name)).is_unique]
+    joint = ["+".join(items)] if index.is_unique else []
+    return frame.reset_index(names=names), next(iter([*unique, *joint, *usual, *items]), None)
 
 
 def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
@@ -304,7 +307,10 @@ def _convert_message(text: str) -> str:
 def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
     """Return the columns of a mapping, data frame or array, by name."""
     if names is None and isinstance(scores, Mapping):
-        return _name_columns(list(scores), [_as_array(column) for column in scores.values()])
+        check_indices({str(name): column for name, column in scores.items()})
+        return _name_columns(
+            list(scores), [_as_array(list_values(column, repr(name))) for name, column in scores.items()]
+        )
     frame = None if isinstance(scores, np.ndarray) else _as_narwhals_frame(scores)
     if frame is not None and names is None:
         return _name_columns(frame.columns, [_convert_series(series) for series in frame.iter_columns()])

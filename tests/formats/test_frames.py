@@ -236,3 +236,80 @@ def test_truth_values_with_gaps_are_groups_by_their_names_and_scores_of_0_and_1(
     }
     assert "in long (empty)" in str(results)
     assert "long True" in str(results)
+
+
+ROW = np.array([4, 1, 3, 2, 2, 5, 0, 1, 3, 2, 4, 1]) / 4
+OTHER = np.array([1, 1, 0, 2, 5, 0, 0, 3, 1, 2, 1, 0]) / 4
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["task", "id"], ["document", "sentence"], ["system_prompt", "number"], [None, None]],
+    ids=str,
+)
+def test_several_levels_of_an_index_name_the_items_together(names):
+    index = pd.MultiIndex.from_product([["x", "y", "z"], range(4)], names=names)
+    result = compare(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
+    assert (result.n_items, result.p_value) == (12, compare(ROW, OTHER).p_value)
+
+
+def test_levels_that_number_samples_are_no_part_of_an_items_name():
+    index = pd.MultiIndex.from_product([range(6), range(2)], names=["item", "seed"])
+    result = compare(pd.DataFrame({"a": ROW, "b": OTHER}, index=index))[0]
+    expected = compare(ROW.reshape(6, 2).mean(axis=1), OTHER.reshape(6, 2).mean(axis=1))
+    assert result.p_value == expected.p_value
+
+
+@pytest.mark.parametrize(
+    "make", [iter, lambda row: (value for value in row), lambda row: dict(enumerate(row)).values()]
+)
+def test_values_without_a_length_are_read_once(make):
+    assert compare(make(ROW), make(OTHER)).p_value == compare(ROW, OTHER).p_value
+    assert compare({"a": make(ROW), "b": make(OTHER)})[0].p_value == compare(ROW, OTHER).p_value
+
+
+def test_masked_values_are_missing():
+    with pytest.raises(InputError, match="no score for item at position 3"):
+        compare(np.ma.array(ROW, mask=np.arange(12) == 2), OTHER)
+    assert compare(np.ma.array(ROW, mask=False), OTHER).p_value == compare(ROW, OTHER).p_value
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (dict(enumerate(ROW)), "no order of items"),
+        (set(ROW), "no order of items"),
+        (np.array(1.0), "0 dimensions"),
+        (ROW[:, None], "2 dimensions"),
+        (ROW + 1j, "values of type complex128"),
+        (np.arange(12).astype("m8[s]"), "values of type timedelta64"),
+    ],
+)
+def test_values_without_order_or_of_another_kind_are_errors(values, problem):
+    with pytest.raises(InputError, match=problem):
+        compare(values, OTHER)
+
+
+@pytest.mark.parametrize("with_gold", [False, True])
+def test_series_with_the_same_index_in_another_order_are_not_matched_by_position(with_gold):
+    a, b = (pd.Series(row, index=[*"abcdefghijkl"]) for row in (ROW, OTHER))
+    gold = {"gold": a} if with_gold else {}
+    with pytest.raises(InputError, match="same index labels in different places"):
+        compare(a, b[::-1], **gold)
+    with pytest.raises(InputError, match="same index labels in different places"):
+        compare({"a": a, "b": b[::-1]}, **gold)
+    assert compare(a, pd.Series(OTHER, index=range(12)), **gold).p_value == compare(a, b, **gold).p_value
+
+
+def test_labels_that_are_the_same_number_or_truth_value_are_equal():
+    gold, a, b = (row > 0.5 for row in (ROW, OTHER, ROW - OTHER))
+    expected = compare(a, b, gold=gold, metric="accuracy")
+    for convert in (lambda row: row.astype(float), lambda row: row.astype(int), lambda row: row.astype(str)):
+        result = compare(convert(a), convert(b), gold=gold.astype(int), metric="accuracy")
+        assert (result.score_a, result.score_b) == (np.mean(gold == a), np.mean(gold == b))
+        assert result.p_value == expected.p_value
+    assert compare(np.array(["1", "2"]), np.array([b"1", b"1"]), gold=["1", "2"]).score_b == 0.5
+    versions = compare(["1.0", "2"], ["1", "2"], gold=["1", "1.0"])
+    assert (versions.score_a, versions.score_b) == (0, 0.5)  # written in both ways: texts
+    with pytest.raises(InputError, match="2 dimensions"):
+        compare(np.eye(2)[a.astype(int)], b, gold=gold)

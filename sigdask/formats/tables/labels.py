@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import are_sentences, describe_foreign_labels
+from sigdask.counts.checks import are_sentences, describe_foreign_labels, match_numbers
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
 from sigdask.counts.texts import ScopeNote, Texts
@@ -334,13 +334,15 @@ def _build_counts(
     warnings = [*warnings, *options.describe_unused_labels(all_labels), *describe_possible_sets(columns.gold)]
     gold_labels = columns.gold.rename_levels(mapped)
     system_labels = {name: column.rename_levels(mapped) for name, column in columns.predictions.items()}
+    system_labels, notes = match_numbers(gold_labels, system_labels)
+    warnings = [*warnings, *notes, *_describe_texts(columns, options)]
     return Counts.from_labels(
         gold_labels,
         system_labels,
         ids=columns.ids,
         groups=groups,
         name=options.name,
-        warnings=[*warnings, *_describe_texts(columns, options), *describe_foreign_labels(gold_labels, system_labels)],
+        warnings=[*warnings, *describe_foreign_labels(gold_labels, system_labels)],
     )
 
 
