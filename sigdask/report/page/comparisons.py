@@ -109,8 +109,8 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
         yield PageColumn(head, p_texts, is_number=True, is_pinned=head == p_heads[-1])
     verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
-    calls = encode_values(is_borderline, lambda is_close: "close" if is_close else "")
-    yield PageColumn("calls", calls, is_filter=True, is_hidden=True)
+    borderline = encode_values(is_borderline, lambda is_close: "yes" if is_close else "")
+    yield PageColumn("borderline", borderline, is_filter=True, is_hidden=True)
     yield PageColumn("checks", _encode_checks(table), is_filter=True, hints=CHECK_HINTS)
     if bool(table.is_skewed.any()):
         assert table.assumptions is not None
@@ -164,7 +164,8 @@ def _describe_deciding(r: Result) -> str:
     """Return text on a doubt of a comparison: how few units decide, or that the differences are skewed; "" for none."""
     by_kind = {assumption.kind: assumption for assumption in r.assumptions}
     if (few_units := by_kind.get("few-units-decide")) is not None:
-        return f"{few_units.n_deciding:,} decide"
+        n = few_units.n_deciding
+        return "1 unit decides" if n == 1 else f"{n:,} units decide"
     return "skewed" if "skewed-differences" in by_kind else ""
 
 

@@ -112,8 +112,8 @@
     const words = [
       make("span", { class: "swatch for-a", "aria-hidden": "true" }), `${count(forA)} of ${count(all)} units favour ${better(true)}, `,
       make("span", { class: "swatch for-b", "aria-hidden": "true" }), `${count(forB)} ${better(false)}, ${count(alike)} neither. `,
-      own.shares.add_up ? "What each unit adds to the difference. The sum is the difference."
-        : "Half of the change of the difference when only this unit is swapped. The score is not a mean, so these do not add up to the difference.",
+      own.shares.add_up ? "A contribution is what a unit adds to the difference. All contributions add up to it."
+        : "A contribution is half of what the difference loses if this unit is swapped. The score is not a mean, so contributions do not add up to the difference.",
     ];
     const label = `Contributions of units: ${count(forA)} favour ${better(true)}, ${count(forB)} ${better(false)}, ${count(alike)} neither`;
     const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${own.a} − ${own.b}`, "middle")] : [];
@@ -136,7 +136,7 @@
     const words = isLeftOut ? "What each unit contributes: the difference minus the difference without this unit. These do not add up to the difference."
       : "What each unit contributes to the difference, the largest first.";
     const label = `Sorted contributions: ${count(counts[0])} towards ${better(true)}, ${count(counts[2])} towards ${better(false)}`;
-    return figure("Units by contribution", label, drawn, [words], table(["place", "contribution"], values.map((value, k) => [count(ranks[k] + 1), sign(value)])));
+    return figure("Units by contribution", label, drawn, [words], table(["rank", "contribution"], values.map((value, k) => [count(ranks[k] + 1), sign(value)])));
   };
 
   /** Words of a text, those that another text lacks (in order) marked. */

@@ -143,7 +143,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
 
 
 def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
-    trials_text = format_count(null.n_trials, "arrangement" if null.is_whole else "shuffle")
+    trials_text = format_count(null.n_trials, "arrangement" if null.is_whole else "random swap")
     words = (
         f"The differences of {'all' if null.is_whole else 'the first'} {trials_text}: {null.n_extreme:,} "
         f"{'is' if null.n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[alternative]} as the observed one, "
