@@ -271,16 +271,16 @@ def _cut_middle(text: str, longest: int) -> str:
 
 
 def make_printable(text: str, keep: str = "") -> str:
-    r"""Return a text with replacement characters for those that are neither printable nor blank, nor in `keep`.
+    r"""Return a text with replacement characters for those that are neither printable nor blank, nor `keep`.
 
     Examples
     --------
     >>> make_printable("a\x1b[31m", keep="\n").isprintable()
     True
     """
-    if _remove_characters(keep, text).isprintable():
+    if text.replace(keep, "").isprintable():
         return text
-    return "".join(c if _is_harmless(c) or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if _is_harmless(c) or c == keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def escape_json(text: str) -> str:
@@ -291,15 +291,9 @@ def escape_json(text: str) -> str:
     >>> print(escape_json('"a\x9b1m"'))
     "a\u009b1m"
     """
-    if _remove_characters("\n", text).isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(c if _is_harmless(c) or c == "\n" else _escape_character(c) for c in text)
-
-
-def _remove_characters(characters: str, text: str) -> str:
-    for c in characters:
-        text = text.replace(c, "")
-    return text
 
 
 def _is_harmless(c: str) -> bool:

@@ -10,9 +10,9 @@ Tables of units have both systems' scores on every unit, and what each unit cont
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -345,7 +345,7 @@ class UnitIndex:
         for address, unit_scores in zip(addresses, scores, strict=True):
             items = order[starts[address] : starts[address + 1]]
             items = items[mask[items]].tolist()
-            if self._are_rankings:  # too long to be read
+            if "topics" in self.counts.fields:  # rankings, too long to be read
                 a, b = map(format_value, unit_scores)
                 item_details: tuple[ItemDetails, ...] = (ItemDetails(self._get_unit_name(items[0]), None, (), a, b),)
             else:
@@ -375,8 +375,7 @@ class UnitIndex:
         )
 
     def _get_output(self, system: int, item: int) -> str | None:
-        column = self._get_outputs(system)
-        return None if column is None else format_value(column[item])
+        return None if self.counts.outputs is None else format_value(self._get_outputs(system)[item])
 
     def _get_gold(self, item: int) -> tuple[str, ...]:
         outputs = self.counts.outputs
@@ -385,11 +384,6 @@ class UnitIndex:
         answer = outputs.gold[item]
         is_several = isinstance(answer, tuple) and self._is_text
         return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
-
-    @property
-    def _are_rankings(self) -> bool:
-        """Whether outputs are ranked lists of documents."""
-        return "topics" in self.counts.fields
 
     @property
     def _is_text(self) -> bool:
@@ -401,19 +395,11 @@ class UnitIndex:
         """The names of an item's input and gold standard in these data."""
         return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
 
-    def _get_outputs(self, system: int) -> Any:
-        """Return the outputs of a system, None if there are none; those of the last two systems are cached."""
-        outputs, cache = self.counts.outputs, self._outputs_cache
-        if outputs is None:
-            return None
-        cache[system] = cache.pop(system) if system in cache else outputs.systems[system]
-        if len(cache) > CACHED_COLUMNS:
-            cache.pop(next(iter(cache)))
-        return cache[system]
-
     @cached_property
-    def _outputs_cache(self) -> dict[int, Any]:
-        return {}
+    def _get_outputs(self) -> Callable[[int], Any]:
+        """Function that returns the outputs of a system; those of the last two systems are cached."""
+        assert self.counts.outputs is not None
+        return lru_cache(CACHED_COLUMNS)(self.counts.outputs.systems.__getitem__)
 
 
 def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:

@@ -109,21 +109,16 @@ def _read_and_compare(
     try:
         with _open_cluster(options) as cluster:
             spec["cluster"], spec["progress"] = cluster, steps
-            results, details = _compare(counts, spec, options, is_opened=is_opened)
+            if is_opened:
+                results, details = compare_opened([counts], open_pairs=options["open_pairs"], **spec)
+            else:
+                results, details = compare_all(counts, **spec), ()
     except InputError:
         for warning in counts.notices:  # else they stand below the results
             LOG.warning(warning)
         raise
     sources = list_source_paths(_list_sources(options))
     return results, details, write.list_local_files(options, sources, counts.files) if is_opened else ()
-
-
-def _compare(
-    counts: Counts, spec: SelectionOptions, options: dict[str, Any], *, is_opened: bool
-) -> tuple[Results, Sequence[ComparisonDetails]]:
-    if not is_opened:
-        return compare_all(counts, **spec), ()
-    return compare_opened([counts], open_pairs=options["open_pairs"], **spec)
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {

@@ -119,17 +119,13 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
             if is_held
             else "data and settings are those of the signature"
         )
-        yield f"reproduced: {agreement} ({_count_results(n)})"
+        yield f"reproduced: {agreement} ({format_count(n, 'result')})"
         yield from (f"not compared ({reason}): {', '.join(names)}" for reason, names in outcome.not_compared.items())
     else:
         n_results = len(differing) + len(outcome.changed)
         beside = f", and {format_count(len(outcome.differences), 'value')} besides" if outcome.differences else ""
-        yield f"not reproduced: {n_results:,} of {_count_results(n)}{beside}"
+        yield f"not reproduced: {n_results:,} of {format_count(n, 'result')}{beside}"
     yield from (f"note: {text}" for text in outcome.notes)
-
-
-def _count_results(n: int) -> str:
-    return f"{n:,} result{'' if n == 1 else 's'}"
 
 
 def _describe_result(repeated: RepeatedResult) -> str:

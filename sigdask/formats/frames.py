@@ -194,7 +194,7 @@ class NumberColumn(TypedColumn):
     values: Array
 
     def __getitem__(self, which: Any) -> Any:
-        return NumberColumn(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
+        return type(self)(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
 
     @cached_property
     def texts(self) -> Texts:
@@ -209,9 +209,6 @@ class NumberColumn(TypedColumn):
 
 class TruthColumn(NumberColumn):
     """A column of truth values and gaps: as numbers 0, 1 and NaN, as texts False, True and empty."""
-
-    def __getitem__(self, which: Any) -> Any:
-        return TruthColumn(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
 
     def get_numbers(self) -> tuple[Array, Array]:
         """Return the numbers, and a mask that is false everywhere."""

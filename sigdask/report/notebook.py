@@ -7,7 +7,6 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sigdask.report.summary.headline import build_verdict
-from sigdask.report.tables import markdown
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.text import make_printable
@@ -48,11 +47,6 @@ def shorten_table(table: PaperTable) -> PaperTable:
     n_left = sum(map(len, table.sections)) - sum(map(len, sections))
     notes = (f"{n_left:,} more rows are not shown.",) if n_left else ()
     return replace(table, sections=tuple(sections), method=notes, sources=(), warnings=())
-
-
-def as_markdown(table: PaperTable) -> str:
-    """Return a table as Markdown for notebooks."""
-    return "".join(markdown.iter_document_parts([table]))
 
 
 def as_html(table: PaperTable) -> str:

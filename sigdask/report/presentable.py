@@ -99,7 +99,7 @@ class Results(ComparisonResults):
         return notebook.as_html(notebook.build_summary_table(self))
 
     def _repr_markdown_(self) -> str:
-        return notebook.as_markdown(notebook.build_summary_table(self))
+        return "".join(markdown.iter_document_parts([notebook.build_summary_table(self)]))
 
     def __rich__(self) -> Any:
         return notebook.as_rich(notebook.build_summary_table(self))

@@ -111,21 +111,23 @@ def _iter_round_numbers(below: int) -> Iterator[int]:
 
 
 def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
-    """Return cutoffs, given as a number, numbers or text, in ascending order; an empty list for None."""
-    if isinstance(n, str):
-        return parse_cutoffs(n)
-    return sort_cutoffs([n] if isinstance(n, int) else n or ())
+    """Return distinct cutoffs in ascending order, an empty list for None.
 
-
-def parse_cutoffs(text: str) -> list[int]:
-    """Parse cutoffs: numbers separated by commas, START:STOP:STEP ranges, or both.
+    They are given as a number, as numbers, or as text: numbers separated by commas, START:STOP:STEP ranges, or both.
 
     Examples
     --------
-    >>> parse_cutoffs("50,100"), parse_cutoffs("10:30:10,100")
+    >>> convert_cutoffs("50,100"), convert_cutoffs("10:30:10,100")
     ([50, 100], [10, 20, 30, 100])
     """
-    return sort_cutoffs([n for part in text.split(",") for n in _parse_range(part.strip(), text)])
+    if isinstance(n, str):
+        n = [number for part in n.split(",") for number in _parse_range(part.strip(), n)]
+    cutoffs = sorted({int(number) for number in ([n] if isinstance(n, int) else n or ())})
+    if cutoffs and cutoffs[0] < 1:
+        raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
+    if len(cutoffs) > MOST_CUTOFFS:
+        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MOST_CUTOFFS:,}")
+    return cutoffs
 
 
 def _parse_range(part: str, text: str) -> Sequence[int]:
@@ -138,16 +140,6 @@ def _parse_range(part: str, text: str) -> Sequence[int]:
     if step < 1 or stop < start or (stop - start) // step >= MOST_CUTOFFS:
         raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MOST_CUTOFFS:,} steps")
     return range(start, stop + 1, step)
-
-
-def sort_cutoffs(numbers: Sequence[int]) -> list[int]:
-    """Return the distinct cutoffs in ascending order."""
-    cutoffs = sorted({int(n) for n in numbers})
-    if cutoffs and cutoffs[0] < 1:
-        raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
-    if len(cutoffs) > MOST_CUTOFFS:
-        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MOST_CUTOFFS:,}")
-    return cutoffs
 
 
 MODELS = {

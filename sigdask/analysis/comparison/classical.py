@@ -211,7 +211,8 @@ class MatchedComparisons:
         assert self.ratio is not None
         form = self.ratio.form
         assert isinstance(form, Ratios)
-        _, index = np.unique(self._units.index[self.items], return_inverse=True)
+        units = SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
+        _, index = np.unique(units.index[self.items], return_inverse=True)
         blocks: list[Floats] = []
         n_units = 0
         for tile in self._iter_tiles(len(self.items) * len(self.ratio.fields)):
@@ -222,10 +223,6 @@ class MatchedComparisons:
             blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
         total, squares = np.concatenate(blocks, axis=1)
         return ScoreSpread(n_units, total, squares)
-
-    @cached_property
-    def _units(self) -> SwapUnits:
-        return SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
 
     def _iter_tiles(self, n_numbers: int) -> Iterator[slice]:
         step = max(1, MOST_SUMS // max(n_numbers, 1))

@@ -21,7 +21,7 @@ from sigdask.io import describe_url_error
 from sigdask.options import FigureStyleOptions, check_options, select_options
 from sigdask.report import files
 from sigdask.report.files import write_parts, write_whole_text
-from sigdask.report.page import write_page
+from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.report.plots.results import MOST_FIGURES, FigureStyle, parse_formats
@@ -297,14 +297,15 @@ def write_results_page(
         The files that were read.
     """
     provenance = {"seed": str(results.seed), **get_versions()}
-    write_page(
-        Path(file),
+    text = render_page(
         {name: results},
-        _build_title(results, name),
+        title=_build_title(results, name),
+        created=format_now(),
         inputs={name or "read": hash_paths(dict.fromkeys(files))},
         command=command_line(),
         parts=build_part(results.table, details, reason=OPENED_REASON, origins=provenance),
     )
+    write_whole_text(Path(file), text)
 
 
 def _build_title(results: Results, name: str) -> str:

@@ -20,9 +20,9 @@ from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import JsonLayout, TableLayoutOptions
 from sigdask.report.analyses import Evaluation, Independences
-from sigdask.report.files import write_parquet, write_parts, write_units
+from sigdask.report.files import write_parquet, write_parts, write_units, write_whole_text
 from sigdask.report.layout import format_table
-from sigdask.report.page import details, write_page
+from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.results import FigureStyle, write_figures
 from sigdask.report.presentable import Results
@@ -373,16 +373,17 @@ def write_report(
     path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), home: str = ""
 ) -> None:
     """Write a report as a page, with the details of single comparisons that are given; `home` as in `render_page`."""
-    write_page(
-        path,
+    text = render_page(
         report.results,
-        report.run.plan,
+        title=report.run.plan,
+        created=format_now(),
         inputs=report.run.details.get("inputs", {}),
         candidates=format_evaluations(report.evaluations),
         command=shlex.join(["sigdask", "run", report.run.path]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
         home=home,
     )
+    write_whole_text(path, text)
 
 
 def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetails]) -> dict[str, PagePart]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sigdask.identity import dataclass
-from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
 from sigdask.report.page.comparisons import MOST_HEADLINES, build_card, list_borderline
@@ -57,24 +55,9 @@ class TestSetSection:
     trials: Sequence[str]
 
 
-def write_page(
-    path: Path,
-    sets: Mapping[str, ComparisonResults],
-    title: str,
-    *,
-    inputs: Inputs = NO_INPUTS,
-    candidates: Mapping[str, str] = NO_TEXTS,
-    command: str = "",
-    parts: Mapping[str, PagePart] = NO_PARTS,
-    home: str = "",
-) -> None:
-    """Write results as a page, whole or not at all; the arguments are those of `render_page`."""
-    created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    text = render_page(
-        sets, title=title, created=created, inputs=inputs, candidates=candidates, command=command, parts=parts,
-        home=home,
-    )  # fmt: skip
-    write_whole_text(path, text)
+def format_now() -> str:
+    """Return the present time as a page shows it."""
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def render_page(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, UnfinishedError, build_extra_error
 from sigdask.identity import dataclass
+from sigdask.io.compression import set_variable
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
@@ -101,11 +102,8 @@ _STYLE = ContextVar("_STYLE", default=DEFAULT_STYLE)
 @contextmanager
 def apply_style(style: CanvasStyle) -> Iterator[None]:
     """Apply a style to all figures that are drawn or written in this context."""
-    token = _STYLE.set(style)
-    try:
+    with set_variable(_STYLE, style):
         yield
-    finally:
-        _STYLE.reset(token)
 
 
 @contextmanager

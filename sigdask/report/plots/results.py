@@ -22,6 +22,7 @@ from sigdask.options import FigureStyleOptions
 from sigdask.report import plots
 from sigdask.report.files import open_atomic
 from sigdask.report.plots.curves import NBestCurve
+from sigdask.report.summary.standings import get_group_key
 from sigdask.report.tables.cells import format_groups
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
@@ -134,7 +135,7 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
         There is none, or several: it names them.
     """
     requested = {"test_set": test_set, "subset": subset, "metric": metric}
-    groups = [(_get_key(table, int(rows[0])), rows) for rows in group_rows(table)]
+    groups = [(get_group_key(table, int(rows[0])), rows) for rows in group_rows(table)]
     wanted = [*requested.values()]
     rows_by_key = {
         key: rows for key, rows in groups if all(map(lambda value, part: value in {None, part}, wanted, key))
@@ -254,7 +255,7 @@ def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
 
 def achieved_significance(table: Table) -> Figure:
     """Draw the p-values of all comparisons, with a curve for each metric, test set and subset."""
-    has_several = len({_get_key(table, int(rows[0]))[:2] for rows in group_rows(table)}) > 1
+    has_several = len({get_group_key(table, int(rows[0]))[:2] for rows in group_rows(table)}) > 1
     curves = {}
     for rows in group_rows(table):
         selected = table.take(rows)
@@ -344,14 +345,9 @@ def _describe_score(table: Table) -> str:
     return score.name if score.higher_is_better else f"{score.name} (lower is better)"
 
 
-def _get_key(table: Table, row: int = 0) -> tuple[str, str, str]:
-    subset = table.subset[row]
-    return table.test_set[row], "" if subset is None else subset.value, table.metric[row].name
-
-
 def get_subject(table: Table) -> tuple[str, ...]:
     """Return the test set, subset and metric that a figure of these rows is about, without empty names."""
-    return tuple(name for name in _get_key(table) if name)
+    return tuple(name for name in get_group_key(table, 0) if name)
 
 
 def _format_title(table: Table) -> str:

@@ -31,11 +31,20 @@ from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
 
 Integers = NDArray[np.int64]
+GroupKey = tuple[str, str, str]
+"""The names of a test set, subset ("" without) and metric."""
+
 PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
+"""Which systems were compared in each group: two, all with one, all with each other, or others."""
 
 MOST_LEADING = 20
 """Maximum number of groups whose best system and runner-up are opened on a page."""
-"""Which systems were compared in each group: two, all with one, all with each other, or others."""
+
+
+def get_group_key(table: Table, row: int) -> GroupKey:
+    """Return the test set, subset and metric of a row."""
+    subset = table.subset[row]
+    return table.test_set[row], "" if subset is None else subset.value, table.metric[row].name
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,12 @@ from numpy.typing import NDArray
 
 from sigdask.report.layout import format_table
 from sigdask.report.summary.checks import describe_checks, find_borderline
-from sigdask.report.summary.standings import BASELINE, SOME, Standings, join_phrases
+from sigdask.report.summary.standings import BASELINE, SOME, GroupKey, Standings, get_group_key, join_phrases
 from sigdask.report.terminal.remarks import select_warnings
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count, format_list, make_printable
-
-GroupKey = tuple[str, str, str]
-"""Test set, value of the subset or "", and metric."""
 
 MOST_LISTED = 20
 """Number of rows of the table shown by default."""
@@ -83,11 +80,7 @@ def format_overview(
 
 def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:
     """Return the test set, subset and metric of some rows."""
-    subsets = [table.subset[row] for row in rows.tolist()]
-    return [
-        (table.test_set[row], "" if subset is None else subset.value, table.metric[row].name)
-        for row, subset in zip(rows.tolist(), subsets, strict=True)
-    ]
+    return [get_group_key(table, row) for row in rows.tolist()]
 
 
 def list_changed_groups(sides: Collection[tuple[Table, NDArray[np.int64]]]) -> set[GroupKey]:
