@@ -171,7 +171,7 @@ def compute_expected_f1(recall):
     ],
 )
 def test_a_system_worse_by_the_margin_is_passed_at_most_alpha_of_the_time(make, metric, margin):
-    replications = 400 if metric == "f1" else 600
+    replications = 1000 if metric == "f1" else 600
     rate = estimate_size(make(np.random.default_rng(7), replications), metric, margin)
     assert rate <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / replications) + (0 if metric == "mean" else 0.01)
     assert rate > 0.02
