@@ -228,7 +228,7 @@ def compute_p_from_tails(
     is_closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in tails.values())
     guarantee: Guarantee = "exact" if is_closed else chosen.guarantee
     limits = [_convert_to_floats(tail, closed=is_closed) for tail in tails.values()]
-    if not is_closed and guarantee != "numeric":
+    if not is_closed and guarantee not in {"numeric", "approximate"}:
         guarantee = "certified" if are_close(np.array(limits)) else "bounds"
     rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
     return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
