@@ -61,8 +61,9 @@ def sum_rows(values: Floats) -> Floats:
     >>> sum_rows(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [4.0, 6.0]
     """
-    if len(values) < MANY_ROWS or values.shape[1] == 1 or not values.flags.c_contiguous:  # other orders of adding
-        return np.asarray(values.sum(axis=0))
+    is_short = values.shape[-2] < MANY_ROWS or values.ndim > 2
+    if is_short or values.shape[1] == 1 or not values.flags.c_contiguous:  # other orders of adding
+        return np.asarray(values.sum(axis=-2))
     totals = np.zeros(values.shape[1])
     add_rows(values, totals)
     return totals
@@ -83,7 +84,7 @@ def compute_correlations(
 
     Parameters
     ----------
-    values : float64 array, shape (n_items, n_systems), or callable
+    values : float64 array, shape (..., n_items, n_systems), or callable
         Item scores, or 0/1 for items a system got right; or what yields them, some items at a time,
         as often as it is called.
     pairs : (int64 array, int64 array), shape (n_pairs,), optional
@@ -91,7 +92,7 @@ def compute_correlations(
 
     Returns
     -------
-    float64 array, shape (n_systems, n_systems), or (n_pairs,) of some pairs
+    float64 array, shape (..., n_systems, n_systems), or (..., n_pairs) of some pairs
         NaN where a system's scores are all the same.
 
     References
@@ -101,10 +102,10 @@ def compute_correlations(
     blocks = values if callable(values) else lambda: [values]
     n, total, minimum, maximum = 0, np.zeros(1), np.full(1, math.inf), np.full(1, -math.inf)
     for block in blocks():
-        n, total = n + len(block), total + sum_rows(block)
-        columns = block.T if block.shape[1] <= FEW_COLUMNS else ()
-        lowest = [column.min(initial=math.inf) for column in columns] or block.min(axis=0, initial=math.inf)
-        highest = [column.max(initial=-math.inf) for column in columns] or block.max(axis=0, initial=-math.inf)
+        n, total = n + block.shape[-2], total + sum_rows(block)
+        columns = block.T if block.ndim == 2 and block.shape[1] <= FEW_COLUMNS else ()
+        lowest = [column.min(initial=math.inf) for column in columns] or block.min(axis=-2, initial=math.inf)
+        highest = [column.max(initial=-math.inf) for column in columns] or block.max(axis=-2, initial=-math.inf)
         minimum, maximum = np.minimum(minimum, lowest), np.maximum(maximum, highest)
     mean = total / max(n, 1)
     varies = minimum < maximum  # a mean of equals may be rounded
@@ -112,14 +113,22 @@ def compute_correlations(
     products: Any = 0.0
     squares: Any = 0.0
     for block in blocks():
-        centred = (block - mean if varies.all() else np.where(varies, block - mean, 0.0)) / spread
+        deviations = block - mean[..., None, :]
+        centred = deviations if varies.all() else np.where(varies[..., None, :], deviations, 0.0)
+        centred = centred / spread[..., None, :]
         squares = squares + sum_rows(centred * centred)
-        block_products = centred.T @ centred if pairs is None else sum_rows(centred[:, pairs[0]] * centred[:, pairs[1]])
+        block_products = (
+            centred.swapaxes(-1, -2) @ centred
+            if pairs is None
+            else sum_rows(centred[..., pairs[0]] * centred[..., pairs[1]])
+        )
         products = np.add(products, block_products, out=block_products)  # large, so not copied
     if pairs is None:
-        squares = np.diag(products)  # rounded as the products are, so that a system is one with its twin
+        # rounded as the products are, so that a system is one with its twin
+        squares = np.diagonal(products, axis1=-2, axis2=-1)
     lengths = np.where(varies, np.sqrt(squares), np.nan)
-    length_products = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
+    a, b = (lengths[..., :, None], lengths[..., None, :]) if pairs is None else (lengths[..., k] for k in pairs)
+    length_products = a * b
     return np.asarray(np.divide(products, length_products, out=length_products))
 
 

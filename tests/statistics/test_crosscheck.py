@@ -114,6 +114,18 @@ def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale)
     assert np.isnan(correlations[:, 3]).all()
 
 
+def test_correlations_of_a_stack_are_those_of_each_table():
+    values = np.random.default_rng(2).standard_normal((5, 30, 3))
+    values[1, :, 2] = 0.1
+    pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
+    each = np.array([np.corrcoef(table, rowvar=False) for table in values[[0, 2, 3, 4]]])  # NumPy's
+    stacked = compute_correlations(lambda: [values])
+    assert stacked[[0, 2, 3, 4]] == pytest.approx(each, rel=1e-12)
+    assert np.isnan(stacked[1, 2]).all()
+    assert stacked[1, 0, 1] == pytest.approx(np.corrcoef(values[1, :, :2], rowvar=False)[0, 1], rel=1e-12)
+    assert compute_correlations(lambda: [values], pairs)[0] == pytest.approx(each[0][pairs], rel=1e-12)
+
+
 def test_systems_that_go_together_wholly_inflate_without_limit():
     # Yeh 2000, section 2.1: 1 / sqrt(1 - r12)
     assert compute_inflation(1.0) == compute_inflation(1.0 + 1e-16) == math.inf

@@ -11,9 +11,9 @@ items go together (r12 above 0), which these tests take for luck: their interval
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -43,16 +43,82 @@ from sigdask.statistics.classical import (
 PAIR_COST = 64
 """Cost of one pair of systems, in products of a matrix multiplication."""
 
+MOST_STACKED_NUMBERS = 2**12
+"""Item scores of a test set whose correlations are computed together with those of others."""
+
 MOST_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""
 
 
-def compute_r12(comparisons: Comparisons) -> Floats:
-    """Return the correlation r12 of each comparison (Yeh 2000), for all pairs that share items.
+@dataclass(frozen=True, slots=True, eq=False)
+class _PairedScores:
+    """Comparisons of one test set, metric and subset whose item scores are correlated.
+
+    Attributes
+    ----------
+    comparisons : int64 array, shape (n_pairs,)
+        Which of all comparisons these are.
+    counts, metric
+        Data and score.
+    items, systems : int64 array
+        The items that all systems have, and the systems.
+    i, j : int64 array, shape (n_pairs,)
+        Positions of the two systems among `systems`.
+    """
+
+    comparisons: Integers
+    counts: Counts
+    metric: BoundMetric
+    items: Integers
+    systems: Integers
+    i: Integers
+    j: Integers
+
+    @property
+    def key(self) -> Hashable:
+        """Key of test sets that can be stacked: small ones of one shape, without gaps."""
+        shape = len(self.items), len(self.systems)
+        if shape != (self.counts.n_items, self.counts.n_systems) or shape[0] * shape[1] > MOST_STACKED_NUMBERS:
+            return object()
+        fields = [self.metric.get_field(name, self.counts) for name in self.metric.fields]
+        kinds = tuple((field.shape, field.dtype.str) for field in fields)
+        return shape, self.metric.form, kinds, self.i.tobytes(), self.j.tobytes()
+
+    def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
+        """Return each pair's correlation, shape (..., n_pairs), from blocks of shape (..., n_items, n_systems)."""
+        if len(self.i) * PAIR_COST < len(self.systems) ** 2:
+            return compute_correlations(iter_scores, (self.i, self.j))
+        return compute_correlations(iter_scores)[..., self.i, self.j]
+
+
+def compute_r12(sets: Sequence[Comparisons]) -> Floats:
+    """Return the correlation r12 (Yeh 2000) of each comparison of test sets, for all pairs that share items.
 
     NaN if its score is no mean over fixed items, or scores are constant.
     """
-    result = np.full(len(comparisons), np.nan)
+    starts = np.cumsum([0, *map(len, sets)]).tolist()
+    result = np.full(starts[-1], np.nan)
+    alike: dict[Hashable, list[_PairedScores]] = {}
+    for comparisons, start in zip(sets, starts, strict=False):
+        for entry in _iter_paired_scores(comparisons, start):
+            alike.setdefault(entry.key, []).append(entry)
+    for entries in alike.values():
+        size = max(1, MOST_CORRELATED_NUMBERS // max(len(entries[0].items) * len(entries[0].systems), 1))
+        for first in range(0, len(entries), size):
+            together = entries[first : first + size]
+            scores = _stack_scores(together) if len(together) > 1 else None
+            if scores is not None:
+                rows = np.stack([entry.comparisons for entry in together])
+                result[rows] = together[0].correlate(partial(iter, [scores]))
+                continue
+            for entry in together:
+                iter_scores = _build_score_iterator(entry.counts, entry.metric, entry.items, entry.systems)
+                result[entry.comparisons] = entry.correlate(iter_scores)
+    return result
+
+
+def _iter_paired_scores(comparisons: Comparisons, start: int) -> Iterator[_PairedScores]:
+    """Yield the comparisons of a test set whose score is a mean, by panel, metric and subset."""
     for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
         k = int(group[0])
         metric = comparisons.metrics[int(comparisons.metric[k])]
@@ -64,24 +130,32 @@ def compute_r12(comparisons: Comparisons) -> Floats:
         is_used[a] = is_used[b] = True
         systems, places = np.flatnonzero(is_used), np.cumsum(is_used) - 1
         mask = comparisons.masks[int(comparisons.subset.codes[k])]
-        iter_scores = _build_score_iterator(comparisons.counts, metric, mask, systems)
-        i, j = places[a], places[b]
-        if len(group) * PAIR_COST < len(systems) ** 2:
-            result[group] = compute_correlations(iter_scores, (i, j))
-        else:
-            result[group] = compute_correlations(iter_scores)[i, j]
-    return result
+        items = np.flatnonzero(comparisons.counts.in_common(systems.tolist(), mask, metric.held))
+        yield _PairedScores(start + group, comparisons.counts, metric, items, systems, places[a], places[b])
+
+
+def _stack_scores(entries: Sequence[_PairedScores]) -> Floats | None:
+    """Return item scores of several test sets, shape (n_sets, n_items, n_systems); None if items differ in size."""
+    form = entries[0].metric.form
+    assert isinstance(form, Ratios)
+    above, below = np.zeros((2, len(entries), len(entries[0].items), len(entries[0].systems)))
+    for name, above_weight, below_weight in zip(
+        entries[0].metric.fields, form.numerators[0], form.denominators[0], strict=True
+    ):
+        values = np.stack([entry.metric.get_field(name, entry.counts) for entry in entries])
+        above += above_weight * values if above_weight else 0
+        below += below_weight * values if below_weight else 0
+    return above if (below > 0).all() and (below == below[:, :1, :1]).all() else None
 
 
 def _build_score_iterator(
-    counts: Counts, metric: BoundMetric, mask: Bools | None, systems: Integers
+    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers
 ) -> Callable[[], Iterator[Floats]]:
-    """Return a function that yields the scores of blocks of items that all systems have, shape (n_block, n_systems).
+    """Return a function that yields the scores of blocks of some items, shape (n_block, n_systems).
 
     Where items are of different sizes (sentences of tokens), the scores are what an item has above its system's share
     of its size, else their correlation would be that of a size with itself.
     """
-    rows = np.flatnonzero(counts.in_common(systems.tolist(), mask, metric.held))
 
     def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
         for above, below in iter_ratios(counts, metric, rows, systems):

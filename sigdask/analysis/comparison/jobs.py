@@ -16,6 +16,7 @@ from sigdask.analysis.comparison.pairs import (
     Comparisons,
     ComparisonSettings,
     CountPositions,
+    Places,
     build_empty_positions,
     list_comparisons,
     list_pairs,
@@ -23,12 +24,13 @@ from sigdask.analysis.comparison.pairs import (
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
+from sigdask.counts.precision import Lattice
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
 from sigdask.options import Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
-from sigdask.randomization.panels.digests import format_hash, hash_code
-from sigdask.randomization.panels.sums import EnumeratedPairs, SwapUnits
+from sigdask.randomization.panels.digests import format_hash, hash_code, hash_fields
+from sigdask.randomization.panels.sums import EnumeratedPairs, Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
 
@@ -317,12 +319,24 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     sizes = [len(jobs.comparisons) for jobs in sets]
     n = sum(sizes)
     data: Hashes = np.broadcast_to(np.uint64(0), (n, 2))
+    alike: dict[tuple[tuple[Lattice, ...], tuple[int, ...]], list[tuple[Integers, Panel, Places]]] = {}
     for start, jobs in zip(np.cumsum([0, *sizes])[:-1].tolist(), sets, strict=True):
         comparisons = jobs.comparisons
         for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
-            panel = comparisons.panels[int(comparisons.panel[rows[0]])]
-            hashes, row = panel.hash_contents(int(comparisons.column[rows[0]])), comparisons.row[rows]
-            data = scatter_rows(data, start + rows, take_cells(hashes[:, None], row, np.zeros_like(row)))
+            panel, column = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
+            row = comparisons.row[rows]
+            if len(sets) > 1 and type(panel) is Panel:
+                key = panel.lattices, panel.metrics[column].fields
+                alike.setdefault(key, []).append((start + rows, panel, row))
+            else:
+                hashes = panel.hash_contents(column)
+                data = scatter_rows(data, start + rows, take_cells(hashes[:, None], row, np.zeros_like(row)))
+    for (lattices, fields), entries in alike.items():
+        hashes = hash_fields(np.concatenate([panel.contents for _, panel, _ in entries]), lattices, fields)
+        n_before = np.cumsum([0, *(len(panel.contents) for _, panel, _ in entries)]).tolist()
+        pairs = [panel.pairs[row] + n for (_, panel, row), n in zip(entries, n_before, strict=False)]
+        data = data if data.flags.writeable else data.copy()
+        data[np.concatenate([rows for rows, _, _ in entries])] = hashes[np.concatenate(pairs)]
     codes = [CodedColumn(jobs.comparisons.metric, tuple(map(hash_code, jobs.comparisons.metrics))) for jobs in sets]
     methods = [CodedColumn.from_constant(s.spec.method_and_limit, k) for s, k in zip(sets, sizes, strict=True)]
     units = [CodedColumn.from_constant(format_hash(s.spec.units.content), k) for s, k in zip(sets, sizes, strict=True)]

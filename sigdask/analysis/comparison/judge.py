@@ -115,7 +115,7 @@ class JudgementSettings:
             p_value=p,
             p_low=low,
             p_high=high,
-            r12=np.concatenate([*map(compute_r12, comparisons)]),
+            r12=compute_r12(comparisons),
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,
