@@ -9,6 +9,7 @@ from pathlib import Path
 import nox
 
 nox.options.sessions = ["lint", "types", "tests"]
+nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_existing_virtualenvs = True
 
 

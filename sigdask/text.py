@@ -227,8 +227,13 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> str:
     --------
     >>> suggest_name("schema", ["scheme", "column"]), suggest_name("x", ["scheme"])
     ("; did you mean 'scheme'?", '')
+    >>> suggest_name("document", ["item", "doc"])
+    "; did you mean 'doc'?"
     """
-    close = difflib.get_close_matches(word[:200], [name for name in names if len(name) < 200], 1)
+    known = [name for name in names if len(name) < 200]
+    close = difflib.get_close_matches(word[:200], known, 1) or [
+        name for name in known if min(len(name), len(word)) > 2 and (name.startswith(word) or word.startswith(name))
+    ]
     return f"; did you mean {close[0]!r}?" if close else otherwise
 
 

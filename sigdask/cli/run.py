@@ -72,6 +72,8 @@ def _print_outcome(
     if outcome.report is not None:
         if is_printed(files):
             print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
+        if outcome.site is not None:
+            log_note(f"site: {outcome.site}")
         try:
             write_files(outcome.report, files, options, csv_safe=csv_safe)
             _copy_page(outcome, files["html"])

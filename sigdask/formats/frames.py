@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask import formats
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, check_names, list_values
+from sigdask.counts.checks import check_indices, check_names, list_values, suggest_group_file
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
@@ -295,6 +295,8 @@ def _convert_message(text: str) -> str:
     """Replace options of the command line in a message by arguments of `as_counts`."""
     text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
     text = text.replace(" (or say --system-column)", "")
+    for name in ("document", ""):
+        text = text.replace(suggest_group_file(name), "Name one of these columns")
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)

@@ -6,7 +6,7 @@ What rich lays out is left as it is; users' words are made harmless before it ge
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sigdask.text import make_printable
 
@@ -42,10 +42,35 @@ def format_table(names: Sequence[str], rows: Sequence[Sequence[str]], width: int
         Columns of the terminal; unlimited when None (a pipe).
     """
     cells = [[make_printable(cell) for cell in row] for row in rows]
-    min_widths = [max(_measure_longest_word(text) for text in column) for column in zip(names, *cells, strict=True)]
-    if width is not None and sum(min_widths) + COLUMN_GAP * (len(min_widths) - 1) > width:
+    min_widths = _measure_columns(zip(names, *cells, strict=True))
+    if not _fits(min_widths, width):
         return "\n".join(line for row in cells for line in _fill_lines(_list_fields(names, row), width, COLUMN_GAP))
     return _format_columns(names, cells, min_widths, width)
+
+
+def select_columns(
+    columns: Mapping[str, Sequence[str]], others: Sequence[Sequence[str]], spare: Sequence[str], width: int | None
+) -> list[str]:
+    """Return the names of the columns that fit side by side, without as many of the spare ones as necessary.
+
+    Where not even this makes them fit, all are returned. `others` are further columns without a name.
+    """
+    needed = dict(zip(columns, _measure_columns((name, *cells) for name, cells in columns.items()), strict=True))
+    fixed = _measure_columns(others)
+    for n in range(len(spare) + 1):
+        names = [name for name in columns if name not in spare[:n]]
+        if _fits([*(needed[name] for name in names), *fixed], width):
+            return names
+    return [*columns]
+
+
+def _measure_columns(columns: Iterable[Sequence[str]]) -> list[int]:
+    """Return the width of the longest word of each column."""
+    return [max(_measure_longest_word(make_printable(text)) for text in column) for column in columns]
+
+
+def _fits(min_widths: Sequence[int], width: int | None) -> bool:
+    return width is None or sum(min_widths) + COLUMN_GAP * (len(min_widths) - 1) <= width
 
 
 def _format_columns(

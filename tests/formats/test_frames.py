@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from builders import build_rng
 
-from sigdask import InputError, as_counts, compare, compare_all, compare_sets
+from sigdask import InputError, as_counts, compare, compare_all, compare_sets, read
 from sigdask.counts import Counts
 
 polars = pytest.importorskip("polars")
@@ -81,6 +81,20 @@ def test_ids_and_groups_are_found_as_in_files(frame):
     assert counts.warnings == ("column 'document' holds no numbers: taken as groups of items",)
     n_extremes = [r.n_extreme for r in compare_all(frame(columns), unit="document", trials=2000)]
     assert n_extremes == [r.n_extreme for r in compare_all(expected, unit="document", trials=2000)]
+
+
+@pytest.mark.parametrize("name", ["doc", "document", "Doc_ID"])
+def test_a_column_of_numbered_documents_groups_items_and_is_no_system(name, tmp_path):
+    frame = pd.DataFrame(
+        {"item": range(6), name: [0, 0, 0, 1, 1, 1], "a": [1.5, 2, 0, 1, 1, 1], "b": [1, 0, 2, 3, 1, 2]}
+    )
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    for counts in (as_counts(frame), read(tmp_path / "scores.csv")):
+        assert counts.systems == ("a", "b")
+        assert [*counts.groups] == [name]
+        assert f"column {name!r}: taken as groups of items" in counts.warnings
+    with pytest.raises(InputError, match=f"no column '{name}s'; .*did you mean '{name}'.. Name one of these columns$"):
+        compare(frame, unit=f"{name}s")
 
 
 def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():

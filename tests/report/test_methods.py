@@ -17,6 +17,7 @@ from sigdask import compare_all
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
 from sigdask.report.methods.sources import SOURCES, format_bibtex, get_field
+from sigdask.report.methods.text import Methods
 from sigdask.report.wording import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.classical import DESCRIPTIONS
@@ -96,6 +97,12 @@ def test_the_paragraph_of_a_file_has_the_resamples_of_its_family(tmp_path):
     options = ("--adjust", "bootstrap-t", "--trials", "700", "-o", "r.json", "-q")
     assert call_sigdask("compare", "s.csv", *options, cwd=tmp_path).returncode == 0
     assert " with 700 resamples." in call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
+
+
+def test_signatures_in_a_paragraph_can_be_broken():
+    text = "2 systems were compared by BLEU (nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp)."
+    assert r"13a\textbar{}\allowbreak{}smooth:" in Methods(text).latex
+    assert Methods(text).latex.replace(r"\allowbreak{}", "").replace(r"\textbar{}", "|") == text
 
 
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):

@@ -166,6 +166,19 @@ def test_no_cell_of_a_narrow_table_loses_its_end(width):
     assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", table))
 
 
+def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():
+    columns = {f"letters-{k}": [(7 * item + k) % 5 for item in range(20)] for k in range(3)}
+    results = compare_all(Counts.from_scores({**columns}), trials=999)
+    wide, narrow = render(results, width=None), render(results, width=66)
+    assert "unadjusted p" in wide.split("\n* ")[0]
+    assert "score A" in wide
+    head = next(line for line in narrow.split("\n") if line.startswith("A  "))
+    assert head.split()[-2:] == ["adjusted", "p"]
+    assert "A: letters" not in narrow
+    assert "in a wider terminal: " in narrow
+    assert "in a wider terminal: " not in wide
+
+
 def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():
     names = ["A", "score A", "p", "日本", "method"]
     rows = [["system", "0.4563", "p = 0.05 ", "本", "two  blanks"], ["", " 1", "", "é", "x"]]

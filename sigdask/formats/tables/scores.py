@@ -110,7 +110,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         for name in table.list_row_columns()
         if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
     ]
-    warnings = [*warnings, *(f"column {name!r} holds no numbers: taken as groups of items" for name in further)]
+    warnings = [*warnings, *(describe_groups(name, tables[0].columns[name]) for name in further)]
     warnings += map(ScopeNote, _describe_doubts(tables, scores, ids))
     return Counts.from_scores(
         scores,
@@ -289,13 +289,26 @@ def _is_sorted(column: NDArray[np.float64]) -> bool:
     return len(np.unique(column)) > 2 and bool((steps >= 0).all() or (steps <= 0).all())
 
 
+DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})
+"""Names of columns that group items although they may hold numbers."""
+
+
+def describe_groups(name: str, column: Any) -> str:
+    """Return the sentence that a column was taken as groups of items."""
+    has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
+    return f"column {name!r}{' holds no numbers' * has_no_numbers}: taken as groups of items"
+
+
 def find_group_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the columns of repeating texts, some of which may be missing: groups of items."""
+    """Return the columns that group items: repeating texts, some of which may be missing, or numbers of documents."""
     groups: list[str] = []
     if "systems" in options.own:
         return groups
     for name in table.list_system_columns(options, *table.nested):
         cells = table.columns[name]
+        if name.lower() in DOCUMENT_NAMES:
+            groups += [name] * (2 <= len(Factor.from_values(cells).levels) <= table.n_rows / 2)
+            continue
         if cells[0] not in MISSING and has_numbers(Texts.from_values(cells[:1])):
             continue
         values = [value for value in Factor.from_values(cells).levels.tolist() if value not in MISSING]

@@ -125,7 +125,7 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         if isinstance(test_set.systems, dict):
             yield "  note        each file is a system; if some are runs of one system, write NAME = [FILE, FILE]"
     if baseline is None:
-        yield 'compared: all systems with each other; with a baseline, write pairs = { baseline = "NAME" }'
+        yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
     yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])

@@ -105,6 +105,8 @@ class Outcome:
         By name, of the plan's lists of candidates and tests of independence.
     page : Path or None
         The page that the plan's report was written to.
+    site : Path or None
+        The first page of the site that was updated.
     n_exact : int
         Exact values computed now.
     """
@@ -125,6 +127,7 @@ class Outcome:
     unwritten: tuple[UnfinishedError, ...] = ()
     evaluations: dict[str, Evaluation | Independences] = field(default_factory=dict)
     page: Path | None = None
+    site: Path | None = None
     n_exact: int = 0
 
     @property
@@ -324,9 +327,11 @@ class _PlanRunner:
         studies = [study for batch in self.batches for study in batch.studies]
         units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
         problems += write_files(report, files, opened_details, units)
+        site: Path | None = None
         if files.site is not None:
             try:
                 update_site(files.site, report, opened_details)
+                site = files.site / "index.html"
             except (InputError, UnfinishedError) as error:
                 problems.append(UnfinishedError(str(error)))
         return replace(
@@ -334,6 +339,7 @@ class _PlanRunner:
             report=replace(report, store=self.store.location),
             unwritten=tuple(problems),
             page=files.html if files.html is not None and files.html.exists() else None,
+            site=site,
         )
 
     def _record_failure(self, error: SigdaskError, details: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
 from sigdask.report.summary.sentences import name_trials
 from sigdask.report.summary.standings import join_phrases
-from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape
+from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.wording import (
     ADJUSTMENTS,
     ALTERNATIVES,
@@ -236,7 +236,9 @@ class Methods:
     def latex(self) -> str:
         r"""The paragraph as LaTeX with natbib's `\citep`."""
         parts = CITATION_PATTERN.split(self.marked)
-        text = "".join(f"~\\citep{{{part}}}" if index % 2 else escape(part) for index, part in enumerate(parts))
+        text = "".join(
+            f"~\\citep{{{part}}}" if index % 2 else escape_sentence(part) for index, part in enumerate(parts)
+        )
         return f"{CHARACTERS}{text}" if UNKNOWN_CHARACTER in text else text
 
     @property

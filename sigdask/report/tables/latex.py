@@ -334,12 +334,12 @@ def _format_header(column: TableColumn, long_header: int) -> str:
 
 
 def _format_method(table: PaperTable) -> str:
-    first, *others = (_escape_sentence(sentence) for sentence in table.method)
+    first, *others = (escape_sentence(sentence) for sentence in table.method)
     cited = f"{first.removesuffix('.')}~\\cite{{{','.join(table.sources)}}}." if table.sources else first
     return " ".join([cited, *others])
 
 
-def _escape_sentence(sentence: str) -> str:
+def escape_sentence(sentence: str) -> str:
     """Return a sentence with LaTeX's special characters escaped, whose long words, such as signatures, are broken."""
     words = re.split(r"(\s+)", sentence)
     return "".join(escape(w) if len(w) < LONG_WORD else escape_breakable(w, SIGNATURE_PIECES) for w in words)

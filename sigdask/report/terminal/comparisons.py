@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from sigdask.identity import dataclass
-from sigdask.report.layout import format_table
+from sigdask.report.layout import format_table, select_columns
 from sigdask.report.summary.sentences import (
     describe_alternative_unit,
     describe_size,
@@ -43,6 +43,9 @@ from sigdask.text import format_count, make_printable
 
 SIGNIFICANT, UNDECIDED = "*", "?"
 AGREES, DISAGREES, SKEWED = "✓", "!", "§"
+
+SPARE = ("score A", "score B")
+"""Columns that narrow terminals leave out; rankings have these numbers too."""
 
 
 def format_comparisons(
@@ -72,6 +75,10 @@ def format_comparisons(
     *marks, skewed = zip(*(_list_marks(r, alpha) for r in results), strict=True)
     legend = _format_legend({*skewed}.union(*marks), {*map(describe_method, results)}, alpha)
     marks += [skewed] if any(skewed) else []
+    shown = select_columns(columns, marks, ("unadjusted p",) * ("adjusted p" in columns) + SPARE, width)
+    if left_out := [name for name in columns if name not in shown]:
+        legend = f"{legend}; in a wider terminal: {', '.join(left_out)}"
+    columns = {name: columns[name] for name in shown}
     rows = [list(row) for row in zip(*columns.values(), *marks, strict=True)]
     table = format_table([*columns, *("" for _ in marks)], rows, width)
     return ["\n".join([*filter(None, [title]), table, legend])]

@@ -199,7 +199,7 @@ def test_the_baseline_is_guessed_by_a_word_of_its_name_or_given(tmp_path):
     (tmp_path / "prod-2.txt").rename(tmp_path / "product.txt")
     output, plan = init_plan(tmp_path, "--force")
     assert plan["pairs"] == "all"
-    assert 'with a baseline, write pairs = { baseline = "NAME" }' in output
+    assert 'or write pairs = { baseline = "NAME" }' in output
 
 
 def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
