@@ -172,10 +172,9 @@ def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():
     wide, narrow = render(results, width=None), render(results, width=66)
     assert "unadjusted p" in wide.split("\n* ")[0]
     assert "score A" in wide
-    head = next(line for line in narrow.split("\n") if line.startswith("A  "))
-    assert head.split()[-2:] == ["adjusted", "p"]
     assert "A: letters" not in narrow
-    assert "in a wider terminal: " in narrow
+    assert "unadjusted" not in narrow.split("in a wider terminal: ")[0]
+    assert "unadjusted p" in narrow.split("in a wider terminal: ")[1]
     assert "in a wider terminal: " not in wide
 
 
