@@ -43,7 +43,7 @@ def format_table(names: Sequence[str], rows: Sequence[Sequence[str]], width: int
     """
     cells = [[make_printable(cell) for cell in row] for row in rows]
     min_widths = _measure_columns(zip(names, *cells, strict=True))
-    if not _fits(min_widths, width):
+    if width is not None and not _fits(min_widths, width):
         return "\n".join(line for row in cells for line in _fill_lines(_list_fields(names, row), width, COLUMN_GAP))
     return _format_columns(names, cells, min_widths, width)
 

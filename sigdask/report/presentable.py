@@ -118,7 +118,14 @@ class Results(ComparisonResults):
         ----------
         title : str
             Title of the page.
+
+        Raises
+        ------
+        InputError
+            The title is the name of a file.
         """
+        if title.endswith((".html", ".htm")):
+            raise InputError(f"title = {title!r}: to_html returns the page as text; write it with Path(...).write_text")
         sets = self.table.test_set
         parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}

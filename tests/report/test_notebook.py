@@ -13,6 +13,7 @@ from rich.console import Console
 
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
+from sigdask.errors import InputError
 from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.headline import build_verdict as verdict_of
 from sigdask.report.terminal import render
@@ -94,6 +95,8 @@ def test_printed_results_have_intervals_and_a_page_is_had_as_text():
     assert "95 % interval" in str(results)
     [warning] = results.warnings
     assert str(results) == f"warning: {warning}\n{render(results)}"
+    with pytest.raises(InputError, match=r"'page.html': to_html returns the page as text"):
+        results.to_html("page.html")
     page = results.to_html(title="New & old")
     assert "<title>New &amp; old" in page
     assert "+2.1667" in page

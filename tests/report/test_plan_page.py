@@ -433,6 +433,12 @@ def test_a_browser_shows_the_site_without_a_request(opened, folder, width):
     drawing = plan.locator("#series .series svg").first
     drawing.dispatch_event("pointermove", {"clientX": 0})
     assert drawing.locator("title").text_content().startswith("night 1: A ")
+    drawing.focus()
+    for key, night in (("End", 4), ("ArrowLeft", 3), ("Home", 1)):
+        plan.keyboard.press(key)
+        assert plan.locator(".explained").inner_text().startswith(f"night {night}: A ")
+        assert drawing.get_attribute("aria-valuenow") == str(night)
+    plan.keyboard.press("Escape")
     assert plan.locator("#runs a").first.get_attribute("href") == "night-4.html"
     assert find_violations(plan) == find_violations(index) == []
 

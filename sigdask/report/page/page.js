@@ -43,17 +43,20 @@ const sigdask = (() => {
   const explanation = make("div", { class: "explained", popover: "auto", role: "status" });
   document.body.append(explanation);
 
+  /** Show words next to an element. */
+  const explain = (element, words) => {
+    explanation.textContent = words;
+    explanation.showPopover?.();
+    const box = element.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = explanation;
+    explanation.style.left = `${Math.max(Math.min(box.left, innerWidth - width - 12), 8)}px`;
+    explanation.style.top = `${box.bottom + height + 8 < innerHeight ? box.bottom + 4 : Math.max(box.top - height - 4, 4)}px`;
+  };
+
   /** A text that explains itself when it is pressed, for keyboards and touch; pointers read the cell's title. */
   const explained = (text, words) => {
     const button = make("button", { type: "button", class: "why", "aria-label": `${text}: explain` }, text);
-    button.addEventListener("click", () => {
-      explanation.textContent = words;
-      explanation.showPopover?.();
-      const box = button.getBoundingClientRect();
-      const { offsetWidth: width, offsetHeight: height } = explanation;
-      explanation.style.left = `${Math.max(Math.min(box.left, innerWidth - width - 12), 8)}px`;
-      explanation.style.top = `${box.bottom + height + 8 < innerHeight ? box.bottom + 4 : Math.max(box.top - height - 4, 4)}px`;
-    });
+    button.addEventListener("click", () => explain(button, words));
     return button;
   };
 
@@ -119,7 +122,7 @@ const sigdask = (() => {
   const NARROW = matchMedia("(max-width: 600px)"); // A and B share a column there
   const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
 
-  /** A drawing over the nights, 2 units wide a night and 40 high; it names the night that is pointed at, and opens it. */
+  /** A drawing over the nights, 2 units wide a night and 40 high; it names the night that is pointed at, tapped or chosen by arrow keys, and opens it. */
   const drawNights = ({ runs, links, alpha, a, b, p }, kind, row) => {
     const lines = kind === "p" ? { a: p[row] } : { a: a[row], b: b[row] };
     const known = Object.values(lines).flat().filter((value) => value !== null);
@@ -133,19 +136,37 @@ const sigdask = (() => {
     }).join("");
     const title = make("title");
     const level = kind === "p" ? [make("line", { class: "level", x1: 0, x2: 2 * runs.length, y1: height(alpha), y2: height(alpha) })] : [];
-    const drawing = make("svg", { viewBox: `0 0 ${2 * runs.length} 40`, preserveAspectRatio: "none", "aria-hidden": "true" }, title,
+    const role = kind === "p" ? { "aria-hidden": "true" } : { role: "slider", tabindex: 0, "aria-label": "Numbers of a night", "aria-valuemin": runs[0], "aria-valuemax": runs.at(-1) };
+    const drawing = make("svg", { viewBox: `0 0 ${2 * runs.length} 40`, preserveAspectRatio: "none", ...role }, title,
       ...level, ...Object.entries(lines).map(([name, values]) => make("path", { class: name, d: path(values) })));
+    let at = runs.length - 1;
+    const choose = (k) => {
+      at = Math.min(Math.max(k, 0), runs.length - 1);
+      title.textContent = `night ${runs[at]}: A ${a[row][at] ?? "none"}, B ${b[row][at] ?? "none"}, p = ${p[row][at] ?? "none"}`;
+      if (kind === "p") return;
+      drawing.setAttribute("aria-valuenow", runs[at]);
+      drawing.setAttribute("aria-valuetext", title.textContent);
+    };
+    choose(at);
     const night = (event) => {
       const box = drawing.getBoundingClientRect();
-      return Math.min(Math.max(Math.floor(runs.length * (event.clientX - box.left) / box.width), 0), runs.length - 1);
+      return Math.floor(runs.length * (event.clientX - box.left) / box.width);
     };
-    drawing.addEventListener("pointermove", (event) => {
-      const k = night(event);
-      title.textContent = `night ${runs[k]}: A ${a[row][k] ?? "none"}, B ${b[row][k] ?? "none"}, p = ${p[row][k] ?? "none"}`;
-    });
+    const open = () => { if (links[runs[at]]) location.assign(links[runs[at]]); };
+    drawing.addEventListener("pointermove", (event) => choose(night(event)));
+    let told = ""; // by the last tap; the next one on the same night opens it
     drawing.addEventListener("click", (event) => {
-      const link = links[runs[night(event)]];
-      if (link) location.assign(link);
+      choose(night(event));
+      if (event.pointerType !== "touch" || told === title.textContent) open();
+      else explain(drawing, told = title.textContent);
+    });
+    drawing.addEventListener("keydown", (event) => {
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: runs.length - 1 }[event.key];
+      if (event.key === "Enter") open();
+      if (to === undefined) return;
+      event.preventDefault();
+      choose(to);
+      explain(drawing, title.textContent);
     });
     return drawing;
   };
@@ -268,11 +289,11 @@ const sigdask = (() => {
       const last = Math.min(first + (all || seen), this.shown.length);
       const active = document.activeElement;
       const focused = this.body.contains(active) ? active.closest("tr").dataset.row : undefined;
-      const place = focused && [...active.closest("tr").querySelectorAll("button, a")].indexOf(active);
+      const place = focused && [...active.closest("tr").querySelectorAll("button, a, [tabindex]")].indexOf(active);
       const rows = this.shown.slice(first, last).map((row, k) => this.row(row, first + k));
       this.body.replaceChildren(this.space(first * height), ...rows, this.space(all ? 0 : (this.shown.length - last) * height));
       if (rows.length && !this.height) this.height = rows[0].getBoundingClientRect().height;
-      if (focused) this.body.querySelectorAll(`tr[data-row="${focused}"] :is(button, a)`)[place]?.focus({ preventScroll: true });
+      if (focused) this.body.querySelectorAll(`tr[data-row="${focused}"] :is(button, a, [tabindex])`)[place]?.focus({ preventScroll: true });
     }
 
     space(height) {
