@@ -1,6 +1,7 @@
 """Rows and columns that are not scores: means, totals, row numbers of data frames."""
 
 import json
+import random
 
 import numpy as np
 import pandas as pd
@@ -190,6 +191,13 @@ def test_a_rank_beside_the_scores_is_no_system(tmp_path):
 def test_a_table_of_more_systems_than_items_is_asked_about(tmp_path):
     (tmp_path / "t.csv").write_text("id,arc,mmlu,boolq\nbert,0.5,0.4,0.1\ngpt,0.7,0.6,0.2\n")
     assert any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").notices)
+
+
+def test_as_many_runs_on_as_many_topics_as_trec_has_are_not_asked_about(tmp_path):
+    generator = random.Random(1)
+    rows = [",".join(f"{generator.random():.4f}" for _ in range(129)) for _ in range(50)]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(f"run{k}" for k in range(129)), *rows]) + "\n")
+    assert not any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").notices)
 
 
 def test_a_data_frame_written_by_columns_is_refused(tmp_path):

@@ -254,7 +254,8 @@ def _describe_doubts(
     n_items = tables[0].n_rows
     if n_items >= CLEAR_ITEMS:
         yield from _describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
-    if len(scores) > n_items > 1 and len(tables) == 1:
+    most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
+    if len(scores) > most_systems > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
     if ids is None and len(scores) > 1 and summaries.has_mean_row(list(scores.values())):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
