@@ -139,10 +139,8 @@ def _stack_scores(entries: Sequence[_PairedScores]) -> Floats | None:
     form = entries[0].metric.form
     assert isinstance(form, Ratios)
     above, below = np.zeros((2, len(entries), len(entries[0].items), len(entries[0].systems)))
-    for name, above_weight, below_weight in zip(
-        entries[0].metric.fields, form.numerators[0], form.denominators[0], strict=True
-    ):
-        values = np.stack([entry.metric.get_field(name, entry.counts) for entry in entries])
+    for k, (above_weight, below_weight) in enumerate(zip(form.numerators[0], form.denominators[0], strict=True)):
+        values = np.stack([entry.metric.get_field(entry.metric.fields[k], entry.counts) for entry in entries])
         above += above_weight * values if above_weight else 0
         below += below_weight * values if below_weight else 0
     return above if (below > 0).all() and (below == below[:, :1, :1]).all() else None

@@ -232,7 +232,8 @@ def find_plan(connection: Connection, plan: str | None) -> str:
     known_plans = ", ".join(names) or "none"
     raise InputError(
         f"several plans are in this store: {known_plans}; name one (--plan), or its plan file" if plan is None and names
-        else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}"
+        else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}. A run that has just "
+        "started is recorded when its test sets are read"
     )  # fmt: skip
 
 

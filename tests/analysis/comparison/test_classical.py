@@ -261,3 +261,15 @@ def test_tests_are_in_json_tables_and_data_frames(tmp_path):
     without = compare_all(first_set, metrics=["mean"], trials=99)
     assert json.loads(without.to_json())["results"][0]["tests"] == []
     assert "t_p_value" not in without.to_frame()
+
+
+def test_r12_of_several_metrics_is_numpys_for_each_of_them():
+    rng = np.random.default_rng(4)
+    gold = rng.normal(size=40)
+    outputs = {name: gold + rng.normal(size=40) for name in ("a", "b", "c")}
+    counts = [Counts.from_numbers(gold, outputs, name=name) for name in ("first", "second")]
+    results = compare_sets(counts, metrics=["MAE", "MSE"], trials=99, progress=None)
+    for r in results:
+        losses = [np.abs(outputs[name] - gold) ** (1 + (r.metric == "MSE")) for name in (r.a, r.b)]
+        assert r.r12 == pytest.approx(np.corrcoef(losses)[0, 1], rel=1e-9)
+    assert len(results) == 12
