@@ -310,7 +310,8 @@ def find_group_columns(table: FileTable, options: Options) -> list[str]:
         if name.lower() in DOCUMENT_NAMES:
             groups += [name] * (2 <= len(Factor.from_values(cells).levels) <= table.n_rows / 2)
             continue
-        if cells[0] not in MISSING and has_numbers(Texts.from_values(cells[:1])):
+        first = Texts.from_values(cells[:1])  # of a typed column, a single cell becomes text
+        if first[0] not in MISSING and has_numbers(first):
             continue
         values = [value for value in Factor.from_values(cells).levels.tolist() if value not in MISSING]
         if 2 <= len(values) <= table.n_rows / 2 and not has_numbers(Texts.from_values(values)):
