@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Collection, Iterator, Mapping, Sequence, ValuesView
 from types import MappingProxyType
 from typing import Any
 
@@ -297,6 +297,32 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     if few_foreign:
         warnings.append(f"labels that gold never has, so they are never correct: {format_list(few_foreign)}")
     return warnings
+
+
+def describe_foreign_types(
+    known: Collection[str], given: Mapping[str, Sequence[str]], noun: str = "types"
+) -> list[str]:
+    """Return a warning if systems give types of chunks, spans or relations that gold never has.
+
+    The warning is a note for the first lines if types differ only in case, or if half of a system's types are foreign.
+
+    Examples
+    --------
+    >>> describe_foreign_types({"PER"}, {"a": ["PER"], "b": ["per", "PER", "LOC"]})
+    ["types that gold never has are never correct: b 2 of 3 (such as 'LOC'). Some differ only in case: --map PER=per"]
+    """
+    parts, is_clear, lowered = [], False, {name.casefold(): name for name in known}
+    for system, names in given.items():
+        if foreign := [name for name in names if name not in known]:
+            parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
+            is_clear |= 2 * len(foreign) >= len(names)
+    alike = sorted({name for names in given.values() for name in names} - {*known})
+    maps = [f"--map {lowered[name.casefold()]}={name}" for name in alike if name.casefold() in lowered]
+    if not parts:
+        return []
+    case = f". Some differ only in case: {maps[0]}" if maps else ""
+    note = f"{noun} that gold never has are never correct: {format_list(parts)}{case}"
+    return [ScopeNote(note) if maps or is_clear else note]
 
 
 def match_numbers(gold: Factor, predictions: Mapping[str, Factor]) -> tuple[dict[str, Factor], list[str]]:

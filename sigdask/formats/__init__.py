@@ -181,7 +181,10 @@ FORMATS: dict[str, FileFormat] = {
         traits="metrics",
     ),
     "long": FileFormat(
-        "tables.scores:read_long", "scores, rows of system, item, score", no_gold="scores", traits="columns"
+        "tables.scores:read_long",
+        "scores, rows of system, item, score (and metric)",
+        no_gold="scores",
+        traits="columns metrics",
     ),
     "conll": FileFormat(
         "tagging.conll:read_conll",

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from command import call_sigdask
 
 from sigdask import compare, compare_all
-from sigdask.formats import read
+from sigdask.formats import Options, read
 
 OPTIONS = ("zero", "one", "two", "three")
 
@@ -72,3 +73,30 @@ def test_predictions_and_references_in_lists_are_labels_and_their_gold(tmp_path:
         (tmp_path / f"{name}.json").write_text(json.dumps({"predictions": labels, "references": gold}))
     [result] = compare_all(read(tmp_path / "a.json", tmp_path / "b.json"))
     assert (str(result.metric), result.score_a, result.score_b) == ("accuracy", 16 / 20, 14 / 20)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [(("PER", "per"), "scope"), (("PER", "PERSON"), "scope"), (("B-LOC", "B-GPE"), "warnings")],
+)
+def test_types_of_chunks_that_gold_never_has_are_named(tmp_path, change, place):
+    sentences = ["Ann B-PER\nruns O\n\n", "Bob B-PER\nsees O\nRome B-LOC\n\n", "Eve B-PER\nin O\nOslo B-LOC\n\n"]
+    (tmp_path / "gold").write_text("".join(sentences))
+    (tmp_path / "a").write_text("".join(sentences).replace(*change))
+    (tmp_path / "b").write_text("".join(sentences))
+    counts = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold")
+    (note,) = [note for note in getattr(counts, place) if "gold never has" in note]
+    n = 3 if "PER" in change else 2
+    assert f"a {n} of 5 (such as {change[1].removeprefix('B-')!r})" in note
+    assert ("--map PER=per" in note) == (change[1] == "per")
+
+
+def test_types_of_spans_and_relations_that_gold_never_has_are_named(tmp_path):
+    text = "T1\tPER 0 3\tAnn\nT2\tORG 8 12\tAcme\nR1\tWorks Arg1:T1 Arg2:T2\n"
+    for name, cells in {"gold": text, "a": text.replace("PER", "Per").replace("Works", "works"), "b": text}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.ann").write_text(cells)
+    for metric, example in (("f1", "--map PER=Per"), ("relation-f1", "works(Arg1, Arg2)")):
+        options = Options(metrics=(metric,))
+        counts = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold", options=options)
+        assert any(example in note and "gold never has" in note for note in counts.scope)

@@ -219,3 +219,35 @@ def test_two_logs_in_one_file_are_an_error(tmp_path):
     (tmp_path / "x.log").write_text(log + log)
     with pytest.raises(InputError, match="line 5: id T-0 stands on line 1 already"):
         read(tmp_path / "x.log", format="fairseq")
+
+
+def test_rows_that_name_their_metric_are_compared_metric_by_metric(tmp_path):
+    """As melted by pandas: a score of f1 and one of WER are no replicates."""
+    rows = [("x", k, f"f1,0.{k}\n", f"WER,{k}\n") for k in range(1, 8)] + [
+        ("y", k, f"f1,0.{9 - k}\n", f"WER,{k + 1}\n") for k in range(1, 8)
+    ]
+    path = tmp_path / "long.csv"
+    path.write_text(
+        "model,item,metric,value\n" + "".join(f"{s},q{k},{cells}" for s, k, *both in rows for cells in both)
+    )
+    counts = read(path)
+    assert {*counts.suggested} == {"f1", "WER"}
+    results = {result.metric: result for result in compare_all(counts)}
+    assert (results["WER"].score_a, results["WER"].score_b) == (4, 5)
+    assert results["f1"].score_a == pytest.approx(0.4)
+    assert results["WER"].higher_is_better is False
+    path.write_text(path.read_text().replace("y,q7,WER,8\n", ""))
+    with pytest.raises(InputError, match="system 'y' has no score 'WER' for item 'q7'"):
+        read(path)
+    assert read(path, options=Options(missing="pairwise")).n_items == 7
+    path.write_text(path.read_text().replace("metric,", "name,"))
+    with pytest.raises(InputError, match="If they are metrics, call the column 'metric'|not all equally often"):
+        read(path)
+
+
+def test_metrics_in_rows_of_a_wide_table_are_no_replicates(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("id,metric,x,y\n" + "".join(f"q{k},f1,0.{k},0.{k + 1}\nq{k},em,0,{k % 2}\n" for k in range(1, 9)))
+    with pytest.raises(InputError, match=r"several metrics.*--id id\+metric --by metric"):
+        read(path)
+    assert read(path, options=Options(id_column="id+metric", groups=("metric",))).n_items == 16

@@ -44,7 +44,15 @@ from sigdask.formats.reading.averages_only import build_leaderboard_error, is_me
 from sigdask.formats.reading.columns import MISSING, is_number
 from sigdask.formats.reading.json_records import is_json, read_record_cells
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
-from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.replicates import (
+    METRIC_COLUMNS,
+    Cells,
+    Key,
+    ScoreColumn,
+    add_value,
+    build_averaged_counts,
+    count_repeated,
+)
 from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, build_table, read_table
 from sigdask.formats.tables.labels import GOLD_NAMES
@@ -350,6 +358,8 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     lowered = {name.lower() for name in header}
     is_long = not any(map(lowered.isdisjoint, (SCORE_NAMES, SYSTEM_NAMES, ID_NAMES)))
     is_split_by_blanks = is_loose and "\t" not in _read_first_line(sources[0].path)
+    if is_long and not is_loose and lowered & METRIC_COLUMNS:
+        return False  # format long keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 
 

@@ -52,6 +52,10 @@ LABEL_OR_PART_NAMES = frozenset({"subject", "category", "domain", "lang", "langu
 INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premise", "context", "instruction"})
 """Names of columns that describe an item. All replicates of an item have the same value in them."""
 
+METRIC_COLUMNS = frozenset({"metric", "metric_name", "metrics", "measure", "score_name", "score_type", "variable",
+                            "criterion", "criteria", "dimension", "aspect"})  # fmt: skip
+"""Names of columns that say what the score of a row measures."""
+
 ROW_IDS = frozenset({"index", "idx"})
 """Names of ids that may be row numbers."""
 
@@ -189,7 +193,7 @@ def select_one_sample(
     id_name: str | None,
     options: Options,
     *,
-    system: str | None = None,
+    within: Sequence[str] = (),
     gold: str | None = None,
 ) -> FileTable:
     """Return the table with only the current sample of each item if ids are repeated; else the table unchanged.
@@ -202,8 +206,8 @@ def select_one_sample(
         Its column of ids.
     options : Options
         How to read.
-    system : str, optional
-        The column of systems, each of which has items of its own.
+    within : sequence of str
+        Columns such as that of systems, each of which has items of its own.
     gold : str, optional
         The column of gold labels, which samples of an item share.
 
@@ -221,14 +225,24 @@ def select_one_sample(
     if not cells.sizes.all() or cells.are_unique:
         return table  # an empty id is refused where ids are checked
     items = Factor.from_values(cells)
-    within = None if system is None else Factor.from_values(table.get_column(system))
-    if len(np.unique(_compute_cell_numbers(items, within))) == len(items):
+    side = _join_columns(table, within)
+    if len(np.unique(_compute_cell_numbers(items, side))) == len(items):
         return table
-    if options.id_column is None and (part_columns := _find_part_columns(table, id_name, items, within, gold)):
+    if options.id_column is None and (part_columns := _find_part_columns(table, id_name, items, side, gold)):
         joined_table, id_options = _prefix_ids(table, id_name, part_columns), replace(options, id_column=id_name)
-        return select_one_sample(joined_table, id_name, id_options, system=system, gold=gold)
-    _check_samples(table, id_name, items, options, gold)
-    return _number_samples(table, id_name, items, within).select_sample(table.path)
+        return select_one_sample(joined_table, id_name, id_options, within=within, gold=gold)
+    _check_samples(table, id_name, items, options, gold, within)
+    return _number_samples(table, id_name, items, side).select_sample(table.path)
+
+
+def _join_columns(table: FileTable, names: Sequence[str]) -> Factor | None:
+    """Return the cells of columns joined row by row, None without columns."""
+    columns = [table.get_column(name) for name in names]
+    return (
+        Factor.from_values(map("/".join, zip(*columns, strict=True)) if len(columns) > 1 else columns[0])
+        if columns
+        else None
+    )
 
 
 def _compute_cell_numbers(items: Factor, within: Factor | None) -> NDArray[np.int64]:
@@ -266,9 +280,17 @@ def _prefix_ids(table: FileTable, id_name: str, part_columns: Sequence[str]) -> 
     return table.replace_column(id_name, ids, ScopeNote(note))
 
 
-def _check_samples(table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None) -> None:
+def _check_samples(
+    table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None, within: Sequence[str]
+) -> None:
     """Raise an error if rows with one id are not samples of one item, or if another id column may be meant."""
-    aside = {id_name, *table.nested}
+    aside = {id_name, *within, *options.ignore, *table.nested}
+    metric = next((name for name in table.columns if name.lower() in METRIC_COLUMNS and name not in aside), None)
+    if metric and not table.is_numeric(metric) and _varies(table, metric, items):
+        raise InputError(
+            f"{table.path}: rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To "
+            f"compare within each metric: --id {id_name}+{metric} --by {metric}"
+        )
     input_names = [
         name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside
     ]
@@ -283,7 +305,7 @@ def _check_samples(table: FileTable, id_name: str, items: Factor, options: Optio
     )  # the first whose id stands above it
     if id_name in table.list_row_columns() or (id_name.lower() in ROW_IDS and _has_restart(items)):
         raise _build_repeat_error(table, id_name, items, row, "row numbers that start again are no ids")
-    _check_no_systems(table, id_name, items, options)
+    _check_no_systems(table, id_name, items, options, within)
     other_ids = [] if options.id_column else [name for name in table.list_id_columns(options) if name != id_name]
     for name in filter(lambda name: _varies(table, name, items), other_ids):
         reason = f"{name!r} differs in its rows. Are they samples of one item? Then --id {id_name}"
@@ -296,18 +318,20 @@ SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", 
 """Names of columns that may name systems if every item has a row for each of their values."""
 
 
-def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Options) -> None:
-    """Raise an error for a column that may name systems and has each of its names once for every id."""
+def _check_no_systems(table: FileTable, id_name: str, items: Factor, options: Options, within: Sequence[str]) -> None:
+    """Raise an error for a column that may name systems or metrics and has each of its names once for every id."""
+    side = _join_columns(table, within)
+    n_items = len(np.unique(_compute_cell_numbers(items, side)))
     for name in table.columns:
-        if name.lower() not in SYSTEM_LIKE_NAMES or name in {*table.nested, *options.ignore, *options.groups}:
+        if name.lower() not in SYSTEM_LIKE_NAMES or name in {*table.nested, *options.ignore, *options.groups, *within}:
             continue
         column = Factor.from_values(table.columns[name])
-        n_cells = len(column.levels) * len(items.levels)
-        cells = column.codes * np.int64(len(items.levels)) + items.codes
-        if len(column.levels) > 1 and table.n_rows == n_cells == len(np.unique(cells)):
+        cells = _compute_cell_numbers(items, side) * len(column.levels) + column.codes
+        if len(column.levels) > 1 and table.n_rows == len(column.levels) * n_items == len(np.unique(cells)):
+            systems = "" if within else f"If they are systems, give --system-column {name!r}. "
             raise InputError(
-                f"{table.path}: {len(column.levels):,} values of {name!r} for each {id_name!r}. If they are systems, "
-                f"give --system-column {name!r}; if their rows are samples of one system, --ignore {name!r}"
+                f"{table.path}: {len(column.levels):,} values of {name!r} for each {id_name!r}. {systems}If they are "
+                f"metrics, call the column 'metric'. If their rows are samples of one system, say --ignore {name!r}"
             )
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sigdask.counts.checks import describe_foreign_types
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import enumerate_lines
 from sigdask.metrics.labels import RELATION_MATCHES
-from sigdask.text import format_list
 
 SpanPosition = tuple[Any, ...] | str
 Span = tuple[str, SpanPosition]
@@ -248,12 +248,8 @@ def describe_foreign(gold: Sequence[frozenset[Any]], systems: Mapping[str, Seque
         return f"{label}({', '.join(roles or DEFAULT_ROLES)})"
 
     known = {get_name(relation) for relations in gold for relation in relations}
-    parts = []
-    for system, column in systems.items():
-        names = [get_name(relation) for relations in column for relation in relations]
-        if foreign := sorted(set(names) - known):
-            n_foreign = sum(name in foreign for name in names)
-            parts.append(f"{system} {n_foreign:,} of {len(names):,} (such as {foreign[0]})")
-    return (
-        [f"relations of types and roles that gold never has are never correct: {format_list(parts)}"] if parts else []
-    )
+    names = {
+        system: [get_name(relation) for relations in column for relation in relations]
+        for system, column in systems.items()
+    }
+    return describe_foreign_types(known, names, "relations of types and roles")

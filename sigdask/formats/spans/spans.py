@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
+from sigdask.counts.checks import describe_foreign_types
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.files import build_empty_error, enumerate_lines, parse_header, read_delimited_rows
@@ -497,6 +498,9 @@ def _read_entities(
     aligned = listings.align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     count_matches = count_entity_matches if has_slots else count_exact_matches
     fields, labels, others = count_labelled(aligned.gold, list(aligned.systems.values()), count_matches)
+    if others and not has_slots:
+        given = {name: [label for spans in column for label, *_ in spans] for name, column in aligned.systems.items()}
+        notes = [*notes, *describe_foreign_types(labels, given)]
     return build_list_counts(
         aligned,
         fields,

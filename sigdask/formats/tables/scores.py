@@ -30,7 +30,7 @@ from sigdask.formats.reading.columns import MISSING, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
-from sigdask.formats.reading.replicates import build_score_counts, select_one_sample
+from sigdask.formats.reading.replicates import METRIC_COLUMNS, build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import (
     HEADER_NAMES,
     ID_NAMES,
@@ -383,8 +383,10 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         for columns in zip(*(file.groups for file in files), strict=True)
     ]
     item_order, first_rows = items.first_occurrences
-    _check_long_rows(files, systems, system_codes, items, groups)
-    scores = _build_long_scores(systems, system_codes, items, [file.scores for file in files])
+    metrics, codes = _number_metrics(files, system_codes, len(systems))
+    _check_long_rows(files, systems * len(metrics), codes, items, groups)
+    columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
+    scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
     names = items.levels[item_order]
     dropped, notes = summaries.find_summary_items(names, scores.values())
     is_kept = np.ones(len(names), np.bool_)
@@ -396,11 +398,12 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         *(note for file in files for note in file.table.notes),
         *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
     ]
-    if options.score_column is not None and is_lower_better(options.score_column):
+    if metrics == [""] and options.score_column is not None and is_lower_better(options.score_column):
+        metrics = [options.score_column]
+    if metrics != [""]:
         matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
-        return build_score_counts(
-            {options.score_column: matrix}, [*scores], ids, groups=item_groups, options=options, warnings=warnings
-        )
+        matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
+        return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=warnings)
     return Counts.from_scores(
         {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
         ids=ids,
@@ -421,6 +424,24 @@ class _LongFile:
     systems: Factor
     items: Texts
     scores: NDArray[Any]
+    metrics: Factor | None
+
+
+def _find_metric_column(table: FileTable, *aside: str) -> str | None:
+    """Return the column that names the metric of each row's score, or None."""
+    names = (name for name in table.list_other_columns(*aside, *table.nested) if name.lower() in METRIC_COLUMNS)
+    return next((name for name in names if not table.is_numeric(name)), None)
+
+
+def _number_metrics(
+    files: Sequence[_LongFile], system_codes: NDArray[np.intp], n_systems: int
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system."""
+    if all(file.metrics is None for file in files):
+        return [""], system_codes
+    cells = [file.metrics or Factor.from_values(["score"] * len(file.items)) for file in files]
+    metrics = Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
+    return metrics.levels.tolist(), metrics.codes.astype(np.intp) * n_systems + system_codes
 
 
 def _read_long_file(source: Source, options: Options) -> _LongFile:
@@ -433,7 +454,10 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     ):
         columns[role] = table.require_column(requested, names, f"{role} column", option)
     table = convert_scores(table, options, [columns["score"]])
-    table = select_one_sample(table, columns["item"], options, system=columns["system"])
+    metric = _find_metric_column(table, *columns.values(), *options.groups, *options.ignore)
+    table = select_one_sample(
+        table, columns["item"], options, within=[columns["system"], *([metric] if metric else [])]
+    )
     others = table.list_other_columns(*columns.values(), *options.groups, *options.ignore, *table.nested)
     if omitted := [name for name in others if table.is_numeric(name)]:
         note = (
@@ -447,6 +471,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
         Factor.from_values(table.get_column(columns["system"])),
         Texts.from_values(table.get_column(columns["item"])),
         table.get_numbers(columns["score"]),
+        Factor.from_values(table.get_column(metric)) if metric else None,
     )
 
 
@@ -506,7 +531,8 @@ def _build_long_scores(
     positions = positions[items.codes[order]]
     values = np.concatenate(values_by_file)[order] if len(values_by_file) > 1 else values_by_file[0][order]
     file_numbers = np.repeat(np.arange(len(values_by_file)), [len(values) for values in values_by_file])
-    kinds = [values_by_file[file_numbers[order[start]]].dtype for start in bounds[:-1]]
+    first_rows = order[np.minimum(bounds[:-1], len(order) - 1)]  # another column's if a metric lacks a system
+    kinds = [values_by_file[k].dtype for k in file_numbers[first_rows]]
 
     def get_scores(system: str) -> NDArray[Any]:
         k = systems.index(system)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
+from sigdask.counts.checks import describe_foreign_types
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
@@ -72,7 +73,8 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         holder = "the last column" if column == "-1" else f"column {column}"
         others = "others: conll:scheme=raw,column=N,gold-column=N"
         notes.insert(0, f"{holder} holds plain labels, compared token by token ({others})")
-    return replace(_build_counts(sources, files, first, gold_labels, tags, options, notes), scope=scope)
+    counts = _build_counts(sources, files, first, gold_labels, tags, options, notes)
+    return replace(counts, scope=(*scope, *counts.scope))
 
 
 def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Options) -> Options:
@@ -156,8 +158,12 @@ def _build_counts(
     shape = (len(first.starts), len(files))
     gold_types = {tags.types[k] for k in np.unique(gold.type)}
     other_types = {tags.types[k] for found in predicted for k in np.unique(found.type)} - gold_types
+    names = list_system_names(sources)
+    if other_types:
+        given = {name: [tags.types[k] for k in found.type] for name, found in zip(names, predicted, strict=True)}
+        warnings = [*warnings, *describe_foreign_types(gold_types, given)]
     return Counts(
-        systems=tuple(list_system_names(sources)),
+        systems=tuple(names),
         fields=MatchFields(chunks.count_chunks(gold, predicted), tuple(tags.types[1:]), shape, tokens),
         n_items=len(first.starts),
         name=options.name,
