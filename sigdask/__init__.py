@@ -108,6 +108,10 @@ sys.meta_path.insert(0, _MovedModules)
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are used, so that importing sigdask costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sigdask")
     if name not in _PUBLIC_HOMES:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
     value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)

@@ -6,6 +6,7 @@ import re
 import sys
 import tomllib
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -363,6 +364,7 @@ def test_bad_data_are_named(make, message):
 def test_public_names_are_there():
     for name in sigdask.__all__:
         assert getattr(sigdask, name) is not None
+    assert sigdask.__version__ == version("sigdask")
     with pytest.raises(AttributeError):
         _ = sigdask.nothing
 
