@@ -13,7 +13,7 @@ from sigdask.api import compare_all, compare_opened
 from sigdask.cli.declared.options import FORMAT_BY_ENDING
 from sigdask.cli.output import write
 from sigdask.cli.output.progress import ProgressSteps, list_source_paths, show_analysis
-from sigdask.cli.output.streams import LOG, log_note, output_columns, print_data, print_text
+from sigdask.cli.output.streams import LOG, is_json_log, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active
@@ -32,9 +32,10 @@ from sigdask.options import (
 )
 from sigdask.report.methods import text as methods
 from sigdask.report.plots.results import iter_null_pictures, iter_result_pictures, iter_unit_pictures
-from sigdask.report.terminal import render, select_warnings
+from sigdask.report.terminal import render, render_with_warnings, select_warnings
 from sigdask.results.export import iter_csv
 from sigdask.results.fields import read_schema
+from sigdask.results.notes import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url
 
@@ -65,17 +66,17 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         is_opened = files["html"] is not None or options["figures"] is not None
         results, details, read_files = _read_and_compare(spec, options, steps, prepare, is_opened=is_opened)
     is_printed = write.is_printed(files)
+    _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     if is_printed:
         print_text(
             render(results, everything=options["everything"], verbose=options["verbose"], width=output_columns())
         )
-    _log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
     write.write_parquet(files["parquet"], results.table)
     _write_tables(results, files, options)
     if files["text"] is not None:
-        write.write_text(files["text"], render(results, everything=True))
+        write.write_text(files["text"], render_with_warnings(results, everything=True))
     if files["html"] is not None:
         write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
     write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])
@@ -114,7 +115,7 @@ def _read_and_compare(
             else:
                 results, details = compare_all(counts, **spec), ()
     except InputError:
-        for warning in counts.notices:  # else they stand below the results
+        for warning in counts.notices:  # otherwise they are logged with the results
             LOG.warning(warning)
         raise
     sources = list_source_paths(_list_sources(options))
@@ -276,7 +277,9 @@ def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
 
 
 def _log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
-    """Log the warnings of results. If results are not printed, also log the notes on what was scored."""
-    scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
-    for warning in (*scope, *select_warnings(results, verbose=verbose)):
-        LOG.warning(warning.text)
+    """Log the warnings that are not printed with the results; all, with what was scored, if results are not printed."""
+    scope = [note for note in results.notes if note.kind == "scope"]
+    printed_kinds = {"scope", *CHANGES_VERDICTS} if is_printed and not is_json_log() else set()
+    for note in (*scope, *select_warnings(results, verbose=verbose)):
+        if note.kind not in printed_kinds:
+            LOG.warning(note.text)

@@ -21,11 +21,10 @@ from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
 from sigdask.report.tables import comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import render, select_warnings
+from sigdask.report.terminal import render_with_warnings
 from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.text import make_printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,8 +104,7 @@ class Results(ComparisonResults):
         return notebook.as_rich(notebook.build_summary_table(self))
 
     def __str__(self) -> str:
-        warnings = [make_printable(f"warning: {note.text}") for note in select_warnings(self)]
-        text = rename_options("\n".join([*warnings, render(self)]), "python")
+        text = rename_options(render_with_warnings(self), "python")
         for hint, remedy in HINTS.items():
             text = text.replace(hint, remedy)
         return text

@@ -130,6 +130,19 @@ def test_dependent_items_are_warned_of_and_both_ps_stand_side_by_side():
     assert compare_all(draw_data(0.5), metrics=["mean"], trials=99, beside=False)[0].beside == ()
 
 
+def test_verdicts_on_dependent_items_are_doubted_where_they_are_read():
+    d = np.repeat(np.arange(-9, 21), 8)
+    groups = {"document": np.repeat(np.arange(30), 8).astype(str).tolist()}
+    results = compare_all(Counts.from_scores({"a": d, "b": np.zeros(240)}, groups=groups), trials=4095)
+    first, second, *_ = str(results).splitlines()
+    assert first.startswith("a is better than b")
+    assert first.endswith("But p is too small, as differences are correlated within document: see the warning.")
+    assert second == f"warning: {results.warnings[0]}".replace("--unit document", "unit='document'")
+    assert str(results).count("differences are correlated within document in") == 1
+    by_document = str(compare_all(Counts.from_scores({"a": d, "b": np.zeros(240)}, groups=groups), unit="document"))
+    assert "p is too small" not in by_document
+
+
 def test_independent_items_are_not_warned_of():
     results = compare_all(draw_data(0.0), metrics=["mean"], trials=99)
     assert results.warnings == ()

@@ -31,7 +31,7 @@ from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import candidate_rankings, independence, overview, render, select_warnings
+from sigdask.report.terminal import candidate_rankings, independence, iter_other_warnings, overview, render
 from sigdask.results.comparisons import VERSION, build_json_results, get_version
 from sigdask.results.export import UnitScores, iter_csv
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
@@ -71,14 +71,12 @@ def format_results(
     results_by_set: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
 ) -> str:
     """Return the results of each test set with its warnings; repeated warnings are printed once."""
-    parts, seen_notes = [], set[str]()
+    parts, seen_warnings = [], set[str]()
     for name, results in results_by_set.items():
-        notes = [note.text for note in select_warnings(results, verbose=verbose) if note.text not in seen_notes]
-        seen_notes |= {*notes}
+        warnings = [line for line in iter_other_warnings(results, verbose=verbose) if line not in seen_warnings]
+        seen_warnings |= {*warnings}
         text = render(results, everything=everything, verbose=verbose, width=width)
-        parts.append(
-            "\n".join([make_printable(f"== {name} =="), text, *(make_printable(f"warning: {note}") for note in notes)])
-        )
+        parts.append("\n".join([make_printable(f"== {name} =="), *warnings, text]))
     return "\n\n".join(parts)
 
 

@@ -8,6 +8,8 @@ them stand as users gave them: who writes them makes them harmless.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -338,12 +340,13 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
+    caveats = [*_describe_correlation(results)]
     standings = Standings.from_table(table)
     borderline = find_borderline(table)
     return Verdict(
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
-        headline=_add_full_stop(answer if is_checked else DOUBT + answer),
-        sentences=tuple(map(_add_full_stop, sentences)),
+        headline=" ".join([_add_full_stop(answer if is_checked else DOUBT + answer), *caveats]),
+        sentences=(*map(_add_full_stop, sentences), *(caveats if sentences else ())),
         checks=check_texts.describe_checks(table),
         is_checked=is_checked,
         close=borderline,
@@ -362,6 +365,15 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     groups = build_verdict_groups(results)
     n = groups.standings.n_groups
     return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
+
+
+def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence if differences are significant, but p is too small as units are correlated within columns."""
+    columns = dict.fromkeys(str(note.numbers["column"]) for note in results.notes if note.kind == "dependence")
+    if columns and (results.table.decision == 1).any():
+        warnings = "warning" if len(columns) == 1 else "warnings"
+        where = join_phrases([*columns])
+        yield f"But p is too small, as differences are correlated within {where}: see the {warnings}."
 
 
 def _add_full_stop(text: str) -> str:

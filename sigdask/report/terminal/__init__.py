@@ -14,14 +14,20 @@ from sigdask.report.summary import headline
 from sigdask.report.summary.headline import Verdict
 from sigdask.report.summary.sentences import describe_settings, find_metrics_in_points, is_adjusted
 from sigdask.report.terminal import comparisons, remarks
-from sigdask.report.terminal.remarks import MOST_ALARMS, describe_stopping, describe_trials, select_warnings
+from sigdask.report.terminal.remarks import (
+    MOST_ALARMS,
+    describe_stopping,
+    describe_trials,
+    iter_other_warnings,
+    select_warnings,
+)
 from sigdask.results import signature
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.text import format_count, make_printable
 
-__all__ = ["MOST_ALARMS", "render", "select_warnings"]
+__all__ = ["MOST_ALARMS", "iter_other_warnings", "render", "render_with_warnings", "select_warnings"]
 
 MOST_SHOWN = 40
 """Number of comparisons shown by default."""
@@ -36,7 +42,7 @@ MOST_CLOSEST = 10
 def render(
     results: ComparisonResults, *, everything: bool = False, verbose: bool = False, width: int | None = None
 ) -> str:
-    """Return the report as text.
+    """Return the report as text, with the warnings that could change a verdict below the verdict.
 
     Parameters
     ----------
@@ -50,7 +56,7 @@ def render(
         Columns of the terminal; unlimited when None (a pipe).
     """
     summary = headline.build_verdict(results)
-    parts = [format_answer(summary)]
+    parts = ["\n".join([format_answer(summary), *remarks.iter_urgent_warnings(results)])]
     if not len(results):
         return parts[0]
     parts += comparisons.format_families(results, width, everything=everything)
@@ -75,6 +81,14 @@ def render(
     shared = [] if common is None else [f"signature: {common}"]
     parts.append("\n".join([*remark_lines, *_format_signatures(results), describe_settings(results), *shared]))
     return "\n\n".join(part.strip("\n") for part in parts)
+
+
+def render_with_warnings(
+    results: ComparisonResults, *, everything: bool = False, verbose: bool = False, width: int | None = None
+) -> str:
+    """Return the report as text, preceded by all other warnings, such as how files were read."""
+    report = render(results, everything=everything, verbose=verbose, width=width)
+    return "\n".join([*remarks.iter_other_warnings(results, verbose=verbose), report])
 
 
 def format_answer(summary: Verdict) -> str:

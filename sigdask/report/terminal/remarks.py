@@ -16,7 +16,7 @@ from sigdask.report.summary.headline import Verdict
 from sigdask.report.summary.sentences import format_verdict_p
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import Note, NoteKind, drop_duplicates, remove_kind
+from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, drop_duplicates, remove_kind
 from sigdask.results.record import Result
 from sigdask.statistics.stopping import compute_saving, compute_settled_after
 from sigdask.text import make_printable
@@ -46,6 +46,20 @@ def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> lis
     """Return the notes on all results that are warnings, or all notes if details are asked for."""
     notes = remove_kind(results.notes, "scope")  # which stands before the answer
     return [note for note in notes if verbose or note.kind not in EXPLANATORY_KINDS]
+
+
+def iter_urgent_warnings(results: ComparisonResults) -> Iterator[str]:
+    """Yield lines with the notes on all results that could change a verdict, to be read next to the verdict."""
+    for note in results.notes:
+        if note.kind in CHANGES_VERDICTS:
+            yield make_printable(f"warning: {note.text}")
+
+
+def iter_other_warnings(results: ComparisonResults, *, verbose: bool = False) -> Iterator[str]:
+    """Yield lines with all other warnings, such as how files were read."""
+    for note in select_warnings(results, verbose=verbose):
+        if note.kind not in CHANGES_VERDICTS:
+            yield make_printable(f"warning: {note.text}")
 
 
 def iter_remarks(
