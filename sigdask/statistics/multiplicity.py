@@ -251,10 +251,17 @@ def _compute_old_weight(j: int) -> float:
     return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
 
 
-def bound_false_alarms(alpha: float, rule: OnlineRule) -> float:
-    """Return an upper bound of the expected number of false alarms over all nights, if nothing ever gets worse.
+def bound_false_alarms(alpha: float, rule: OnlineRule, n_nights: int) -> float:
+    """Return an upper bound of the expected number of false alarms in some nights, if nothing ever gets worse.
 
-    Each alarm adds at most alpha to the sum of all levels, which bounds it.
+    LORD++: each alarm adds at most alpha to the sum of all levels. That bounds it if nights are independent. LOND, for
+    any dependence: the level of night t is highest if all t - 1 nights before it were alarms.
+
+    Examples
+    --------
+    >>> round(bound_false_alarms(0.05, "lord++", 365), 4), round(bound_false_alarms(0.05, "lond", 365), 2)
+    (0.0263, 0.54)
     """
-    start = FIRST_SHARE * alpha if rule == "lord++" else alpha
-    return start / (1 - alpha)
+    if rule == "lord++":
+        return FIRST_SHARE * alpha / (1 - alpha)
+    return float(alpha * (np.arange(1.0, n_nights + 1) ** (1 - EXPONENT)).sum() / scipy.special.zeta(EXPONENT))

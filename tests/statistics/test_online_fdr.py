@@ -146,7 +146,7 @@ def test_false_alarms_of_years_without_a_loss_stay_below_their_bound(rule):
     for _ in range(400):
         p = rng.random(365).tolist()
         alarms += sum(x <= a for x, a in zip(p, compute_levels(p, alpha, rule), strict=False))
-    bound = bound_false_alarms(alpha, rule)
+    bound = bound_false_alarms(alpha, rule, 365)
     assert alarms / 400 <= bound + 3 * math.sqrt(bound / 400)
 
 
@@ -156,12 +156,20 @@ def test_the_first_night_has_a_level():
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
-@pytest.mark.parametrize(("rule", "share"), [("lord++", 0.5), ("lond", 1.0)])
-def test_the_bound_on_false_alarms_is_what_all_levels_can_add_up_to(rule, share, alpha):
-    # the first wealth (half of alpha), and of each alarm that it buys at most alpha more
-    series = sum(share * alpha * alpha**k for k in range(60))
-    assert bound_false_alarms(alpha, rule) == pytest.approx(series, rel=1e-12)
-    assert sum(compute_levels([1.0] * 2000, alpha, rule)) < share * alpha  # without any alarm
+def test_the_bound_on_false_alarms_is_what_all_levels_can_add_up_to(alpha):
+    # LORD++: the first wealth (half of alpha), and of each alarm that it buys at most alpha more
+    series = sum(0.5 * alpha * alpha**k for k in range(60))
+    assert bound_false_alarms(alpha, "lord++", 365) == pytest.approx(series, rel=1e-12)
+    assert sum(compute_levels([1.0] * 2000, alpha, "lord++")) < 0.5 * alpha  # without any alarm
+    # LOND: the levels of a year in which every night is an alarm, which no dependence exceeds
+    assert bound_false_alarms(alpha, "lond", 200) == pytest.approx(sum(compute_levels([0.0] * 199, alpha, "lond")))
+
+
+def test_lond_keeps_its_bound_on_false_alarms_if_all_nights_have_the_same_p():
+    alpha, n_nights = 0.05, 365
+    p_values = (np.arange(2000) + 0.5) / 2000  # one uniform p per year, in every night of it
+    alarms = [np.count_nonzero(p <= np.array(compute_levels([p] * n_nights, alpha, "lond")[:-1])) for p in p_values]
+    assert alpha < np.mean(alarms) <= bound_false_alarms(alpha, "lond", n_nights)
 
 
 @pytest.mark.parametrize("rule", ["lord++", "lond"])

@@ -273,7 +273,8 @@ def _describe_detectable(smallest: float | None) -> str:
 def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
     if basis.fdr == "none":
         return basis.runs_per_year * min(1.0, level)
-    return min(basis.runs_per_year, multiplicity.bound_false_alarms(rule.alpha, basis.fdr))
+    n = basis.runs_per_year
+    return min(n, multiplicity.bound_false_alarms(rule.alpha, basis.fdr, math.ceil(n)))
 
 
 def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:

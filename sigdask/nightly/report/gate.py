@@ -158,7 +158,8 @@ def format_alarms(rule: RuleVerdict) -> str:
     """Return a rule's expected number of false alarms a year as text; of a `not-worse` rule it is an upper bound."""
     n = rule.alarms_per_year
     if isinstance(rule.rule, NotWorse):
-        return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}"
+        condition = " on nights with fresh items" if rule.fdr == "lord++" else ""
+        return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}{condition}"
     return f"{n:.2g}" if n < 100 else f"{n:,.0f}"
 
 

@@ -258,8 +258,10 @@ def test_the_expected_false_alarms_a_year_are_stated():
     ]
     assert alarms == pytest.approx([3.65, 3 * 3.65])
     assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
-    ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++").rules[0]
-    assert ruled.alarms_per_year == pytest.approx(0.005 / 0.99)  # half of alpha, and alpha for each alarm it buys
+    ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++")
+    assert ruled.rules[0].alarms_per_year == pytest.approx(0.005 / 0.99)  # half of alpha, alpha for each alarm it buys
+    assert "a year: at most 0.0051 on nights with fresh items" in render(ruled)
+    assert "a year: at most 0.11\n" in render(judge([NotWorse(0.01)], results, evidence, fdr="lond")) + "\n"
 
 
 def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_comparisons():
