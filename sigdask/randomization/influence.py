@@ -34,6 +34,7 @@ from sigdask.randomization.families.deviations import (
     MOST_NUMBERS,
     compute_contributions,
     compute_moment_skewness,
+    find_possibly_skewed,
     sum_unit_powers,
 )
 from sigdask.randomization.panels.scored_sums import ScoredSums
@@ -155,7 +156,8 @@ class Influence:
     Attributes
     ----------
     skewness : float64
-        Skewness of the units' differences. NaN if all have one size, as with 0/1 scores, or if none differs.
+        Skewness of the units' differences. NaN if all have one size, as with 0/1 scores, if none differs, or if many
+        units leave no doubt that it is small.
     is_skewed : bool
         Whether the skewness is larger than chance explains, both of all units and of those that differ.
     n_deciding : int64
@@ -210,12 +212,13 @@ def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: 
     n_discordant, signs = panel.n_discordant[rows, metric], panel.sign_counts[rows, metric]
     has_one_size = signs[:, 0] >= 0
     skewness, is_skewed = np.full(n, np.nan), np.zeros(n, np.bool_)
-    if len(varied := np.flatnonzero(~has_one_size & (n_discordant > 0))):
+    varied, limit = np.flatnonzero(~has_one_size & (n_discordant > 0)), compute_skewness_limit(np.array(panel.n_units))
+    if len(varied := varied[find_possibly_skewed(panel, metric, rows[varied], float(limit))]):
         sums = sum_unit_powers(panel, metric, rows[varied].tolist())
         skewness[varied] = compute_moment_skewness(sums / max(panel.n_units, 1))
         discordant_skewness = compute_moment_skewness(sums / n_discordant[varied])
         is_skewed[varied] = (
-            (np.abs(skewness[varied]) > compute_skewness_limit(np.full(len(varied), panel.n_units)))
+            (np.abs(skewness[varied]) > limit)
             & (np.abs(discordant_skewness) > compute_skewness_limit(n_discordant[varied]))
             & (skewness[varied] * discordant_skewness > 0)
         )

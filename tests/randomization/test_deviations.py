@@ -13,6 +13,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.metrics import black_box, find_metric, metric
 from sigdask.nightly.gate import NonInferior, NotWorse, get_key
 from sigdask.nightly.gate.margin_tests import compute_normal_p, shift_scores
+from sigdask.randomization import influence
 from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
@@ -289,3 +290,58 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
     assert deviations.compute_skewness(panel, 0)[:3] == pytest.approx(
         [deviations.compute_skewness(panel, 0, [row])[0] for row in range(3)], rel=1e-8
     )
+
+
+def build_mean_panel(x):
+    counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
+    pairs = np.array([(i, j) for i in range(x.shape[1]) for j in range(i)])
+    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, 0), pairs, "randomization", None)
+    [panel] = list_comparisons(spec, [find_metric("mean")], None).panels
+    return panel, pairs
+
+
+@pytest.mark.parametrize("name", ["bounded", "rare", "lognormal", "nearly equal", "one sign", "far from 0"])
+def test_no_pair_more_skewed_than_a_limit_is_left_out_by_the_bound(name, monkeypatch):
+    monkeypatch.setattr(deviations, "MOST_NUMBERS", 1000)  # 7,000 numbers: every seventh unit is looked at
+    rng = np.random.default_rng(12)
+    x = {"bounded": rng.integers(0, 100, (1000, 7)),
+         "rare": np.where(rng.random((1000, 7)) < 0.002, -rng.integers(50, 999, (1000, 7)), rng.integers(0, 3, (1000, 7))),
+         "lognormal": np.round(rng.lognormal(0, np.arange(1, 8) / 4, (1000, 7)), 2),
+         "nearly equal": rng.integers(0, 2**40, (1000, 1)) + (rng.random((1000, 7)) < 0.01),
+         "one sign": np.where(rng.random((1000, 1)) < 0.9, 5 * np.arange(7), rng.integers(0, 4, (1000, 7))),
+         "far from 0": rng.integers(2**30, 2**30 + 9, (1000, 7))}[name]  # fmt: skip
+    panel, pairs = build_mean_panel(x)
+    skewness = np.abs([stats.skew(x[:, i].astype(float) - x[:, j]) for i, j in pairs])  # oracle: SciPy
+    for limit in (0.1, 0.5, 1.5, 4.74, 20.0, 1000.0):
+        is_possible = deviations.find_possibly_skewed(panel, 0, np.arange(len(pairs)), limit)
+        assert is_possible[skewness > limit].all()
+    if name in {"bounded", "far from 0"}:
+        assert not deviations.find_possibly_skewed(panel, 0, np.arange(len(pairs)), 8.0).any()
+    else:
+        assert deviations.find_possibly_skewed(panel, 0, np.arange(len(pairs)), 0.9 * skewness.max()).any()
+
+
+@pytest.mark.parametrize("adjust", ["holm", "max-t"])
+def test_third_powers_are_summed_only_where_skewness_may_matter_and_results_are_the_same(adjust, monkeypatch):
+    rng = np.random.default_rng(13)
+    plain = {f"s{k}": np.round(rng.beta(2, 3, 2000), 2) for k in range(6)}
+    skewed = {"gains": np.where(rng.random(2000) < 0.002, 1, 0.4), "losses": np.where(rng.random(2000) < 0.002, 0, 0.5)}
+    summed = []
+
+    def count_pairs(panel, metric, rows=None):
+        summed.append(len(rows))
+        return sum_powers(panel, metric, rows)
+
+    sum_powers = deviations.sum_unit_powers
+    for module in (deviations, influence):
+        monkeypatch.setattr(module, "sum_unit_powers", count_pairs)
+    for scores, is_skewed in ((plain, False), (plain | skewed, True)):
+        texts = []
+        for most_numbers in (2**21, 4000):
+            monkeypatch.setattr(deviations, "MOST_NUMBERS", most_numbers)
+            summed.clear()
+            results = compare_all(scores, trials=500, adjust=adjust)
+            texts.append(results.to_json())
+            assert bool(summed) == (most_numbers > 4000 or is_skewed)
+        assert texts[0] == texts[1]
+        assert ("skewed-differences" in texts[0]) == is_skewed

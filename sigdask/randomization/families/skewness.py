@@ -13,7 +13,11 @@ import math
 import numpy as np
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.randomization.families.deviations import compute_skewness, compute_system_skewness
+from sigdask.randomization.families.deviations import (
+    compute_skewness,
+    compute_system_skewness,
+    find_possibly_skewed,
+)
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember
 
@@ -65,7 +69,9 @@ def _diagnose(family: MaxTFamily, *, spread: bool) -> Bools:
     fires = np.zeros(len(family.parts), np.bool_)
     for k, member in enumerate(family.members):
         is_member = family.parts[:, :, 0] == k
-        if not _find_eligible(member, family.parts[is_member][:, 1]).any():
+        rows = family.parts[is_member][:, 1]
+        rows, limit = rows[_find_eligible(member, rows)], compute_skewness_limit(member.panel.n_units)
+        if not find_possibly_skewed(member.panel, member.metric, rows, limit).any():
             continue
         lean = compute_system_skewness(member.panel, member.metric)
         for part in range(family.parts.shape[1]):
