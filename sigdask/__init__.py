@@ -113,7 +113,10 @@ def __getattr__(name: str) -> Any:
 
         return version("sigdask")
     if name not in _PUBLIC_HOMES:
-        raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
+        from sigdask.options import suggest_instead
+
+        hint = "" if name.startswith("_") else suggest_instead("sigdask", name, __all__)
+        raise AttributeError(f"module 'sigdask' has no attribute {name!r}{hint}")
     value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
     if name in _NAMES_OPTIONS:
         from sigdask.options import name_arguments

@@ -139,9 +139,9 @@ def compare(
     ignore : sequence of str
         Columns of a data frame to leave out.
     missing : {"error", "pairwise", "zero"}, optional
-        How missing scores in a data frame are handled. "pairwise" compares each pair on the items that both have.
+        How missing scores are handled. "pairwise" compares each pair on the items that both have.
     min_items : int, optional
-        Number of common items that two systems of a data frame need; by default 5 % of all items of the two.
+        Number of common items that two systems need; by default 5 % of all items of the two.
     name : str
         Name of the test set in a data frame. It also determines the random stream.
     **options
@@ -180,10 +180,13 @@ def compare(
         return _compare_outputs(a, gold, metric, {"names": names, "units": units}, options)
     if b is None:
         return _compare_frame(a, metric=metric, names=names, gold=gold, units=units, options=options)
-    if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - {"ids"}), None):
+    taken = {"ids"} if gold is not None else {"ids", "missing", "min_items"}
+    if wrong := next((name for name in options if name in {*FRAME_READING, *FRAME_SELECTION} - taken), None):
         remedy = FRAME_SELECTION.get(wrong, "give a data frame, or a mapping to sigdask.as_counts")
         raise TypeError(f"{wrong}= does not apply to two sequences; {remedy}")
     names, ids = ("A", "B") if names is None else names, options.pop("ids", None)
+    gaps: dict[str, Any] = {name: value for name, value in options.items() if name in {"missing", "min_items"}}
+    options = cast("FrameOptions", {name: value for name, value in options.items() if name not in gaps})
     if isinstance(names, str) or len(names) != 2:
         raise InputError(f"names = {names!r}: expected the names of two systems")
     systems = {name: list_values(column, repr(name)) for name, column in zip(names, (a, b), strict=True)}
@@ -196,7 +199,7 @@ def compare(
                     f"{name!r} holds texts such as {text[:60]!r}, not scores; to compare labels give gold=, to compare "
                     "texts with references give gold= and a metric such as BLEU"
                 )
-        counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups)
+        counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups, **gaps)
     else:
         counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
     metric_to_use = metric or ("mean" if gold is None else "accuracy")

@@ -4,6 +4,7 @@ import ast
 import html
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,15 @@ from command import call_sigdask
 
 import sigdask
 from sigdask.errors import InputError
-from sigdask.options import OPTIONS, READING_OPTIONS, UNDECLARED_OPTIONS, rename_options
+from sigdask.options import (
+    GUESSES,
+    OPTIONS,
+    READING_OPTIONS,
+    UNDECLARED_OPTIONS,
+    FrameOptions,
+    list_options,
+    rename_options,
+)
 
 ROOT = Path(sigdask.__file__).parent
 SKIPPED = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
@@ -164,6 +173,76 @@ LONG = {"system": [*"aabbb"], "item": [1, 2, 1, 2, 2], "score": [1, 2, 3, 4, 5]}
 PAIR = ([1, 0, 1], [0, 0, 1])
 
 
+def test_series_of_different_lengths_are_refused_for_their_lengths():
+    pandas = pytest.importorskip("pandas")
+    scores = pandas.Series([1, 0, 1, 1])
+    with pytest.raises(InputError, match=r"different numbers of items \(A: 4, B: 3\)"):
+        sigdask.compare(scores, scores[:3])
+
+
+def test_gaps_of_two_sequences_are_left_out_as_those_of_a_mapping():
+    a, b = [1, None, 3, 5], [0, 2, 1, 2]
+    assert sigdask.compare(a, b, missing="pairwise").difference == (1 + 2 + 3) / 3
+    assert sigdask.compare(a, b, missing="zero").difference == (1 - 2 + 2 + 3) / 4
+
+
+def test_a_seed_of_none_is_the_default():
+    assert sigdask.compare([1, 2, 3], [0, 0, 4], seed=None) == sigdask.compare([1, 2, 3], [0, 0, 4])
+
+
+@pytest.mark.parametrize("key", sorted(GUESSES))
+def test_a_guess_of_another_librarys_name_is_answered_by_a_name_that_is_there(key):
+    owner, name = key
+    if owner == "option":
+        assert name not in list_options(FrameOptions)
+        return
+    owners = {"Results": sigdask.Results, "Result": sigdask.Result, "sigdask": sigdask}
+    assert name not in dir(owners[owner])
+    place, word = re.match(r"(results\[0\]\.|results\.)?(\w+)", GUESSES[key]).groups()
+    owner = {"results[0].": "Result", "results.": "Results", None: owner}[place]
+    assert word in {*dir(owners[owner]), "print", "results", "dataclasses"}
+
+
+def test_unknown_names_are_answered_by_the_right_ones():
+    results = sigdask.compare({"new": [1, 2, 3], "old": [0, 0, 4]})
+    for read, message in (
+        (lambda: results.to_pandas, "no attribute 'to_pandas'; write to_frame"),
+        (lambda: results[0].pvalue, "no attribute 'pvalue'; write p_value"),
+        (lambda: results[0].p_valeu, "no attribute 'p_valeu'; did you mean 'p_value'"),
+        (lambda: sigdask.ttest_rel, "no attribute 'ttest_rel'; write compare"),
+        (lambda: results._repr_png_, "no attribute '_repr_png_'$"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            read()
+    low, high = results[0].interval
+    assert (low, high) == (results[0].interval.low, results[0].interval.high)
+    assert sigdask.__version__ == version("sigdask")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("old", "new"), "compar.* is new - old; write results.'new', 'old'."),
+        (("new", "old"), "2 comparisons; add one of 'BLEU', 'chrF'"),
+        (("new", "old", "TER"), "0 comparisons; add one of 'BLEU', 'chrF'"),
+        (("now", "old"), "no system 'now'; did you mean 'new'"),
+        ("new", "expected a position, or two systems"),
+    ],
+)
+def test_a_result_is_found_by_its_systems_and_metric(names, message):
+    pandas = pytest.importorskip("pandas")
+    rows = {
+        "system": [*["new"] * 3, *["old"] * 3],
+        "item": [1, 2, 3] * 2,
+        "BLEU": [3, 1, 2, 2, 2, 1],
+        "chrF": [*range(6)],
+    }
+    results = sigdask.compare(pandas.DataFrame(rows))
+    assert results["new", "old", "chrF"] == results[1]
+    with pytest.raises(InputError, match=message):
+        results[names]
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
@@ -187,7 +266,13 @@ PAIR = ([1, 0, 1], [0, 0, 1])
         (("scores.csv",), {}, InputError, "str holds no scores.*sigdask.read reads files"),
         (PAIR, {"unit": "document"}, TypeError, "unit= does not apply to two sequences; give units="),
         (PAIR, {"metrics": "mean"}, TypeError, "metrics= does not apply.*metric="),
-        (PAIR, {"missing": "zero"}, TypeError, "missing= does not apply"),
+        (PAIR, {"missing": "zero", "gold": [1, 1, 1]}, TypeError, "missing= does not apply"),
+        (PAIR, {"missing": "all"}, InputError, "missing = 'all': must be one of error, pairwise, zero"),
+        (([1, None, 1], [0, 0, 1]), {}, InputError, "missing='pairwise'"),
+        (("new.csv", "old.csv"), {}, InputError, r"'A' is a single text \('new.csv'\).*sigdask.read\("),
+        ((SCORES,), {"random_state": 1}, TypeError, "no option 'random_state'; write seed; options"),
+        ((SCORES,), {"method": "holm"}, InputError, "method = 'holm': must be one of auto.*; it is a value of adjust"),
+        ((SCORES,), {"adjust": "fdr_bh"}, InputError, "must be one of none.*; write 'bh'"),
         (PAIR, {"names": ["a"]}, InputError, "expected the names of two systems"),
         ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),
         ((["x"], ["x"]), {"gold": ["x", "y"]}, InputError, r"different numbers of items \(gold: 2, A: 1, B: 1\)"),

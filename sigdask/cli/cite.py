@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
+
 from sigdask.analysis import reproduce as reproduction
 from sigdask.analysis.reproduce import read_json_results
 from sigdask.cli.output.streams import print_text
+from sigdask.cli.output.write import assign_files, write_data
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
 from sigdask.io import is_present
@@ -25,14 +28,18 @@ from sigdask.results.validation import find_fault
 from sigdask.text import make_printable, value_from_json
 
 
-def cite(what: str | None, only: str | None, *, in_latex: bool) -> None:
-    """Print the methods paragraph, the BibTeX entries, or both, of some results."""
+def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
+    """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
+    if extra := click.get_current_context().args:
+        raise InputError(f"{extra[0]}: --latex, --bibtex and --text take no file; write it with -o {extra[0]}")
+    files = assign_files({"outputs": outputs}, "latex", "bibtex", "text")
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
-    paragraph = methods_text.latex if in_latex else methods_text.text
-    parts = {"text": paragraph, "bibtex": methods_text.bibtex}
-    names = [only] if only else ["text"] if in_latex else [*parts]
+    for name, file in files.items():
+        if file is not None:
+            write_data(file, [make_printable(getattr(methods_text, name), keep="\n"), "\n"], "-o")
+    names = [only] if only else ["latex"] if in_latex else [] if outputs else ["text", "bibtex"]
     for k, name in enumerate(names):
-        print_text("\n" * (k > 0) + make_printable(parts[name], keep="\n"), hang=0)
+        print_text("\n" * (k > 0) + make_printable(getattr(methods_text, name), keep="\n"), hang=0)
 
 
 def _read_facts(what: str) -> Any:

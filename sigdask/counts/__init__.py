@@ -34,7 +34,7 @@ from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, c
 from sigdask.counts.texts import ScopeNote, TextLookup, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
-from sigdask.options import Missing
+from sigdask.options import READING_OPTIONS, Missing
 from sigdask.text import format_count
 
 
@@ -246,6 +246,7 @@ class Counts:
         """
         names = tuple(scores)
         checks.check_names(names)
+        READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
         n_items, present = len(matrix.values), matrix.present
         has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present

@@ -6,6 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence, ValuesView
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -103,6 +104,12 @@ def list_values(values: Any, name: str) -> Any:
         raise InputError(
             f"{name}: a {type(values).__name__} has no order of items; give a list, or a data frame with ids"
         )
+    if isinstance(values, str | Path):
+        raise InputError(
+            f"{name} is a single text ({str(values)[:60]!r}); expected a list or a column with a value for each item. "
+            "For files: sigdask.compare_all(sigdask.read('new.txt', 'old.txt', gold='ref.txt')). For columns of a data "
+            "frame: sigdask.compare(frame, pairs=[('new', 'old')])"
+        )
     if isinstance(values, Iterator | ValuesView):
         return list(values)
     if getattr(values, "ndim", 1) != 1:
@@ -116,6 +123,8 @@ def check_indices(columns: Mapping[str, Any]) -> None:
     indices = {name: column.index for name, column in columns.items() if hasattr(column, "index")}
     first, *others = [name for name, index in indices.items() if hasattr(index, "equals")] or [""]
     for name in others:
+        if len(indices[name]) != len(indices[first]):
+            continue  # the numbers of values are compared later
         if not indices[name].equals(indices[first]) and indices[name].isin(indices[first]).any():
             raise InputError(
                 f"{first!r} and {name!r}: the series have the same index labels in different places. Bring both into "

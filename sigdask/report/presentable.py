@@ -16,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.identity import dataclass
 from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options
 from sigdask.report import notebook, plots
+from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
 from sigdask.report.page import render_page
 from sigdask.report.plots import results as result_figures
@@ -24,6 +25,7 @@ from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import render_with_warnings
 from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
 
 if TYPE_CHECKING:
@@ -109,6 +111,46 @@ class Results(ComparisonResults):
             text = text.replace(hint, remedy)
         return text
 
+    def write(self, *files: str | Path) -> None:
+        """Write files, each in the format of its ending, as `sigdask compare -o` does.
+
+        Parameters
+        ----------
+        *files : str or Path
+            The endings are .json, .csv, .parquet, .md and .tex (tables for papers), .bib (the works that table and
+            `cite` cite), .html (the page of `to_html`) and .txt (the text of `print`).
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sigdask import compare_all
+        >>> results = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.write(f"{folder}/results.json", f"{folder}/table.tex")
+        ...     sorted(os.listdir(folder))
+        ['results.json', 'table.tex']
+
+        Raises
+        ------
+        InputError
+            A file has another ending. Then none is written.
+        UnfinishedError
+            A file cannot be written.
+        """
+        texts: dict[str, Callable[[], str]] = {
+            ".json": lambda: f"{self.to_json()}\n", ".md": self.to_markdown, ".tex": self.to_latex,
+            ".bib": lambda: f"{self.cite().bibtex}\n", ".html": self.to_html, ".txt": lambda: f"{self}\n",
+            ".csv": lambda: "".join(iter_csv([self.table])), ".parquet": str,
+        }  # fmt: skip
+        for file in files:
+            if Path(file).suffix.lower() not in texts:
+                raise InputError(f"{file}: expected a file that ends in {', '.join(texts)}")
+        for path in map(Path, files):
+            if path.suffix.lower() == ".parquet":
+                write_parquet(path, [self.table])
+            else:
+                write_whole_text(path, texts[path.suffix.lower()]())
+
     def to_html(self, title: str = "Comparison of systems") -> str:
         """Return the results as a self-contained HTML page, as `sigdask compare --html` writes it without details.
 
@@ -123,7 +165,7 @@ class Results(ComparisonResults):
             The title is the name of a file.
         """
         if title.endswith((".html", ".htm")):
-            raise InputError(f"title = {title!r}: to_html returns the page as text; write it with Path(...).write_text")
+            raise InputError(f"title = {title!r}: to_html returns the page as text; write({title!r}) writes it")
         sets = self.table.test_set
         parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}

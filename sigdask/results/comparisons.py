@@ -9,11 +9,11 @@ from functools import cache
 from importlib.metadata import version
 from operator import eq
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
-from sigdask.options import JSON_OPTIONS, JsonLayout
+from sigdask.options import JSON_OPTIONS, JsonLayout, refuse_attribute
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import (
     UnitScores,
@@ -146,13 +146,35 @@ class ComparisonResults(Sequence[Result]):
     units: UnitSource | None = field(default=None, repr=False)
 
     @overload
-    def __getitem__(self, index: int) -> Result: ...
+    def __getitem__(self, index: int | tuple[str, ...]) -> Result: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Result]: ...
-    def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
+    def __getitem__(self, index: int | slice | tuple[str, ...]) -> Result | Sequence[Result]:
         if isinstance(index, slice):
             return tuple(iter_results(self.table.take(index)))
+        if isinstance(index, str | tuple):
+            return self._find_result(index)
         return get_result(self.table, range(len(self))[index])
+
+    def _find_result(self, names: Any) -> Result:
+        """Return the result of two systems; a metric, test set or subset may follow their names."""
+        if isinstance(names, str) or len(names) < 2:
+            raise InputError(f"results[{names!r}]: expected a position, or two systems as in results['new', 'old']")
+        a, b, *others = names
+        self._check_names(("system", a), ("system", b))
+        results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
+        labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
+        chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
+        if len(chosen) == 1:
+            return chosen[0]
+        what = f"results[{', '.join(map(repr, names))}]"
+        if not results and self.table.find_pair(b, a):
+            raise InputError(f"{what}: the comparison is {b} - {a}; write results[{b!r}, {a!r}]")
+        known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
+        raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = refuse_attribute
 
     def __len__(self) -> int:
         return len(self.table)
@@ -331,21 +353,28 @@ class ComparisonResults(Sequence[Result]):
         1  2      5.0      1.0         4.0        1.3333
         2  3      4.0      2.0         2.0        0.6667
         """
-        units, table = self._get_units(), self.table
+        units = self._get_units()
+        self._check_names(
+            ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
+        )  # fmt: skip
+        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset, max_calls=max_calls)]
+        return build_frame_from_columns(build_unit_columns(parts), library)
+
+    def _check_names(self, *names: tuple[str, str | None]) -> None:
+        """Raise if results have no such system, metric, test set or subset; None is always allowed."""
+        table = self.table
         systems = [*dict.fromkeys([*table.a.to_list(), *table.b.to_list()])]
-        subsets = [part.value for part in table.subset.values if part is not None]
-        for name, value, known in (
-            ("system", a, systems),
-            ("system", b, systems),
-            ("metric", metric, [score.name for score in table.metric.values]),
-            ("test set", test_set, [*table.test_set.values]),
-            ("subset", subset, subsets),
-        ):
+        known_names = {
+            "system": systems,
+            "metric": [score.name for score in table.metric.values],
+            "test set": [*table.test_set.values],
+            "subset": [part.value for part in table.subset.values if part is not None],
+        }
+        for name, value in names:
+            known = known_names[name]
             if value is not None and value not in known:
                 known_text = format_list([*map(repr, known)]) or "none"
                 raise InputError(f"no {name} {value!r}{suggest_name(str(value), known, f'; {name}s: {known_text}')}")
-        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset, max_calls=max_calls)]
-        return build_frame_from_columns(build_unit_columns(parts), library)
 
     def _get_units(self) -> UnitSource:
         if self.units is None:
@@ -376,6 +405,8 @@ class ComparisonResults(Sequence[Result]):
 
 def build_json_results(results: Sequence[ComparisonResults], layout: JsonLayout) -> JsonMembers | JsonParts:
     """Return the value of "results" in the JSON of one or more sets of results, in a layout."""
+    if layout.endswith(".json"):
+        raise InputError(f"layout = {layout!r}: to_json returns text; write({layout!r}) writes it")
     JSON_OPTIONS["json_layout"].check("layout", layout)
     if layout == "columns" and results:
         return JsonParts(iter_json_columns(Table.join([member.table for member in results])))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigdask.identity import dataclass
+from sigdask.options import refuse_attribute
 from sigdask.results.columns import Assumption, format_short_doubt
 from sigdask.results.notes import Note, list_texts
 from sigdask.statistics.bounds import Check
@@ -125,6 +126,10 @@ class Interval:
     high: float
     n_resamples: int | None = None
     percentile: tuple[float, float] | None = None
+
+    def __iter__(self) -> Iterator[float]:
+        """Yield both ends, for `low, high = interval`."""
+        return iter((self.low, self.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +253,9 @@ class Result:
 
     def __repr__(self) -> str:
         return format_line(self)
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+        __getattr__ = refuse_attribute
 
     @property
     def warnings(self) -> tuple[str, ...]:

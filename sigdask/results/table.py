@@ -324,6 +324,13 @@ class Table(ColumnGroup):
             added={name: columns[name,] for name in layout.added},
         )
 
+    def find_pair(self, a: str, b: str) -> list[int]:
+        """Return the rows that compare two systems, in this order."""
+        if a not in self.a.values or b not in self.b.values:
+            return []
+        matches = (self.a.codes == self.a.values.index(a)) & (self.b.codes == self.b.values.index(b))
+        return np.flatnonzero(matches).tolist()
+
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
         return Table.from_paths(take_rows(self.columns_by_path(), rows), self.alpha, self.grouping)

@@ -4,13 +4,16 @@ import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
+from command import call_sigdask
 from markdown_it import MarkdownIt
 from paper_tables import HOSTILE_NAMES, compare_random, parse_tables
 from rich.console import Console
 
+import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -100,6 +103,26 @@ def test_printed_results_have_intervals_and_a_page_is_had_as_text():
     page = results.to_html(title="New & old")
     assert "<title>New &amp; old" in page
     assert "+2.1667" in page
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".md", ".tex", ".bib"])
+def test_python_writes_the_files_of_the_command_line(ending, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"q{k},{k % 5},{k % 3}" for k in range(40)]
+    Path("scores.csv").write_text("\n".join(["id,new,old", *rows]))
+    sigdask.compare_all(sigdask.read("scores.csv")).write(f"python{ending}", Path(f"python{ending.upper()}"))
+    assert call_sigdask("compare", "scores.csv", "-o", f"shell{ending}", cwd=tmp_path).returncode == 0
+    assert Path(f"python{ending}").read_bytes() == Path(f"shell{ending}").read_bytes()
+    assert Path(f"python{ending.upper()}").read_bytes() == Path(f"shell{ending}").read_bytes()
+
+
+def test_an_unknown_ending_is_refused_before_anything_is_written(tmp_path):
+    results = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]})
+    with pytest.raises(InputError, match=r"results.xyz: expected a file that ends in .json"):
+        results.write(tmp_path / "results.json", tmp_path / "results.xyz")
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(InputError, match=r"to_json returns text; write\('x.json'\) writes it"):
+        results.to_json("x.json")
 
 
 def test_a_page_of_several_test_sets_names_each():

@@ -293,11 +293,12 @@ def reproduce(**options: Any) -> None:
     """
 
 
-@click.command()
+@click.command(context_settings={"allow_extra_args": True})  # `cite` says what to do with them
 @click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE|SIGNATURE]")
 @click.option("--bibtex", "only", flag_value="bibtex", help="Print only the BibTeX entries.")
 @click.option("--text", "only", flag_value="text", help="Print only the paragraph.")
 @click.option("--latex", "in_latex", is_flag=True, help="Print only the paragraph, as LaTeX with \\citep of natbib.")
+@declare_output("latex", "bibtex", "text")
 @run_by("sigdask.cli.cite:cite")
 def cite(**options: Any) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.
