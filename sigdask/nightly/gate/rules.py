@@ -17,7 +17,7 @@ POWER = 0.8
 """Power at the smallest detectable difference."""
 
 FALSE_ALARMS_PER_YEAR = 4.0
-"""Default number of false alarms a year. The simulation behind it is in docs/howto/nights.md."""
+"""Default number of false alarms a year. The simulation behind it is in docs/error-rates/nights.md."""
 
 ComparisonKey = tuple[str, str | None, str, str, str]
 """Test set, value of the subset, A, B, metric."""
