@@ -315,8 +315,8 @@ class TestOptions(TypedDict, total=False):
         float | None,
         Option(
             "Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric.",
-            otherwise="60 for exact; 0.2 for auto; for both 100 per comparison, or about an hour if it can "
-            "be split into parts",
+            otherwise="60 for the method exact; 0.2 for auto; for both 100 for each comparison, or about an hour if "
+            "the work can be divided",
             least=0,
             metavar="SECONDS",
         ),
@@ -377,8 +377,8 @@ class FamilyOptions(TypedDict, total=False):
         Adjust | None,
         Option(
             "Adjustment of p for many comparisons. holm, hochberg: family-wise error, from the p-values alone. bh, by: "
-            "false discovery rate. max-t: family-wise error by shared trials, which has more power. single-step-max-t: "
-            "without its stepping down. max-t:raw: without division by standard deviations. bootstrap-t: by resampling "
+            "false discovery rate. max-t: family-wise error from shared trials, with more power. single-step-max-t: "
+            "max-t in one step. max-t:raw: max-t without division by standard deviations. bootstrap-t: by resampling "
             "units, for systems of unlike skewness. tukey: Tukey's HSD. none: p as it is.",
             otherwise="max-t for three or more systems, else none. holm instead of max-t if the method is exact, or if "
             "a metric is computed by a function, from ranks or from sets",
@@ -479,8 +479,8 @@ class AgreementOptions(TypedDict, total=False):
     permute: Annotated[
         Permute,
         Option(
-            "What two metrics swap. scores: single standardised scores (at the system level those of systems, except "
-            "for spa). segments, systems: all scores of a segment or of a system. pairs: decisions on pairs.",
+            "What two metrics swap, after standardisation. scores: single scores (with --level system, except for spa, "
+            "those of systems). segments, systems: all scores of a segment or of a system. pairs: decisions on pairs.",
             "scores",
         ),
     ]

@@ -128,7 +128,7 @@ def history(**options: Any) -> None:
 @SET
 @declare_all("comparison, test set and change")
 @declare_output(*REPORT_FORMATS)
-@declare_file("json", "Write JSON.")
+@declare_file("json", "Write the results as JSON.")
 @add_options(*JSON_OPTIONS, *TABLE_AND_LAYOUT_OPTIONS, GROUPING)
 @declare_file("html", "Write a self-contained HTML page.", "FILE")
 @add_options(*declare_options(PageOptions, more={"open_pairs": "The plan's data are read for it. May be repeated."}))
