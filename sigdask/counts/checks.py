@@ -383,6 +383,7 @@ def describe_scales(
     for name, values in fields.items():
         if values.shape == (len(values), len(systems)) and len(values):
             metric = "" if name == "score" else f" on {name}"
+            yield from _describe_sentinels(values, systems, metric)
             yield from _describe_units(values, systems, metric)
             rows, is_held = values[:MOST_ROWS], held.get(name)
             if is_held is not None:
@@ -393,6 +394,21 @@ def describe_scales(
                     "low: is higher better for one and worse for another? If so, the comparison means nothing; "
                     "bring all systems to one direction"
                 )
+
+
+def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
+    """Yield a note if the only negative score is a whole number such as -1 or -999, which may stand for none."""
+    lowest = float(values.min())
+    if lowest >= 0 or lowest != round(lowest) or (values.max() <= 1 and _are_whole(values)):
+        return
+    is_lowest = values == lowest
+    n_lowest = int(np.count_nonzero(is_lowest))
+    if 2 * n_lowest < len(values) and n_lowest == np.count_nonzero(values < 0):
+        holders = format_list([systems[k] for k in np.flatnonzero(is_lowest.any(axis=0)).tolist()])
+        yield ScopeNote(
+            f"scores of {holders}{metric} are {lowest:g} on {format_count(n_lowest, 'item')} and never negative "
+            "elsewhere: does this mark missing scores? Then leave their cells empty"
+        )
 
 
 def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:

@@ -745,7 +745,7 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
     """Return the error for a file of unknown format, which names what is missing or what to choose."""
     if (error := _build_reference_error(table.path, options.metrics)) is not None:
         return error
-    if (text := _describe_bad_score(table)) is not None:
+    if (text := _describe_bad_score(table) or _describe_start(table)) is not None:
         return InputError(text)
     columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "lines of text"
     if columns_text == "lines of text" and _is_table_of_blanks(table):
@@ -760,14 +760,38 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
 
 
 def _describe_bad_score(table: FileTable) -> str | None:
-    """Return the error for a single column of numbers in which some cells are none, or None."""
-    cells = list(next(iter(table.columns.values()))) if len(table.columns) == 1 and not table.nested else []
-    if not cells or 2 * sum(map(is_number, cells)) <= len(cells):
-        return None
-    try:
-        to_numbers(cells)
-    except NotANumberError as error:
-        return f"{table.path}, line {table.lines[error.index]}: {error}"
+    """Return the error for a column in which most cells are numbers or begin like one, and some are none, or None."""
+    columns = {name: list(cells) for name, cells in table.columns.items() if name not in table.nested}
+    for is_alike in (is_number, NUMBER_START.match):
+        for name, cells in [*columns.items()][len(columns) > 1 :]:
+            if 2 * sum(bool(is_alike(cell)) for cell in cells) <= len(cells):
+                continue
+            try:
+                to_numbers(cells)
+            except NotANumberError as error:
+                column = f", column {name!r}" if name else ""
+                return f"{table.path}, line {table.lines[error.index]}{column}: {error}"
+    return None
+
+
+NUMBER_START = re.compile(r"[-+(]?\d[\d '.,/\u202f\xa0]*\D{0,4}$")
+"""Pattern of a number that is written in another way, such as 1 200, 1'200 or 12 ms."""
+
+
+def _describe_start(table: FileTable) -> str | None:
+    """Return the error for lines above the header of a table, or for a table with other separators, or None."""
+    lines = [*next(iter(table.columns.values()))] if len(table.columns) == 1 and not table.nested else []
+    for delimiter in ("\t", ";", ",", "|", "&"):
+        counts = [line.count(delimiter) for line in lines]
+        usual = max(counts, key=counts.count, default=0)
+        start = counts.index(usual) if usual and 5 * counts.count(usual) >= 4 * len(counts) else -1
+        if start > 0 and delimiter in "\t;,":
+            return (
+                f"{table.path}, line {table.lines[start]}: is this the header? {delimiter!r} separates columns from "
+                "here on; remove the lines above it"
+            )
+        if start >= 0 and usual > 1 and delimiter in "|&":
+            return f"{table.path}: columns are separated by {delimiter!r}, which is not read; write the table as CSV"
     return None
 
 

@@ -546,11 +546,11 @@ def _read_csv_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
 
 def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> InputError:
     """Return the error for a row that is not as wide as the header."""
-    remedy = (
-        "complete the row, or remove it"
-        if n_cells < expected
-        else "remove the rest, or quote the field that holds a separator"
-    )
+    remedy = "complete the row, or remove it" if n_cells else "remove the blank line"
+    if n_cells > expected:
+        remedy = "remove the rest, or quote the field that holds a separator"
+    if n_cells == expected + 1:
+        remedy += ". Do all rows have one more? Then the header lacks a name, or lines end with a separator"
     return InputError(
         f"{path}, line {line}: found {n_cells} field{'s' * (n_cells != 1)}, expected {expected} as in the header; "
         f"{remedy}"
@@ -583,7 +583,7 @@ def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ())
     known: set[str] = set()
     for k, name in enumerate(names):
         if not name:
-            raise InputError(f"{path}: column {k + 1} has no name in the header")
+            raise InputError(f"{path}: column {k + 1} has no name in the header; name it, or remove it if it is empty")
         if name in known and name not in ignore:
             raise InputError(
                 f"{path}: column {name!r} occurs twice in the header; name each system once, or leave these out with "

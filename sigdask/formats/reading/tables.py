@@ -246,7 +246,7 @@ class FileTable:
             self.get_column(options.id_column)
             return options.id_column
         if not self.header and len(self.columns) > 1:
-            return "1" if self._are_ids(self.columns["1"]) else None
+            return "1" if "1" in self.columns and self._are_ids(self.columns["1"]) else None
         id_columns = self.list_id_columns(options)
         return next(iter((*self._select_finest(id_columns), *self.list_row_columns())), None)
 

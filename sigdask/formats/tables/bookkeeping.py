@@ -61,6 +61,13 @@ ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "parti
 MOST_ENTRIES = 50
 """Maximum number of rows that may be systems although the name of their column does not say so."""
 
+BENCHMARKS = re.compile(
+    r"(mmlu|gsm.?8k|arc|hellaswag|truthfulqa|winogrande|humaneval|mbpp|math|bbh|gpqa|ifeval|mt.?bench|drop|boolq|piqa|"
+    r"squad|sst.?2|mnli|qnli|qqp|mrpc|cola|rte|sts.?b|wnli|musr|triviaqa|nq)([^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of benchmarks, which are columns of leaderboards."""
+
 RANK_NAMES = re.compile(r"#|ranks?|ranking|place|pos(ition)?", re.IGNORECASE)
 
 SETTING_NAMES = re.compile(
@@ -110,6 +117,8 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     RefusedFileError
         Rows are not items. The message says what they are.
     """
+    first_column = next(iter(table.columns))
+    _check_no_confusions(table)
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
         raise averages_only.build_report_error(table.path)
@@ -123,7 +132,6 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     if any(name.lower() in ID_NAMES and name not in table.list_row_columns() for name in table.columns):
         return
     systems = None if system is None or system in table.nested else Factor.from_values(table.columns[system])
-    first_column = next(iter(table.columns))
     is_amount = AMOUNT_NAMES.fullmatch(first_column) and _is_rising(table, first_column, None, rises_always=True)
     steps = [name for name in table.columns if averages_only.STEP.fullmatch(name) and _is_rising(table, name, systems)]
     step = next(iter([first_column] if is_amount else steps), "")
@@ -147,6 +155,15 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         )
 
 
+def _check_no_confusions(table: FileTable) -> None:
+    """Raise an error for a table whose rows and columns have the same names."""
+    first_column, *others = table.columns
+    if table.header and len(others) > 1 and sorted(table.columns[first_column]) == sorted(others):
+        raise InputError(
+            f"{table.path}: rows and columns have the same names, as in a confusion matrix. A test needs a row per item"
+        )
+
+
 def _check_no_averages(table: FileTable, options: Options) -> None:
     """Raise an error for a table with one row of averages per system, whatever the column of systems is called.
 
@@ -167,8 +184,9 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             raise averages_only.build_leaderboard_error(table.path, name)
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
         are_metrics = bool(metrics) and all(
-            averages_only.is_metric_name(name) or is_summary_name(name) for name in metrics
+            averages_only.is_metric_name(name) or is_summary_name(name) or BENCHMARKS.match(name) for name in metrics
         )
+        is_index &= not any(map(BENCHMARKS.match, metrics))
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
         if table.n_rows <= (FEWEST_ROWS - 1 if is_index else MOST_ENTRIES) and are_averages:
             raise averages_only.build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import CLEAR_ITEMS, MOST_CORRELATED, MOST_ROWS, find_uncorrelated
+from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MOST_CORRELATED, MOST_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
@@ -43,7 +44,7 @@ from sigdask.formats.reading.tables import (
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, FEWEST_ROWS, GOLD_LIKE_NAMES, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.identity import dataclass
@@ -56,7 +57,19 @@ LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controll
                            "elo"})  # fmt: skip
 """Names of columns of leaderboards, whose rows are systems."""
 
-SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var")
+DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "human", "human_score", "gold_score", "oracle", "best", "diff", "delta",
+                            "difference", "p", "p_value", "pvalue", "p-value", "difficulty", "year", "age",
+                            "weight"})  # fmt: skip
+"""Names of columns that seldom name a system."""
+
+DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
+                           "diff", "difference", "delta", "significance"})  # fmt: skip
+"""Names of last rows that seldom name an item."""
+
+MOST_SUMMARIES, MOST_DERIVED = 4, 8
+"""Number of last rows, and maximum number of columns, that are searched for such."""
+
+SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that belong to a system and are no system."""
 
 MOST_CLASSES = 20
@@ -179,6 +192,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
         len(scores) > scores.shape[1]
         or (steps == steps[:, :1]).all(axis=1).any()
         or np.abs(scores).max() >= LARGEST_SCORE
+        or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
     ):
         return None
     return Counts.from_scores(
@@ -243,9 +257,7 @@ def _describe_doubts(
         examples = ", ".join(summary[:3])
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
-    for name in scores:
-        if name.lower() in GOLD_LIKE_NAMES or name.lower().endswith(SPREAD_ENDINGS):
-            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name}"
+    yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MOST_SUMMARIES:])
     if len(tables) == 1 and all(map(is_metric_name, scores)):
         yield (
             f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
@@ -257,12 +269,66 @@ def _describe_doubts(
     most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
     if len(scores) > most_systems > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
-    if ids is None and len(scores) > 1 and summaries.has_mean_row(list(scores.values())):
-        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
+    yield from _describe_values(path, scores)
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
         if values[-1] > 1 and len(values) <= MOST_CLASSES and (values == np.arange(len(values)) + values[0]).all():
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
+
+
+def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Sequence[str]) -> Iterator[str]:
+    for name in names:
+        if name.lower() in DOUBTFUL_NAMES or name.lower().endswith(SPREAD_ENDINGS):
+            yield f"{path}: column {name!r} is taken for a system's scores; if it is none, --ignore {name!r}"
+    for name in last_ids:
+        if name.lower() in DOUBTFUL_ROWS:
+            yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
+
+
+def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) -> Iterator[str]:
+    """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
+    names = [*scores][:MOST_CORRELATED]
+    columns = [scores[name][:MOST_ROWS] for name in names]
+    if len(columns) > 1 and summaries.has_mean_row(columns):
+        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
+    values = np.column_stack(columns)
+    values = values[~np.isnan(values).any(axis=1)]
+    if len(values) < FEWEST_ROWS or len(names) < 2:
+        return
+    top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
+    if (~is_whole & (top <= 1)).any() and values.min() >= 0:
+        for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):
+            yield (
+                f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? "
+                f"If not, --ignore {names[k]!r}"
+            )
+    if is_whole.all() and (np.sort(values, axis=1) == np.arange(1, len(names) + 1)).all():
+        yield (
+            f"{path}: each row holds the ranks 1 to {len(names)}, and higher is taken as better. If rank 1 is best, "
+            f"write {len(names) + 1} minus the rank"
+        )
+    if len(names) <= MOST_DERIVED:
+        yield from _describe_derived(path, names, values)
+
+
+def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
+    """Yield a note on a column that is a difference, sum or maximum of others in every row."""
+    kept = [k for k in range(len(names)) if np.ptp(values[:, k]) > 0]
+    tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
+    for a, b, c in combinations(kept, 3):
+        for part, other, whole in ((a, b, c), (a, c, b), (b, c, a)):
+            if (np.abs(values[:, part] + values[:, other] - values[:, whole]) <= tolerance).all():
+                listed = format_list([repr(names[k]) for k in (a, b, c)])
+                yield (
+                    f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
+                    "the one that is no system with --ignore"
+                )
+                return
+    for k in kept:
+        others = np.delete(values, k, axis=1)
+        is_best = others == values[:, [k]]
+        if len(names) > 2 and (others.max(axis=1) == values[:, k]).all() and not is_best.all(axis=0).any():
+            yield f"{path}: {names[k]!r} is the largest score of every row: if it is no system, --ignore {names[k]!r}"
 
 
 def _describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:

@@ -1,0 +1,93 @@
+"""Numbers of a table that may be no scores of systems on items are doubted in the first lines, or refused."""
+
+import pytest
+
+from sigdask.errors import InputError
+from sigdask.formats import read
+
+A = [0.31, 0.42, 0.55, 0.12, 0.77, 0.64, 0.28, 0.93, 0.36, 0.49, 0.58, 0.21]
+B = [0.35, 0.38, 0.61, 0.19, 0.71, 0.69, 0.33, 0.88, 0.44, 0.41, 0.66, 0.25]
+
+
+def _write(folder, columns, ids=None, name="t.csv"):
+    ids = ids or [f"q{k}" for k in range(len(A))]
+    rows = zip(ids, *columns.values(), strict=True)
+    path = folder / name
+    path.write_text("\n".join(",".join(map(str, row)) for row in [("id", *columns), *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "doubt"),
+    [
+        ("gain", [round(a - b, 2) for a, b in zip(A, B, strict=True)], "difference or sum of the others"),
+        ("both", [max(a, b) for a, b in zip(A, B, strict=True)], "'both' is the largest score of every row"),
+        ("level", [1 + k % 5 for k in range(12)], "'level' holds whole numbers up to 5"),
+        ("human", [round(0.9 * a, 3) for a in A], "column 'human' is taken for a system's scores"),
+        ("bert", [-1, *B[1:]], "scores of bert are -1 on 1 item"),
+        ("bert", [-999, *B[1:-1], -999], "scores of bert are -999 on 2 items"),
+    ],
+)
+def test_columns_that_may_be_no_scores_of_systems_are_doubted(tmp_path, name, column, doubt):
+    counts = read(_write(tmp_path, {"x": A, "y": B, name: column}))
+    assert any(doubt in note for note in counts.scope), counts.notices
+    assert not any(doubt.split("'")[0] in note for note in read(_write(tmp_path, {"x": A, "y": B})).scope)
+
+
+@pytest.mark.parametrize("scores", [[-1, 0, 1] * 4, [-2.5, *A[1:]], [-3, -1, *A[2:]]])
+def test_negative_scores_are_not_all_missing(tmp_path, scores):
+    assert not read(_write(tmp_path, {"x": scores, "y": [abs(score) for score in scores]})).scope
+
+
+def test_a_last_row_of_means_is_doubted_under_any_name(tmp_path):
+    columns = {name: [*scores, round(sum(scores) / len(scores), 4)] for name, scores in {"x": A, "y": B}.items()}
+    path = _write(tmp_path, columns, [*(f"q{k}" for k in range(len(A))), "Mittelwert"])
+    assert any("the last row holds the means" in note for note in read(path).scope)
+    path.write_text(path.read_text().rpartition("Mittelwert")[0] + "p-value,0.03,0.04\n")
+    assert any("row 'p-value' is taken for an item" in note for note in read(path).scope)
+
+
+def test_ranks_in_every_row_are_doubted(tmp_path):
+    columns = {name: [1 + (k + shift) % 3 for k in range(12)] for shift, name in enumerate("xyz")}
+    assert any("each row holds the ranks 1 to 3" in note for note in read(_write(tmp_path, columns)).scope)
+
+
+@pytest.mark.parametrize("corner", ["", "gold\\pred"])
+def test_confusion_matrices_are_refused(tmp_path, corner):
+    path = tmp_path / "confusions.csv"
+    path.write_text(f"{corner},cat,dog,bird\ncat,50,3,2\ndog,4,60,1\nbird,2,2,40\n")
+    with pytest.raises(InputError, match="confusion matrix"):
+        read(path)
+
+
+@pytest.mark.parametrize("first", ["", "name"])
+def test_leaderboards_of_benchmarks_are_refused(tmp_path, first):
+    path = tmp_path / "board.csv"
+    rows = [f"llama-{k},{60 + k},{50 + 2 * k},{80 - k}" for k in range(12)]
+    path.write_text("\n".join([f"{first},MMLU,GSM8K,HellaSwag", *rows]))
+    with pytest.raises(InputError, match="averages over a whole test set"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "id,x,y\na,0.5,0.6\nid,x,y\nb,0.1,0.2\nc,0.3,0.1\n",
+            "t.csv, line 3, column 'x': found 'x', expected a number",
+        ),
+        ("id,x,y\n,%,%\na,0.5,0.6\nb,0.1,0.2\n", "t.csv, line 2, column 'x': found '%', expected a number"),
+        ("id;x;y\na;1 200;1 300\nb;1 400;1 100\n", "t.csv, line 2, column 'x': found '1 200', expected a number"),
+        (
+            "# made today\nid,x,y\na,0.5,0.6\nb,1,0\nc,1,1\nd,0,1\n",
+            "t.csv, line 2: is this the header.*remove the lines",
+        ),
+        ("| id | x | y |\n|---|---|---|\n| a | 1 | 0 |\n| b | 0 | 1 |\n", r"columns are separated by '\|'"),
+        ("id,x,y,\na,1,0,\nb,0,1,\n", "column 4 has no name in the header; name it, or remove it"),
+        ("x,y\na,1,0\nb,0,1\n", "line 2: found 3 fields.*the header lacks a name"),
+    ],
+)
+def test_errors_about_tables_name_the_line_and_a_remedy(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "t.csv")
