@@ -227,8 +227,19 @@ class VerdictGroups:
     def group_labels(self) -> Sequence[str]:
         """Labels of the groups: "on" a metric, with test set and subset where there are several."""
         return [
-            f"on {self._describe_metric(row)}{self._describe_subset(row)}" for row in self.standings.first_rows.tolist()
+            f"on {self._describe_metric(row)}{self._describe_subset(row)}{' over the items of each pair' * varies}"
+            for row, varies in zip(self.standings.first_rows.tolist(), self._has_varying_scores.tolist(), strict=True)
         ]
+
+    @cached_property
+    def _has_varying_scores(self) -> NDArray[np.bool_]:
+        """Whether a system of a group has several scores, because each pair is compared on its common items."""
+        c, group = self.standings, np.tile(self.standings.group, 2)
+        _, inverse = find_distinct(group * len(c.names) + np.concatenate([c.a, c.b]))
+        scores = np.nan_to_num(np.concatenate([self.table.score_a, self.table.score_b]))
+        last_scores = np.empty_like(scores)
+        last_scores[inverse] = scores
+        return np.bincount(group, ~np.isclose(scores, last_scores[inverse], rtol=1e-9, atol=1e-12), c.n_groups) > 0
 
     def explain_group_marks(self, groups: Sequence[int], texts: Sequence[str]) -> str:
         """Return text that names several groups, each with its text; a metric shared by all is named once."""
@@ -306,6 +317,10 @@ class JointVerdicts(VerdictGroups):
     def noun(self) -> str:
         """Word for what the groups differ by."""
         return "metrics"
+
+    @cached_property
+    def _has_varying_scores(self) -> NDArray[np.bool_]:
+        return np.zeros(self.standings.n_groups, np.bool_)
 
     def _describe_subset(self, _row: int) -> str:
         return ""

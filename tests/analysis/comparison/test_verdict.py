@@ -191,6 +191,16 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
     )
 
 
+def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the_items_of_each_pair():
+    scores = {"a": [0, 0, 0, 1, 1, 0], "b": [9, 9, 0, 4, 3, 5], "c": [math.nan, math.nan, 1, 4, 4, 4]}
+    results = compare_all(Counts.from_scores(scores, missing="pairwise"), trials=99)
+    [ranking] = results.rankings()
+    assert ranking.systems[0].system == "b"  # 5 on all items; c has 3.25, and b 3 on the same items
+    assert verdict.build_verdict(results).headline.startswith("c scores best on mean over the items of each pair, but ")
+    complete = compare_all({name: values[2:] for name, values in scores.items()}, trials=99)
+    assert verdict.build_verdict(complete).headline.startswith("c scores best on mean, but ")
+
+
 def test_over_all_sets_the_answer_is_of_the_mean_difference():
     answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, by="domain", together=True))
     assert answer.headline.startswith(
