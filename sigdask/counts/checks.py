@@ -325,8 +325,9 @@ def describe_foreign_types(
         if foreign := [name for name in names if name not in known]:
             parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
             is_clear |= 2 * len(foreign) >= len(names)
-    alike = sorted({name for names in given.values() for name in names} - {*known})
-    maps = [f"--map {lowered[name.casefold()]}={name}" for name in alike if name.casefold() in lowered]
+    foreign_names = sorted({name for names in given.values() for name in names} - {*known})
+    pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
+    maps = ["--map " + "=".join(name.partition("(")[0] for name in pair) for pair in pairs]  # types without roles
     if not parts:
         return []
     case = f". Some differ only in case: {maps[0]}" if maps else ""

@@ -1,9 +1,14 @@
 """Numbers of a table that may be no scores of systems on items are doubted in the first lines, or refused."""
 
+import json
+import re
+import subprocess
+
 import pytest
 
+from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import read
+from sigdask.formats import Options, read
 
 A = [0.31, 0.42, 0.55, 0.12, 0.77, 0.64, 0.28, 0.93, 0.36, 0.49, 0.58, 0.21]
 B = [0.35, 0.38, 0.61, 0.19, 0.71, 0.69, 0.33, 0.88, 0.44, 0.41, 0.66, 0.25]
@@ -91,3 +96,54 @@ def test_errors_about_tables_name_the_line_and_a_remedy(tmp_path, text, message)
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         read(tmp_path / "t.csv")
+
+
+def test_scores_above_two_to_the_53_are_doubted(tmp_path):
+    big = [2**53 + 1 + k * k for k in range(12)]
+    assert any("2^53" in note for note in read(_write(tmp_path, {"x": big, "y": big[::-1]})).scope)
+
+
+@pytest.mark.parametrize(("sign", "doubt"), [(1, "scores rise"), (0, "the same score"), (-1, "")])
+def test_runs_whose_scores_do_not_fall_are_doubted(tmp_path, sign, doubt):
+    """trec_eval ranks by scores, whatever the ranks say."""
+    rows = [f"{topic} Q0 d{k} {k} {sign * k} a\n" for topic in (1, 2) for k in range(1, 6)]
+    (tmp_path / "a.run").write_text("".join(rows))
+    (tmp_path / "b.run").write_text("".join(f"{t} Q0 d{k} {k} {-k} b\n" for t in (1, 2) for k in range(1, 6)))
+    (tmp_path / "qrels").write_text("1 0 d1 1\n2 0 d2 1\n")
+    notes = read(tmp_path / "a.run", tmp_path / "b.run", gold=tmp_path / "qrels").scope
+    assert ("".join(notes) == "") if not doubt else (doubt in notes[0] and "a.run" in notes[0])
+
+
+def test_items_without_a_score_in_any_file_are_counted(tmp_path):
+    for name, scores in (("a", A), ("b", B)):
+        rows = [{"id": k, "f1": None if k in {3, 5} else score, "em": k % 2} for k, score in enumerate(scores)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert any("2 of 12 items have no 'f1' in any file" in note for note in counts.scope)
+
+
+def test_metrics_of_parses_name_the_line_of_a_word_without_head(tmp_path):
+    parse = "1\ta\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "gold").write_text(parse)
+    (tmp_path / "a").write_text(parse.replace("\t2\tdet", "\t_\t_").replace("\t0\troot", "\t_\t_"))
+    with pytest.raises(InputError, match="a, line 1: word 1 has no head"):
+        read(tmp_path / "a", tmp_path / "gold", gold=tmp_path / "gold", options=Options(metrics=("LAS",)))
+
+
+def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
+    """The commands are run, and their outputs read as CoNLL-X."""
+    row = "{k}\tw{k}\tlemma\tplemma\tNN\tVB\t_\t_\t{head}\t{other}\tdep\tobj\t_\t_\n"
+    sentence = row.format(k=1, head=0, other=2) + row.format(k=2, head=1, other=0) + "\n"
+    for name in ("gold", "a", "b"):
+        (tmp_path / name).write_text(sentence * 2)
+    with pytest.raises(InputError, match="CoNLL-2009") as error:
+        read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold")
+    programs = re.findall(r"awk .*?'(\{.*?\})'", str(error.value))
+    for name, program in zip(("gold", "a", "b"), (programs[0], programs[1], programs[1]), strict=True):
+        command = ["awk", "-F", "\t", "-v", "OFS=\t", program, str(tmp_path / name)]
+        converted = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        (tmp_path / f"{name}.conll").write_text(converted)
+    files = [tmp_path / f"{name}.conll" for name in ("a", "b", "gold")]
+    counts = read(*files[:2], gold=files[2], format="conllx")
+    assert {result.metric: result.score_a for result in compare_all(counts, metrics=["UAS"])} == {"UAS": 0.0}
+    assert counts.n_items == 2

@@ -49,7 +49,7 @@ def test_probabilities_beside_labels_are_refused_unless_said_to_be_scores(tmp_pa
         read(tmp_path / "t.csv")
     counts = read(tmp_path / "t.csv", format="wide")
     assert counts.systems == ("label", "svm", "bert")
-    assert "column 'label' is taken for a system's scores; if it is none, --ignore label" in counts.scope[0]
+    assert "column 'label' is taken for a system's scores; if it is none, --ignore 'label'" in counts.scope[0]
 
 
 def test_labels_of_another_kind_are_still_asked_about(tmp_path):

@@ -237,6 +237,8 @@ def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is
     requested = {name.casefold() for name in WORD_METRICS} & bases
     if gold is None or options.own or gold.is_dir() or (options.metrics and not requested):
         return False
+    if requested:
+        _check_heads([gold, *(source.path for source in sources if not source.path.is_dir())])
     first = _read_head(gold)
     if first is None or first.is_universal != is_universal or not first.is_tree:
         return False
@@ -257,6 +259,18 @@ class _Head:
     parse: list[tuple[str, str]]
     is_universal: bool
     is_tree: bool
+
+
+def _check_heads(paths: Sequence[Path]) -> None:
+    """Raise an error for the first word without a head in the first lines of files of ten columns."""
+    for path in paths:
+        for number, line in enumerate(read_head_lines(path), start=1):
+            cells = line.split("\t")
+            if len(cells) == treebank.WIDTH and cells[treebank.ID].isdecimal() and cells[treebank.HEAD] == "_":
+                raise InputError(
+                    f"{path}, line {number}: word {cells[treebank.ID]} has no head (column 7 is '_'), and metrics of "
+                    "parses need heads. Give parses; or leave out --metric to compare tags"
+                )
 
 
 def _read_head(path: Path) -> _Head | None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns, reorder_column
@@ -261,6 +262,10 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
     ]
     if len(constant_metrics) < len(matrices):  # else what is said of an item, whoever the system
         matrices = {name: matrix for name, matrix in matrices.items() if name not in constant_metrics}
+    for name, matrix in matrices.items():
+        if n_empty := int(np.isnan(matrix).all(axis=1).sum()):
+            note = f"{n_empty:,} of {len(matrix):,} items have no {name!r} in any file and are left out"
+            warnings.append(ScopeNote(note))
     if not matrices:
         raise InputError(f"{first_table.path}: no scores in {', '.join(shared)}")
     groups = {name: Factor.from_values(column) for name, column in get_group_columns(first_table, options).items()}

@@ -27,7 +27,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
-from sigdask.formats.reading.columns import MISSING, has_numbers
+from sigdask.formats.reading.columns import LARGEST_EXACT, MISSING, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
@@ -295,6 +295,8 @@ def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) ->
     values = values[~np.isnan(values).any(axis=1)]
     if len(values) < FEWEST_ROWS or len(names) < 2:
         return
+    if np.abs(values).max() > LARGEST_EXACT:
+        yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
     top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
     if (~is_whole & (top <= 1)).any() and values.min() >= 0:
         for k in np.flatnonzero(is_whole & (top > 1) & (top <= LARGE_SCORE)):

@@ -150,9 +150,27 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
         return sniff_records(path, gold, options)
     if gold is not None and find_mark(path, gold) is not None:
         return True
+    _check_no_conll_2009(path)
     if _are_tagged(path) or (gold is not None and _are_tagged(gold)):
         return True
     return gold is not None and not path.is_dir() and _have_same_tokens(_read_rows(path), _read_rows(gold))
+
+
+def _check_no_conll_2009(path: Path) -> None:
+    """Raise an error for the 14 columns and more of CoNLL-2009, with the commands that convert them."""
+    rows = [] if path.is_dir() else [row for row in _read_rows(path) if row]
+    if not rows or any(len(row) < 14 or not row[0].isdecimal() or row[12] not in {"Y", "_"} for row in rows):
+        return
+    program = r"""awk -F'\t' -v OFS='\t' '{print NF ? $1 OFS $2 OFS %s OFS "_" OFS "_" : ""}'"""
+    gold, system = (program % " OFS ".join(f"${k}" for k in columns) for columns in (GOLD_2009, SYSTEM_2009))
+    raise InputError(
+        f"{path}: has the columns of CoNLL-2009, which are not read. Convert the files to CoNLL-X, gold by {gold} and "
+        f"outputs by {system}, and say --format conllx. Semantic roles are not scored"
+    )
+
+
+GOLD_2009, SYSTEM_2009 = (3, 5, 5, 7, 9, 11), (4, 6, 6, 8, 10, 12)
+"""Columns of CoNLL-2009 with lemma, two kinds of tags, features, head and relation, gold and predicted."""
 
 
 def _are_tagged(path: Path) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
@@ -38,11 +39,23 @@ class TrecRun:
         How many topics it has, judged or not.
     rankings : mapping of str to tuple of str
         Documents of each judged topic, best first.
+    doubt : str
+        What may be wrong with its scores, or nothing.
     """
 
     tag: str
     topics: int
     rankings: Mapping[str, Ranking]
+    doubt: str = ""
+
+
+ORDER_DOUBTS = {
+    frozenset({1.0}): "scores rise from the first document of each topic to the last, but the highest score ranks "
+    "first, as in trec_eval. Are they distances? Then negate them",
+    frozenset({0.0}): "all documents of a topic have the same score, so that their ids decide their ranks, as in "
+    "trec_eval. Write scores that fall from rank to rank",
+}
+"""Doubts about a run by the signs of the differences between scores in successive lines."""
 
 
 def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
@@ -62,6 +75,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
+        warnings += [ScopeNote(f"{source.path}: {run.doubt}")] if run.doubt else []
         names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
     check_names(sources, names)
@@ -125,6 +139,7 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         entry[1].append(_parse_score(file, location, words[value_column]))
     sign = -1 if file.is_by_rank else 1
     rankings = {}
+    steps: set[float] = set()
     for topic, (ranked, scores) in entries.items():
         if topic not in judgements:
             continue
@@ -132,8 +147,11 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
             raise _duplicate_error(file, topic)
         with np.errstate(over="ignore"):
             single = (sign * np.array(scores)).astype(np.float32).tolist()
+        steps |= {*np.sign(np.diff(single)).tolist()} if len(steps) < 3 else set()
         rankings[topic] = tuple(document for _, document in sorted(zip(single, ranked, strict=True), reverse=True))
-    return TrecRun(words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else "", len(entries), rankings)
+    doubt = ORDER_DOUBTS.get(frozenset(steps), "") if file.columns == layouts.RUN else ""
+    tag = words[layouts.RUN.index("tag")] if file.columns == layouts.RUN else ""
+    return TrecRun(tag, len(entries), rankings, doubt)
 
 
 def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
