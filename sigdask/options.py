@@ -881,7 +881,7 @@ GUESSES = {
             "adjust": "correction p_adjust padjust padj multitest fwer",
             "baseline": "control reference_system",
             "by": "groupby group_by stratify",
-            "gold": "references reference refs ref y_true labels",
+            "gold": "references reference refs ref r y_true labels",
             "interval": "ci",
             "metric or metrics": "score scorer measure measures statistic",
             "seed": "random_state rng random_seed",
@@ -955,6 +955,19 @@ def suggest_instead(owner: str, name: str, known: Iterable[str], otherwise: str 
     """
     remedy = GUESSES.get((owner, name))
     return f"; write {remedy}" if remedy else suggest_name(name, known, otherwise)
+
+
+def suggest_flag(flag: str) -> list[str]:
+    """Return the flag to write instead of one that other programs have, or nothing.
+
+    Examples
+    --------
+    >>> suggest_flag("--n-permutations"), suggest_flag("--colour")
+    (['--trials'], [])
+    """
+    remedy = GUESSES.get(("option", flag.lstrip("-").replace("-", "_")), "").partition(" ")[0]
+    flags = {name: flag for flag, name in list_flag_names().items()} | {"gold": "gold"}
+    return [f"--{flags.get(remedy, remedy)}"] if remedy in {*list_all_options(), "gold"} else []
 
 
 def refuse_attribute(self: Any, name: str) -> NoReturn:

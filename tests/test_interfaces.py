@@ -203,6 +203,23 @@ def test_a_guess_of_another_librarys_name_is_answered_by_a_name_that_is_there(ke
     assert word in {*dir(owners[owner]), "print", "results", "dataclasses"}
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--n-permutations", "100"], "No such option '--n-permutations'. Did you mean '--trials'?"),
+        (["--refs", "scores.csv"], "Did you mean '--gold'?"),
+        (["--adjust", "fdr_bh"], "'tukey'; write 'bh'"),
+        (["--method", "holm"], "it is a value of adjust"),
+        (["-m", "BLEU,chrF"], "these are several metrics; give BLEU, chrF each by itself"),
+    ],
+)
+def test_the_command_line_answers_the_options_of_other_programs(options, message, tmp_path):
+    (tmp_path / "scores.csv").write_text("id,new,old\na,4,1\nb,5,1\nc,4,2\n")
+    result = call_sigdask("compare", "scores.csv", *options, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
 def test_unknown_names_are_answered_by_the_right_ones():
     results = sigdask.compare({"new": [1, 2, 3], "old": [0, 0, 4]})
     for read, message in (

@@ -13,6 +13,7 @@ from sigdask.io import addresses
 from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, speech, translation
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
+from sigdask.text import format_list
 
 __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find_metric", "metric"]
 
@@ -280,6 +281,9 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
     if (needed := next((text for pattern, text in NEEDS if re.fullmatch(pattern, folded_name)), None)) is not None:
         return InputError(f"metric {name!r} {needed}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
+    if "," in name and {*(parts := re.split(r",\s*", folded_name))} <= {*by_fold}:
+        several = format_list([by_fold[part] for part in parts])
+        return InputError(f"metric {name!r}: these are several metrics; give {several} each by itself")
     folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
     with_same_letters = [candidate for candidate in by_fold if sorted(candidate) == sorted(folded_base)]
     close = (

@@ -17,7 +17,15 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import CsvOptions, FigureStyleOptions, JsonOptions, Option, TableLayoutOptions, list_options
+from sigdask.options import (
+    CsvOptions,
+    FigureStyleOptions,
+    JsonOptions,
+    Option,
+    TableLayoutOptions,
+    list_options,
+    suggest_choice,
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -85,9 +93,10 @@ class ExplainedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has 
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            if not self.why:
+            hint = suggest_choice(str(value), [*map(str, self.choices)]) or self.why
+            if not hint:
                 raise
-            raise click.BadParameter(f"{error.message.removesuffix('.')}{self.why}", ctx, param) from None
+            raise click.BadParameter(f"{error.message.removesuffix('.')}{hint}", ctx, param) from None
 
 
 def _build_decorator(option: Option, more: str | None = None) -> Callable[[Any], Any]:

@@ -155,14 +155,14 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
     roles = _group_by_role(files, hints, is_explicit=not any(path.is_dir() for path in targets))
     test_sets: list[DiscoveredTestSet] = []
     failed: list[tuple[list[Path], InputError]] = []
-    pending = [*_iter_groups(roles.systems, home)]
+    pending = [*_iter_groups(roles, home)]
     while pending:
         group = pending.pop(0)
         try:
             test_sets += _iter_test_sets(group, roles, home, hints)
         except InputError as error:
             failed.append((group, error))
-            pending += _split_by_ending(group)
+            pending += _split_by_ending(group) or _split_by_organisation(group)
     if not test_sets:
         raise _build_unknown_error(files, failed, home)
     used = {path.resolve() for test_set in test_sets for path in test_set.list_files()}
@@ -211,18 +211,21 @@ def _group_by_role(files: Sequence[Path], hints: Hints, *, is_explicit: bool) ->
     return roles
 
 
-def _iter_groups(files: Sequence[Path], home: Path) -> Iterator[list[Path]]:
+def _iter_groups(roles: _FilesByRole, home: Path) -> Iterator[list[Path]]:
     """Yield groups of files that may form one test set: logs, or files that share a folder or a file name."""
+    files = roles.systems
     if logs := _find_logs(files, home):
         yield logs
         return
     groups: dict[tuple[object, ...], list[Path]] = {}
-    names = Counter(path.name for path in files)
+    by_name: dict[str, list[Path]] = {}
+    for path in files:
+        by_name.setdefault(path.name, []).append(path)
+    in_organisations = {name for name, same in by_name.items() if len(same) > 1 and _are_models(same, roles.gold)}
     for path in files:
         group = FOLDERS_OF_SYSTEMS.match(path.parent.name) and _find_set_prefix(path, files)
-        groups.setdefault((path.parent.parent, path.name) if names[path.name] > 1 else (path.parent, group), []).append(
-            path
-        )
+        key = (path.parent, group) if len(by_name[path.name]) == 1 else (path.parent.parent, path.name)
+        groups.setdefault((path.name,) if path.name in in_organisations else key, []).append(path)
     lone = [group[0] for group in groups.values() if len(group) == 1]
     if len(groups) == len(lone) > 1 and not _split_by_ending(lone) and len({path.parent.parent for path in lone}) == 1:
         yield lone  # a folder for each organisation
@@ -230,6 +233,20 @@ def _iter_groups(files: Sequence[Path], home: Path) -> Iterator[list[Path]]:
     yield from sorted(
         groups.values(), key=lambda group: (not FOLDERS_OF_SYSTEMS.match(group[0].parent.name), -len(group))
     )
+
+
+def _are_models(files: Sequence[Path], golds: Sequence[Path] = ()) -> bool:
+    """Return whether files lie in folders of models in folders of organisations, all with different names."""
+    organisations = {path.parent.parent for path in files}
+    models = {path.parent.name for path in files if re.search("[A-Za-z]{2}", path.parent.name)}
+    has_gold = any(gold.is_relative_to(folder) for gold in golds for folder in organisations)
+    return len(organisations) > 1 and len(models) == len(files) and not has_gold
+
+
+def _split_by_organisation(group: Sequence[Path]) -> list[list[Path]]:
+    """Return the files of each folder of organisations, or nothing if there is only one."""
+    folders = dict.fromkeys(path.parent.parent for path in group)
+    return [[p for p in group if p.parent.parent == folder] for folder in folders] if len(folders) > 1 else []
 
 
 def _split_by_ending(group: Sequence[Path]) -> list[list[Path]]:
@@ -260,7 +277,9 @@ def _find_logs(files: Sequence[Path], home: Path) -> list[Path]:
         return []
     tops = [path.relative_to(_find_common_folder(logs)).parts for path in logs]
     if all(len(parts) > 1 for parts in tops):
-        return sorted({_find_common_folder(logs) / parts[0] for parts in tops})
+        models = [*{path.parent: path for path in logs}.values()]
+        depth = 2 if all(len(parts) > 2 for parts in tops) and _are_models(models) else 1
+        return sorted({_find_common_folder(logs).joinpath(*parts[:depth]) for parts in tops})
     return [_find_common_folder(logs)] if _find_common_folder(logs) != home.parent else logs
 
 
@@ -370,7 +389,9 @@ def _build_systems(group: Sequence[Path], home: Path) -> Systems:
     if (pattern := _find_pattern(names, {path.resolve() for path in group}, home)) is not None:
         return pattern
     if len({Source(path).system for path in group}) < len(group):
-        return {path.name: name for path, name in zip(group, names, strict=True)}
+        are_distinct = len({path.name for path in group}) == len(group)
+        systems = [path.name if are_distinct else "/".join(path.parts[-3:-1]) for path in group]
+        return dict(zip(systems, names, strict=True))
     return tuple(names)
 
 

@@ -217,6 +217,34 @@ def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
     assert 'leave out the line by = "task"' in output
 
 
+@pytest.mark.parametrize("name", ["pred.csv", "samples_arc_2026-01-01T00-00-00.000000.jsonl"])
+def test_models_in_folders_of_organisations_are_systems_with_both_names(tmp_path, name):
+    models = ["meta/llama", "mistral/large", "mistral/small"]
+    for k, model in enumerate(models):
+        (path := tmp_path / model / name).parent.mkdir(parents=True)
+        if name == "pred.csv":
+            path.write_text("id,label\n" + "".join(f"{i},{'ab'[(i * (k + 1)) % 2]}\n" for i in range(20)))
+        else:
+            rows = [{"doc_id": i, "target": "x", "filtered_resps": ["x"], "acc": i % (k + 2) / 4} for i in range(20)]
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    if name == "pred.csv":
+        (tmp_path / "gold.csv").write_text("id,label\n" + "".join(f"{i},a\n" for i in range(20)))
+    output, plan = init_plan(tmp_path)
+    assert [*plan["test_set"][0]["systems"]] == models
+    assert "meta/llama, mistral/large, mistral/small (3 files)" in output
+
+
+def test_folders_of_test_sets_with_a_gold_standard_each_are_no_organisations(tmp_path):
+    for test_set in ("news", "talks"):
+        for model in ("A", "B"):
+            (path := tmp_path / test_set / f"{test_set}-{model}" / "pred.csv").parent.mkdir(parents=True)
+            path.write_text("id,label\n" + "".join(f"{test_set}{i},{'ab'[i % 2]}\n" for i in range(20)))
+        text = "id,label\n" + "".join(f"{test_set}{i},a\n" for i in range(20))
+        (tmp_path / test_set / "gold.csv").write_text(text)
+    _, plan = init_plan(tmp_path)
+    assert [len(found["systems"]) if isinstance(found["systems"], list) else 2 for found in plan["test_set"]] == [2, 2]
+
+
 def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
     for organisation, model in (("openai", "gpt"), ("meta", "llama")):
         (path := tmp_path / "runs" / organisation / f"{model}.csv").parent.mkdir(parents=True)
