@@ -2,12 +2,14 @@
 
 import copy
 import dataclasses
+import functools
 import importlib
 import inspect
 import itertools
 import json
 import pickle
 import pkgutil
+import shutil
 import sqlite3
 import sys
 import typing
@@ -28,6 +30,7 @@ from sigdask.metrics import METRICS, find_metric
 from sigdask.metrics.parsing import WORD_METRICS
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
+from sigdask.nightly.store import open_store
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.digests import digest
@@ -300,13 +303,29 @@ def read_comparisons(store):
     return {digest if isinstance(digest, str) else digest.hex(): label for digest, label in rows}
 
 
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory):
+    """Return a function that makes the store of an earlier version, brings it to the present schema, and returns its path."""
+
+    @functools.cache
+    def build_store(version):
+        store = tmp_path_factory.mktemp(version) / "kept.sqlite"
+        with closing(sqlite3.connect(store)) as connection:
+            connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
+        before = read_comparisons(store)
+        with open_store(str(store), "other"):
+            assert read_comparisons(store) == before
+        return store
+
+    return build_store
+
+
 @pytest.mark.parametrize("part", MAKE.PLANS)
 @pytest.mark.parametrize("version", sorted(path.stem for path in KEPT_FOLDER.glob("store_*.sql")))
-def test_a_plan_counts_nothing_again_that_an_earlier_version_has_kept(version, part, tmp_path, monkeypatch):
+def test_a_plan_counts_nothing_again_that_an_earlier_version_has_kept(version, part, migrated, tmp_path, monkeypatch):
     MAKE.write(tmp_path)
     store = tmp_path / "kept.sqlite"
-    with closing(sqlite3.connect(store)) as connection:
-        connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
+    shutil.copy(migrated(version), store)
     before = read_comparisons(store)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -32,8 +32,8 @@ def compute_margin_test(counts, rule, metric="mean", **options):
     ]
 
 
-def judge_counts(counts, rule, metric="mean"):
-    results = compare_with_baseline(counts, metric, interval="none")
+def judge_counts(counts, rule, metric="mean", results=None):
+    results = results or compare_with_baseline(counts, metric, interval="none")
     return judge([rule], results, gather(counts, results, [rule], baseline="base", trials=999))
 
 
@@ -144,9 +144,10 @@ def test_a_margin_is_shown_just_where_it_is_at_least_the_smallest_that_is_shown(
     metric, make = MARGIN_SETS[name]
     counts = Counts.from_scores(make(np.random.default_rng(3)), name="t")
     margin_test = compute_margin_test(counts, kind(0.1, 0.05), metric)
-    for factor in (0.2, 0.9, 0.99, 0.999999, 1.0, 1.000001, 1.01, 1.1, 3.0):
+    results = compare_with_baseline(counts, metric, interval="none")
+    for factor in (0.2, 0.99, 0.999999, 1.0, 1.000001, 1.01, 3.0):
         rule = kind(abs(margin_test.smallest_margin) * factor, 0.05)
-        finding = judge_counts(counts, rule, metric).rules[0].findings[0]
+        finding = judge_counts(counts, rule, metric, results).rules[0].findings[0]
         assert finding.passed == (finding.p_value <= 0.05) == (finding.smallest_margin <= rule.margin)
         printed = float(re.search(r"smallest margin for which this is shown: (\S+?)(;|$)", finding.text)[1])
         assert (printed <= rule.margin) == finding.passed
