@@ -51,12 +51,11 @@ def test_weights_of_items_that_differ_between_systems(seed, alternative, parts):
     rng = np.random.default_rng(seed)
     scores, items = rng.integers(0, 2, (N_ITEMS, 2)), rng.integers(1, 2 * parts, (N_ITEMS, 2)) / parts
     counts = Counts(("a", "b"), {"score": scores.astype(float), "items": items}, N_ITEMS)
-    [r] = compare_all(counts, metrics=["mean"], alternative=alternative, cluster="none")
+    how = {"metrics": ["mean"], "alternative": alternative, "interval": "none", "cluster": "none"}
+    [r] = compare_all(counts, **how)
     true = enumerate_p(convert_to_fractions(scores), convert_to_fractions(items), lambda a, n: a / n, alternative)
     assert (r.method, r.p_value) == ("exact", true)
-    [sampled] = compare_all(
-        counts, metrics=["mean"], alternative=alternative, method="randomization", trials=20_000, cluster="none"
-    )
+    [sampled] = compare_all(counts, method="randomization", trials=20_000, **how)
     assert abs(sampled.p_value - true) <= 5 * math.sqrt(true * (1 - true) / 20_000) + 1 / 20_000
 
 
@@ -69,7 +68,7 @@ def test_predictions_with_weights(seed, metric):
     names = ("tp[x]", "predicted[x]", "gold[x]") if metric == "macro-f1" else ("tp", "predicted", "gold")
     fields = dict(zip(names, (tp.astype(int), predicted, gold), strict=True))
     counts = Counts(("a", "b"), fields, N_ITEMS, labels=("x",) if metric == "macro-f1" else ())
-    [r] = compare_all(counts, metrics=[metric], cluster="none")
+    [r] = compare_all(counts, metrics=[metric], interval="none", cluster="none")
     n_gold = Fraction(int(gold.sum()))
 
     def score(right, given):
