@@ -957,17 +957,17 @@ def suggest_instead(owner: str, name: str, known: Iterable[str], otherwise: str 
     return f"; write {remedy}" if remedy else suggest_name(name, known, otherwise)
 
 
-def suggest_flag(flag: str) -> list[str]:
-    """Return the flag to write instead of one that other programs have, or nothing.
+def suggest_flag(flag: str) -> str:
+    """Return the flag to write instead of one that other programs have, or "".
 
     Examples
     --------
     >>> suggest_flag("--n-permutations"), suggest_flag("--colour")
-    (['--trials'], [])
+    ('--trials', '')
     """
     remedy = GUESSES.get(("option", flag.lstrip("-").replace("-", "_")), "").partition(" ")[0]
     flags = {name: flag for flag, name in list_flag_names().items()} | {"gold": "gold"}
-    return [f"--{flags.get(remedy, remedy)}"] if remedy in {*list_all_options(), "gold"} else []
+    return f"--{flags.get(remedy, remedy)}" if remedy in {*list_all_options(), "gold"} else ""
 
 
 def refuse_attribute(self: Any, name: str) -> NoReturn:

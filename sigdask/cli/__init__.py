@@ -76,8 +76,8 @@ def _run_command() -> int:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
-        if isinstance(error, click.NoSuchOption) and (flags := suggest_flag(error.option_name)):
-            error = click.NoSuchOption(error.option_name, possibilities=flags, ctx=context)
+        if isinstance(error, click.NoSuchOption) and (flag := suggest_flag(error.option_name)):
+            error = click.UsageError(f"No such option {error.option_name!r}. Did you mean {flag!r}?", context)
         named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.commands), "sigdask")
         return _log_error(f"{error.format_message()} (see {context.command_path if context else named} --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback
