@@ -894,3 +894,13 @@ def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):
     paths = write_files(tmp_path, text, text, text)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2])
+
+
+def test_numbered_tags_beside_ids_are_no_sets_of_labels(tmp_path):
+    """They were read as sets of labels, in which a tag counts once a sentence."""
+    for name, last in (("gold", 3), ("a", 3), ("b", 0)):
+        records = [{"id": k, "ner_tags": [0, 1, 2, 0, last]} for k in range(5)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(records))
+    files = [tmp_path / f"{name}.json" for name in ("a", "b")]
+    with pytest.raises(InputError, match="write the name of each tag instead of its number"):
+        read(*files, gold=tmp_path / "gold.json", options=Options(metrics=("f1",)))

@@ -494,3 +494,20 @@ def test_lines_that_may_be_cells_of_a_table_are_named_in_the_first_lines(tmp_pat
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
     assert [note in text for text in scope] == [True] * 3 if note else not scope
+
+
+@pytest.mark.parametrize(
+    ("marked", "remedy"),
+    [
+        ("a num@@ ber", "sed 's/@@ //g'"),
+        ("\u2581a \u2581number", "SentencePiece"),
+        ("0 ||| a number ||| -1", "best tr"),
+    ],
+)
+def test_outputs_with_marks_of_subwords_or_of_lists_of_translations_are_named(tmp_path, marked, remedy):
+    for name, text in (("a", marked), ("b", "a number"), ("ref", "a number")):
+        (tmp_path / name).write_text(f"{text}\n" * 12)
+    (note,) = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
+    assert note.startswith("a: 12 outputs contain")
+    assert remedy in note
+    assert not read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "a", format="segments").scope

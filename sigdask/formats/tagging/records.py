@@ -111,7 +111,7 @@ def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
         return not system_records or _are_chunk_tags(system_records)  # of none the reader says why
     lengths = [[len(record.tags) for record in records] for records in (system_records, gold_records)]
     same_lengths = len(system_records) > 0 and lengths[0] == lengths[1]
-    are_bare = all(record.tokens is None and record.id is None for record in gold_records)
+    are_bare = all(record.tokens is None for record in gold_records)
     has_repeats = any(len({*map(str, record.tags)}) < len(record.tags) for record in gold_records)
     return same_lengths and (_have_tokens(gold_records) or _have_tokens(system_records) or (are_bare and has_repeats))
 

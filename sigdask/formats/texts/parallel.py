@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import build_empty_error, count_filled, open_text
 from sigdask.formats.reading.options import Options
@@ -67,8 +68,29 @@ def build_text_counts(
             source_texts,
         ),
         suggested=suggested,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *_describe_marks(systems, references[0])),
     )
+
+
+MARKS = {
+    "@@ ": "join its subwords (sed 's/@@ //g')",
+    "\u2581": "decode its pieces with SentencePiece",
+    " ||| ": "keep the best translation of each sentence, without its scores",
+}
+"""Marks of texts that are not ready to be scored, with remedies."""
+
+
+def _describe_marks(systems: Mapping[str, Texts], reference: Texts) -> Iterator[ScopeNote]:
+    """Yield notes on outputs that have marks of subwords or of lists of translations, unlike the reference."""
+    for name, texts in systems.items():
+        for mark, remedy in MARKS.items():
+            n_marked = sum(mark in text for text in texts if text)
+            if MARKED_SHARE * n_marked > len(texts) and not any(mark in text for text in reference if text):
+                yield ScopeNote(f"{name}: {n_marked:,} outputs contain {mark!r}, and no reference does: {remedy}")
+
+
+MARKED_SHARE = 10
+"""Marks in more than a tenth of outputs are named."""
 
 
 def read_text_lines(path: Path) -> list[str]:

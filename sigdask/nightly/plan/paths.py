@@ -177,7 +177,9 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
     matches = [(path, match) for name, path in candidates if (match := regex.fullmatch(name))]
     selected = _select_paths([path for path, _ in matches], format_)
     if not selected:
-        yield _build_error(pattern, f", which matches no file; looked for {escape_text(redact(wild))}")
+        other = re.search(r"\{(?!(system|task)\})\w*\}", pattern)
+        remedy = f"; {other[0]} is no placeholder ({SYSTEM} and {TASK} are)" if other else ""
+        yield _build_error(pattern, f", which matches no file; looked for {escape_text(redact(wild))}{remedy}")
         return
     if len(selected) > MOST_MATCHES:
         yield _build_error(pattern, f", which matches {len(selected):,} files, at most {MOST_MATCHES:,}")
