@@ -50,6 +50,15 @@ def test_commands_that_compute_nothing_import_neither_numba_nor_functions_of_sci
     assert list_imported(code, *heavy) == "[]"
 
 
+def test_special_functions_do_not_load_the_slowest_modules_of_numpy():
+    code = (
+        "import sys, sigdask.statistics.bounds as bounds; bounds.clopper_pearson(1, 10);"
+        "print([m for m in sys.modules if m.startswith(('numpy.f2py.', 'numpy.testing.'))]);"
+        "import numpy as np; np.testing.assert_equal(1, 1); print('numpy.testing._private' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["[]", "True"]
+
+
 COUNT_ENTERED = """
 import sys
 from sigdask.cli import main

@@ -35,8 +35,8 @@ def format_overview(
 ) -> str:
     """Return a table with one row for each test set, subset and metric, and a line of totals below it.
 
-    Where the rows are folded, those that changed come first, then those with a failed check, then those with
-    borderline results.
+    Where the rows are folded, those that changed are chosen first, then those with a failed check, then those with
+    most borderline results. The chosen rows have the order of the plan.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def format_overview(
     parts = [format_table([names[k] for k in kept], [[row[k] for k in kept] for row in rows], width)]
     if len(rows) < len(keys):
         parts.append(
-            f"{len(rows)} of {len(keys):,} rows: rows that changed, fail a check or are borderline come first "
+            f"{len(rows)} of {len(keys):,} rows, chosen by changes, failed checks and number of borderline results "
             "(--all lists all)"
         )
     return "\n".join([*parts, "", _describe_totals(table, len(borderline))])
