@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from sigdask.cli.declared.options import REPORT_FORMATS
 from sigdask.cli.output.progress import list_plan_files, show_progress
-from sigdask.cli.output.streams import log_note, output_columns, print_json, print_text
+from sigdask.cli.output.streams import clear_terminal, log_note, output_columns, print_json, print_text
 from sigdask.cli.output.write import (
     assign_files,
     check_figures,
@@ -63,7 +61,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool, follo
         with report_damage(location):
             plan_status = store_status.read_status(location, plan)
         if follow and not in_json:
-            click.clear()  # of a terminal alone
+            clear_terminal()
         if in_json:
             print_json(as_json(build_status_dict(plan_status)))
         else:

@@ -264,14 +264,24 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert "gate passed" in server.comments[1]["body"]
         evaluation.write_text("nome = 1\n")
         printed, status, _ = run_action(tmp_path, api)
-        assert (status, "did not run to its end" in printed) == (2, True)
+        [annotation] = re.findall("::error title=sigdask::(.+)", printed)
+        assert (status, "evaluation/nightly.toml, line 1" in annotation) == (2, True)
+        comment, summary = (
+            server.comments[1]["body"],
+            (tmp_path / "summary.md").read_text().split("did not run to its end"),
+        )
+        assert comment.startswith("<!-- sigdask nightly -->\n**sigdask, nightly: no verdict**")
+        assert annotation in comment.replace("&lt;", "<").replace("&#64;", "@")
+        assert len(summary) == 2  # the verdict of the earlier run is not shown again
+        assert annotation in summary[1]
+        assert "gate: passed" not in summary[1]
     finally:
         server.shutdown()
         server.server_close()
     comments = "/repos/nlp/eval/issues/7/comments"
     assert server.paths == [
         *(f"GET {comments}", f"GET {comments}", f"POST {comments}"),
-        *(f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1"),
+        *(f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1") * 2,
     ]
     assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
 

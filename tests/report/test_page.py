@@ -1,5 +1,6 @@
 """Tests of the page in a real browser: answer on the first screen, sorting, filtering, no requests."""
 
+import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from sigdask.report.page import render_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.presentable import Results
 from sigdask.report.tables.cells import format_p_cell
+from sigdask.results.notes import Note
 
 HOSTILE_NAMES = [
     "<script>alert(1)</script>",
@@ -99,6 +101,37 @@ def test_p_and_verdict_are_in_sight_wherever_a_table_is_scrolled(opened, file, s
     assert first.evaluate(longest + "return p.scrollWidth - p.clientWidth; }") <= 0  # nothing of p is cut
 
 
+@pytest.mark.parametrize(
+    ("prefix", "width"),
+    [("system", 1280), ("organisation/language-model-large", 1280), ("system", 768), ("system", 390)],
+)
+def test_a_table_with_too_little_room_folds_names_and_hides_how_p_was_computed(opened, tmp_path, prefix, width):
+    data = Counts.from_scores(draw_scores([f"{prefix}-{k}" for k in range(4)]), name="news")
+    results = compare_all(data, metrics=["mean"], trials=999, adjust="holm")
+    path = tmp_path / "page.html"
+    path.write_text(render_page({"news": results}, title="t"), encoding="utf-8")
+    page = opened(path, width=width)
+    grid = page.locator("[data-grid=comparisons]")
+    is_folded = (prefix, width) != ("system", 1280)
+    assert (grid.locator("th", has_text="A and B").count() == 1) == is_folded
+    if is_folded:
+        r = results[0]
+        assert grid.locator("tr[data-row='0'] td").first.inner_text().split() == [r.a, r.b, "mean"]
+    if width == 1280:
+        assert grid.locator(".scroll").evaluate("own => own.scrollWidth - own.clientWidth") <= 0
+    method = grid.locator("th", has_text="method").first
+    assert not method.is_visible()
+    grid.get_by_label("find").fill(f"{prefix}-1")
+    grid.get_by_label("all columns").check()
+    assert method.is_visible()
+    assert "3 of 6 rows" in grid.inner_text()
+    if prefix == "system":
+        page.set_viewport_size({"width": 1280, "height": 800})
+        grid.locator("th", has_text="A and B").wait_for(state="detached")
+        assert "3 of 6 rows" in grid.inner_text()  # filters stay
+    assert find_violations(page) == []
+
+
 def test_each_metric_is_answered_once_with_its_size_and_drawn(opened, tmp_path):
     names = [f"m{k}" for k in range(4)]
     results = compare_all(Counts.from_scores(draw_scores(names)), metrics=["mean"], trials=999)
@@ -123,7 +156,7 @@ def test_what_is_listed_is_what_the_json_has_sorted_as_its_heads_are_pressed(ope
     assert [(r["A"], r["B"], r["test set"]) for r in read_rows(page)] == [
         (r["a"], r["b"], r["test_set"]) for r in expected_rows
     ][: len(read_rows(page))]
-    head = page.get_by_role("columnheader", name="adjusted p", exact=True).get_by_role("button")
+    head = page.locator("#comparisons").get_by_role("button", name="adjusted p", exact=True)
     for descending, direction in ((False, "ascending"), (True, "descending")):
         head.click()
         page.wait_for_selector(f'[data-grid="comparisons"] [aria-sort="{direction}"]')
@@ -191,7 +224,8 @@ def test_the_keyboard_reaches_heads_filters_and_rows(opened, file):
     page = opened(file)
     grid = page.locator('[data-grid="comparisons"]')
     grid.get_by_label("find").focus()
-    page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('role')") == "region"
     before = read_rows(page)[0]
     page.keyboard.press("End")
@@ -215,12 +249,11 @@ def test_names_are_text_in_every_place(opened, tmp_path):
         encoding="utf-8",
     )
     page = opened(path)
-    page.get_by_role("columnheader", name="A", exact=True).get_by_role("button").click()
+    page.get_by_role("columnheader", name="A and B", exact=True).get_by_role("button").click()
     assert page.locator("img, b").count() == 0
     assert page.locator("script:not([type])").count() == 1
-    assert {r["A"] for r in read_rows(page)} | {r["B"] for r in read_rows(page)} == {
-        name.strip() for name in HOSTILE_NAMES
-    }
+    cells = page.locator("#comparisons td.pair").all_inner_texts()
+    assert {name.strip() for text in cells for name in text.split("\n")[:2]} == {name.strip() for name in HOSTILE_NAMES}
     assert page.locator("h1").inner_text() == HOSTILE_NAMES[1]
 
 
@@ -309,6 +342,18 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
     assert last_row.inner_text().split("\t")[:2] == [results[-1].a, results[-1].b]
     assert page.locator('[data-grid="comparisons"] tbody tr').count() < 100
     assert page.evaluate("performance.getEntriesByName('sigdask:ready').length") == 1
+
+
+def test_a_card_of_many_sets_begins_with_leading_ones_and_warnings_name_theirs(opened, sets, tmp_path):
+    noted = dataclasses.replace(sets["talks"], notes=(Note("few-units", "few units"),))
+    path = tmp_path / "leading.html"
+    path.write_text(render_page({"news": sets["news"], "talks": noted}, title="t", leading={"talks"}), encoding="utf-8")
+    page = opened(path)
+    assert page.locator("#verdict .set").all_inner_texts() == ["talks", "news"]
+    assert page.locator(".glance figcaption").first.inner_text().startswith("Difference from system-7 by mean, talks")
+    assert page.locator(".weight-high li").all_inner_texts() == ["talks: few units"]
+    row = read_rows(page)[0]
+    assert (row["test set"], row["A"]) == ("news", sets["news"][0].a)  # the table keeps its order
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed (apt-get install nodejs)")

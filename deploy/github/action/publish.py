@@ -1,12 +1,13 @@
 """Annotate a job of GitHub Actions with the verdict of a plan's gate, and comment on its pull request.
 
-python publish.py RESULTS.json, with COMMENT_ON (number of the pull request or empty), TOKEN and GitHub's own variables.
-Each further run of the same plan rewrites its comment.
+python publish.py RESULTS.json PLAN.toml LOG, with COMMENT_ON (number of the pull request or empty), TOKEN and GitHub's
+own variables. Each further run of the same plan rewrites its comment. Without results, the comment has the errors.
 """
 
 import json
 import os
 import sys
+import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,18 +16,44 @@ MOST_FINDINGS = 20
 """In a comment (also comparisons), and as annotations: GitHub shows ten of each kind a step."""
 
 
-def main(path):
+NO_VERDICT = "the plan did not run to its end, so there is no verdict"
+
+
+def main(path, plan, log):
     if not Path(path or ".").is_file():
-        print("::error title=sigdask::the plan did not run to its end, so there is no verdict")
+        errors = [line for line in read_lines(log) if line.startswith("sigdask: error: ")]
+        for text in errors[:MOST_FINDINGS] or [NO_VERDICT]:
+            print(f"::error title=sigdask::{escape(text.removeprefix('sigdask: error: '))}")
+        name = read_name(plan)
+        lines = [f"**sigdask, {name}: no verdict**", "", f"{NO_VERDICT.capitalize()}.", ""]
+        publish(link_report([*lines, *(f"- {text}" for text in errors[:MOST_FINDINGS])]), name)
         return
     document = json.loads(Path(path).read_text())
     rules = (document.get("gate") or {}).get("rules", ())
     failed = [finding["text"] for rule in rules for finding in rule["findings"] if not finding["passed"]]
     for text in failed[:MOST_FINDINGS]:
         print(f"::error title=sigdask gate failed::{escape(text)}")
+    publish(build_comment(document, rules, failed), document["plan"])
+
+
+def read_lines(log):
+    """Return the lines of a log, if there is one."""
+    return Path(log).read_text(errors="replace").splitlines() if Path(log).is_file() else []
+
+
+def read_name(plan):
+    """Return the name of a plan, as sigdask gives it, also if there are errors in it."""
+    try:
+        return tomllib.loads(Path(plan).read_text())["name"]
+    except (OSError, ValueError, KeyError):
+        return Path(plan).stem
+
+
+def publish(text, plan):
+    """Comment on the pull request, if there is one."""
     if os.environ.get("COMMENT_ON"):
         try:
-            write_comment(build_comment(document, rules, failed), f"<!-- sigdask {document['plan']} -->")
+            write_comment(text, f"<!-- sigdask {plan} -->")
         except (OSError, ValueError) as error:  # the verdict of the job does not depend on a comment
             reason = " (permissions: pull-requests: write?)" if isinstance(error, urllib.error.HTTPError) else ""
             print(f"::warning title=sigdask::no comment on the pull request: {escape(str(error))}{reason}")
@@ -38,7 +65,7 @@ def escape(text):
 
 
 def build_comment(document, rules, failed):
-    """Return the verdict as Markdown, without what GitHub would take for a mention or for HTML."""
+    """Return the verdict as Markdown."""
     outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
     results = document["results"]
     if isinstance(results, dict):  # json_layout = "columns"
@@ -47,7 +74,11 @@ def build_comment(document, rules, failed):
     lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
     lines += [f"- {text}" for text in failed[:MOST_FINDINGS]]
     lines += [f"- and {len(failed) - MOST_FINDINGS} more"] * (len(failed) > MOST_FINDINGS)
-    lines += build_table(results, document["alpha"])
+    return link_report([*lines, *build_table(results, document["alpha"])])
+
+
+def link_report(lines):
+    """Return lines as a comment without what GitHub would take for a mention or for HTML, with a link to the run."""
     server, repository, run = (os.environ[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
     text = "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")
     return f"{text}\n\n[Report of this run]({server}/{repository}/actions/runs/{run})"
@@ -100,4 +131,4 @@ def send(method, url, body=None):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -265,6 +265,12 @@ def print_text(text: str, *, on_stderr: bool = False, hang: int = COLUMN_GAP) ->
     click.echo(wrap_lines(text, terminal_columns(sys.stderr if on_stderr else sys.stdout), hang=hang), err=on_stderr)
 
 
+def clear_terminal() -> None:
+    """Clear the terminal that results are printed on, if they are printed on one."""
+    if sys.stdout.isatty():
+        data_stream(sys.stdout).write("\x1b[H\x1b[2J")
+
+
 def be_quiet() -> None:
     """Log only warnings and errors from now on."""
     LOG.setLevel(logging.WARNING)

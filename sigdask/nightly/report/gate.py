@@ -137,6 +137,11 @@ def _list_failures(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [finding for finding in rule["findings"] if not finding["passed"]]
 
 
+def list_failing_sets(verdict: Mapping[str, Any] | None) -> set[str]:
+    """Return the test sets of the comparisons that failed in a recorded verdict, if there is one."""
+    return {finding["key"][0] for rule in (verdict or {"rules": ()})["rules"] for finding in _list_failures(rule)}
+
+
 def iter_reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield rule name and text of each failure in a recorded verdict."""
     for rule in verdict["rules"]:

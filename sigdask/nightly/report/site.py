@@ -21,7 +21,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
-from sigdask.nightly.report.gate import iter_reasons
+from sigdask.nightly.report.gate import iter_reasons, list_failing_sets
 from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
@@ -237,7 +237,8 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
 
 
 def _iter_answers(report: PlanReport) -> Iterator[tuple[str, str]]:
-    for name in [*report.results][:MOST_HEADLINES]:
+    failing = list_failing_sets(report.run.details.get("verdict"))
+    for name in sorted(report.results, key=lambda name: name not in failing)[:MOST_HEADLINES]:
         yield name, build_verdict(report.results[name]).headline
 
 

@@ -14,7 +14,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
-from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons
+from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons, list_failing_sets
 from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
@@ -123,7 +123,8 @@ def _describe_time_left(status: Status) -> str:
     seconds = status.seconds_left
     if seconds is None:
         return "time left unknown"
-    return f"{'at most' if status.run.seconds_left is None else 'about'} {format_duration(seconds)} left"
+    about = "at most " if status.run.seconds_left is None else "about " if seconds >= 1 else ""
+    return f"{about}{format_duration(seconds)} left"
 
 
 def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str, list[str]]:
@@ -380,6 +381,7 @@ def write_report(
         command=shlex.join(["sigdask", "run", report.run.path]),
         parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
         home=home,
+        leading=list_failing_sets(report.run.details.get("verdict")),
     )
     write_whole_text(path, text)
 

@@ -83,7 +83,8 @@ class Status:
         if n_left <= 0 and all(p.finished == p.comparisons for p in self.run.progress):  # exact values have no trials
             return 0.0
         if self.run.seconds_left is not None:
-            return max(self.run.seconds_left - self.seconds_ago, 0.0)
+            left = self.run.seconds_left - self.seconds_ago
+            return left if left > 0 else None  # the driver's estimate was too short
         return n_left / self.rate if self.rate > 0 and n_left > 0 else None
 
 

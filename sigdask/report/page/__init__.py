@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -25,12 +25,14 @@ from sigdask.report.page.rankings import (
 )
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
+from sigdask.report.terminal.overview import MOST_NAMED
 from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import group_by_weight, remove_kind
+from sigdask.results.notes import Note, NoteKind, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
+from sigdask.text import format_list
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Files and their digests, by test set."""
@@ -70,6 +72,7 @@ def render_page(
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
     home: str = "",
+    leading: Collection[str] = (),
 ) -> str:
     """Return results as the text of an HTML page.
 
@@ -91,11 +94,14 @@ def render_page(
         Sections that others add: "details" of single comparisons, "plan" of a run.
     home : str
         Link to the page of all nights, if the page is part of a site.
+    leading : collection of str
+        Test sets that come first in the card at the top.
     """
     nonempty = {name: results for name, results in sets.items() if len(results)}
     tables = [results.table for results in nonempty.values()]
     table = Table.join(tables) if tables else Table.build_empty(0, alpha=0.05)
-    card = build_card(nonempty, table)
+    leading_first = {name: nonempty[name] for name in sorted(nonempty, key=lambda name: name not in leading)}
+    card = build_card(leading_first, table)
     all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
     set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
     tests = page_data.build_tests_grid(table.take(rows))
@@ -107,10 +113,10 @@ def render_page(
         "home": home,
         "created": created,
         "answer": card,
-        "forests": build_forests(tables[:MOST_FORESTS]),
+        "forests": build_forests([results.table for results in leading_first.values()][:MOST_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
-        "warnings": group_by_weight(note for own in nonempty.values() for note in remove_kind(own.notes, "scope")),
+        "warnings": group_by_weight(_iter_notes(nonempty)),
         "alarms": [(r, check) for r in iter_results(alarming) for check in r.disagreements()],
         "n_alarming": len(disagreeing),
         "inputs": inputs,
@@ -130,6 +136,17 @@ def render_page(
     }
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in grids if grid is not None}
     return render_frame(context, data, parts)
+
+
+def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
+    """Yield each different note once; one that does not hold for all test sets names those that it holds for."""
+    names_by_note: dict[tuple[NoteKind, str], list[str]] = {}
+    for name, results in sets.items():
+        for note in remove_kind(results.notes, "scope"):
+            names_by_note.setdefault((note.kind, note.text), []).append(name)
+    for (kind, text), names in names_by_note.items():
+        is_named = len(names) == len(sets) or text.startswith(f"{names[0]}: ")
+        yield Note(kind, text if is_named else f"{format_list(names, MOST_NAMED)}: {text}")
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:

@@ -106,16 +106,18 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Pa
     p_heads = _list_p_heads(table)
     for head, p in zip(p_heads, (table.p_value, table.p_adjusted), strict=False):
         p_texts = encode_values(p, lambda p: format_p_cell(p, table.alpha))
-        yield PageColumn(head, p_texts, is_number=True, is_pinned=head == p_heads[-1])
+        is_last = head == p_heads[-1]
+        yield PageColumn(head, p_texts, is_number=True, is_pinned=is_last, is_aside=not is_last)
     verdicts = encode_rows(table, (table.decision,), lambda r: r.verdict(table.alpha))
     yield PageColumn("verdict", verdicts, is_filter=True, is_pinned=True, hints=VERDICT_HINTS)
     borderline = encode_values(is_borderline, lambda is_close: "yes" if is_close else "")
     yield PageColumn("borderline", borderline, is_filter=True, is_hidden=True)
-    yield PageColumn("checks", _encode_checks(table), is_filter=True, hints=CHECK_HINTS)
+    has_alarm = bool(table.has_disagreement.any())
+    yield PageColumn("checks", _encode_checks(table), is_filter=True, is_aside=not has_alarm, hints=CHECK_HINTS)
     if bool(table.is_skewed.any()):
         assert table.assumptions is not None
         deciding = (table.is_skewed, table.assumptions.n_deciding)
-        yield PageColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True)
+        yield PageColumn("units", encode_rows(table, deciding, _describe_deciding), is_filter=True, is_aside=True)
     p_columns = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _code_stopping(table))
     limits = encode_rows(table, p_columns, lambda r: _format_limits(r, table.alpha))
     yield PageColumn("interval of p", limits, is_number=True, is_aside=True)

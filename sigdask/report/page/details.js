@@ -10,6 +10,8 @@
   const count = (n) => n.toLocaleString("en-US");
   const short = (x) => (x === 0 ? "0" : Math.abs(x) >= 1e-5 && Math.abs(x) < 1e6 ? String(+x.toPrecision(3)).replace("-", "−") : x.toExponential(1));
   const sign = (x) => (x > 0 ? "+" : x < 0 ? "−" : "") + short(Math.abs(x));
+  /** What is subtracted, by its names if there is room for them. */
+  const minus = (own) => (`${own.a}${own.b}`.length < 40 ? `${own.a} − ${own.b}` : "A − B");
   const text = (x, y, words, kind) => make("text", { x, y, class: kind }, words);
   const table = (heads, rows) =>
     make("details", {}, make("summary", {}, "As numbers"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The numbers of this picture" },
@@ -46,7 +48,7 @@
     });
     drawn.push(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: bottom, y2: bottom }));
     for (const at of ticks(least, most)) {
-      drawn.push(make("line", { x1: x(at), x2: x(at), y1: bottom, y2: bottom + 4 }), text(x(at), bottom + 17, short(at), "middle"));
+      drawn.push(make("line", { x1: x(at), x2: x(at), y1: bottom, y2: bottom + 4 }), text(x(at), bottom + 17, short(at), x(at) > WIDTH - 2 * RIGHT ? "end" : "middle"));
     }
     drawn.push(text(LEFT - 6, TOP + 4, count(top), "end"), text(LEFT - 6, bottom, "0", "end"));
     for (const mark of marks) {
@@ -64,7 +66,7 @@
     const { observed, words } = own.null;
     const marks = [{ at: observed, kind: "observed", words: `observed ${sign(observed)}` }];
     if (own.alternative === "two-sided" && observed) marks.push({ at: -observed, kind: "mirror", words: "" });
-    return figure("Differences that chance alone gives", words, [...bars(own.null.bars, ["bar", "tail"], marks), text(WIDTH / 2, HEIGHT - 2, `${own.a} − ${own.b}, outputs swapped at random`, "middle")],
+    return figure("Differences that chance alone gives", words, [...bars(own.null.bars, ["bar", "tail"], marks), text(WIDTH / 2, HEIGHT - 2, `${minus(own)}, outputs swapped at random`, "middle")],
       [words], table(["from", "to", "swaps", "as extreme"], barRows(own.null.bars)));
   };
 
@@ -116,7 +118,7 @@
         : "A contribution is half of what the difference loses if this unit is swapped. The score is not a mean, so contributions do not add up to the difference.",
     ];
     const label = `Contributions of units: ${count(forA)} favour ${better(true)}, ${count(forB)} ${better(false)}, ${count(alike)} neither`;
-    const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${own.a} − ${own.b}`, "middle")] : [];
+    const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${minus(own)}`, "middle")] : [];
     const numbers = own.shares.bars && table(["from", "to", "units"], barRows(own.shares.bars).map((row) => row.slice(0, 3)));
     return figure("Differences by unit", label, drawn, words, numbers);
   };

@@ -119,8 +119,19 @@ const sigdask = (() => {
 
   const MOST_PRINTED = 500;
   const BEYOND = 12; // rows that are drawn above and below what is seen
-  const NARROW = matchMedia("(max-width: 600px)"); // A and B share a column there
+  const NARROW = matchMedia("(max-width: 600px)");
+  const FOLDED = ["B", "test set", "subset", "metric"]; // in the cell of A, where a table has too little room
+  const DRAWN = 131; // pixels: 8.2rem
   const MARKS = { significant: "found", "not significant": "", agree: "agree", disagree: "disagree" };
+
+  const ruler = document.createElement("canvas").getContext("2d");
+
+  /** The width of the longest of some texts, in pixels. */
+  const measure = (texts, font) => {
+    ruler.font = font;
+    const most = texts.reduce((length, text) => Math.max(length, text.length), 0);
+    return Math.max(0, ...texts.filter((text) => text.length > most - 2).slice(0, 50).map((text) => ruler.measureText(text).width));
+  };
 
   /** A drawing over the nights, 2 units wide a night and 40 high; it names the night that is pointed at, tapped or chosen by arrow keys, and opens it. */
   const drawNights = ({ runs, links, alpha, a, b, p }, kind, row) => {
@@ -186,8 +197,8 @@ const sigdask = (() => {
       this.opened = { rows: new Set(), show: null };
       this.order = Array.from({ length: this.n }, (_, row) => row);
       this.shown = this.order;
-      this.build();
-      NARROW.addEventListener("change", () => this.build());
+      this.fit();
+      addEventListener("resize", () => this.fit());
     }
 
     cell(head, row) {
@@ -195,48 +206,69 @@ const sigdask = (() => {
       return own ? own.values[own.at(row)] : "";
     }
 
-    build() {
-      const isPaired = NARROW.matches && this.columns.some((own) => own.head === "B");
-      const first = this.columns.filter((own) => isPaired && own.head === "A");
-      const visible = [...first, ...this.columns.filter((own) => !own.hidden && !(isPaired && ["A", "B"].includes(own.head)))];
+    /** Choose the layout for the room that there is. */
+    fit() {
+      const visible = this.columns.filter((own) => !own.hidden);
+      const needed = visible.filter((own) => !own.aside).reduce((sum, own) => sum + this.width(own), this.plot ? DRAWN : 0);
+      const isFolded = visible.some((own) => own.head === "B") && (NARROW.matches || needed > this.place.clientWidth);
+      if (isFolded !== this.isFolded || NARROW.matches !== this.isNarrow) this.build(isFolded);
+    }
+
+    build(isFolded) {
+      Object.assign(this, { isFolded, isNarrow: NARROW.matches, height: 0 });
+      const first = this.columns.filter((own) => isFolded && own.head === "A");
+      const visible = [...first, ...this.columns.filter((own) => !own.hidden && !(isFolded && ["A", ...FOLDED].includes(own.head)))];
       this.pair = first[0];
       this.pins = visible.filter((own) => own.pinned);
-      this.height = 0;
       this.layout = visible.flatMap((own) => (own.head === "A − B" && this.plot ? [own, null] : [own]));
       this.heads = this.layout.map((own) => own === null ? make("td", { class: "drawn" }, "") : own.series ? make("th", { scope: "col" }, own.head) : sortingHead(
         own === this.pair ? "A and B" : own.head, { class: this.kind(own) }, () => this.heads, (down) => this.sort(own, down)));
       this.body = make("tbody");
-      this.table = make("table", {}, make("caption", {}, this.caption),
-        make("colgroup", {}, ...this.layout.map((own) => this.width(own))),
+      this.table = make("table", { class: isFolded ? "folded" : null }, make("caption", {}, this.caption), make("colgroup"),
         make("thead", {}, make("tr", { "aria-rowindex": 1 }, ...this.heads)), this.body);
-      this.scroll = make("div", { class: "scroll rows", role: "region", tabindex: 0, "aria-label": this.caption }, this.table);
-      const choices = this.columns.filter((own) => own.filter).map((own) => [own.head, own.values]);
-      this.filters = filterBar(this.caption, choices, (chosen, words) => this.filter(chosen, words));
+      this.scroll = make("div", { class: "scroll rows few", role: "region", tabindex: 0, "aria-label": this.caption }, this.table);
+      this.filters ??= this.bar();
       this.place.replaceChildren(this.filters.bar, this.scroll);
       this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
       new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.scroll);
-      this.filter({}, []);
-      if (this.pins.length > 1) this.pin();
+      this.size();
+      this.filters.tell();
     }
 
-    /** Let pinned columns stand side by side: the first is as far from the edge as the last is wide. */
-    pin() {
-      const last = this.heads[this.layout.indexOf(this.pins[1])];
-      this.table.style.setProperty("--pin", `${last.getBoundingClientRect().width}px`);
-    }
-
-    /** A column as wide as its longest text, within limits, so that rows may come and go. */
-    width(own) {
-      const made = make("col", { class: own?.aside ? "aside" : null });
-      if (own === null) made.className = "drawn";
-      else if (own.series) made.className = "series";
-      else {
-        const texts = own === this.pair ? [...own.values, ...this.columns.find((other) => other.head === "B").values] : own.values;
-        const longest = texts.reduce((most, text) => Math.max(most, text.length), Math.max(...own.head.split(" ").map((word) => word.length)) + 2);
-        const most = this.pair && own === this.pair ? 17 : this.pair && own.pinned ? 11 : 38;
-        made.style.width = `${Math.min(longest, most) + 2 + 7 * (own.head === "A" && !this.pair && this.opened.rows.size > 0)}ch`;
+    /** The bar of filters, and the choice of all columns. */
+    bar() {
+      const choices = this.columns.filter((own) => own.filter).map((own) => [own.head, own.values]);
+      const made = filterBar(this.caption, choices, (chosen, words) => this.filter(chosen, words));
+      if (this.columns.some((own) => own.aside)) {
+        this.all = make("input", { type: "checkbox", name: "all" });
+        made.status.before(make("label", { class: "all" }, this.all, "all columns"));
       }
       return made;
+    }
+
+    /** Set the widths of columns, so that rows may come and go; of two pinned ones, the first is as far from the edge as the last is wide. */
+    size() {
+      this.table.querySelector("colgroup").replaceChildren(...this.layout.map((own) => {
+        const made = make("col", { class: own?.aside ? "aside" : null });
+        made.style.width = `${own === null ? DRAWN : this.width(own)}px`;
+        return made;
+      }));
+      if (this.pins.length > 1) this.table.style.setProperty("--pin", `${this.width(this.pins[1])}px`);
+    }
+
+    /** The pixels that a column takes: its longest text or word, within limits. */
+    width(own) {
+      if (own.series) return 224;
+      const { fontFamily, fontSize } = getComputedStyle(this.table ?? this.place);
+      const em = parseFloat(fontSize);
+      const font = `${own.number ? 400 : 600} ${fontSize} ${fontFamily}`;
+      const names = own === this.pair ? [...own.values, ...FOLDED.flatMap((head) => this.columns.find((other) => other.head === head && !other.hidden)?.values ?? [])] : own.values;
+      const isWrapped = this.isNarrow && own.pinned;
+      const texts = measure(isWrapped ? names.flatMap((text) => text.split(" ")) : names, font);
+      const head = measure(own.head.split(" "), `600 ${0.86 * em}px ${fontFamily}`) + 1.2 * em;
+      const opens = own.head === "A" && this.opened.rows.size > 0 ? (this.pair ? 12 : 58) : 0;
+      const marked = own.head === "verdict" || own.head === "checks" ? 1.2 * em : 0;
+      return Math.ceil(Math.max(Math.min(texts, (this.isNarrow ? 9.5 : 20) * em) + opens + marked, head) + 18);
     }
 
     /** The classes of a column's cells. */
@@ -246,6 +278,7 @@ const sigdask = (() => {
     }
 
     filter(chosen, words) {
+      this.scroll.classList.toggle("few", !this.all?.checked);
       const tests = this.columns.filter((own) => own.head in chosen).map((own) => {
         const code = own.values.indexOf(chosen[own.head]);
         return (row) => own.at(row) === code;
@@ -323,13 +356,13 @@ const sigdask = (() => {
       return make("tr", { "aria-rowindex": k + 2, "data-row": row, class: found }, ...cells);
     }
 
-    /** The names of both systems, one below the other; within the button if the comparison can be opened. */
+    /** The names of both systems, one below the other, within the button if the comparison can be opened; then what they are compared on. */
     both(row, button) {
+      const place = FOLDED.slice(1).filter((head) => this.columns.some((own) => own.head === head && !own.hidden));
       const names = [this.cell("A", row), make("br"), this.cell("B", row)];
-      if (!button) return names;
-      button.classList.add("pair");
-      button.replaceChildren(...names);
-      return [button];
+      button?.classList.add("pair");
+      button?.replaceChildren(...names);
+      return [...(button ? [button] : names), make("div", { class: "quiet" }, place.map((head) => this.cell(head, row)).filter(Boolean).join(", "))];
     }
 
     button(row) {
@@ -374,7 +407,8 @@ const sigdask = (() => {
     openable(rows, show) {
       const own = this.listed ? rows.filter((row) => this.listed.has(row)).map((row) => this.listed.get(row)) : rows;
       this.opened = { rows: new Set(own), show };
-      this.table.querySelector("colgroup").replaceChildren(...this.layout.map((column) => this.width(column)));
+      this.fit();
+      this.size();
       this.draw();
     }
   }

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from command import call_sigdask
 from nights import read_tallies, run_sigdask, write_plan, write_scores, write_slow_plan
+from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
@@ -501,6 +502,19 @@ def test_a_run_is_followed_until_it_ends(tmp_path):
     assert followed.returncode == 0
     *_, last = [line for line in followed.stdout.splitlines() if line.startswith("plan ")]
     assert "finished" in last
+    shown = run_in_terminal("status", str(path), "--follow", columns=100)
+    assert shown.written.startswith("\x1b[H\x1b[2J")
+    assert shown.screen[0] == last  # nothing of the control sequence is printed
+
+
+def test_an_estimate_that_has_run_out_is_no_estimate(tmp_path):
+    path = write_plan(tmp_path / "night", sets=1)
+    run_plan(load_plan(path), cluster="none")
+    status = read_status(str(tmp_path / "night" / "night.sqlite"))
+    progress = tuple(replace(p, counted=0, kept=0, finished=0) for p in status.run.progress)
+    for seconds, expected in ((9.0, 4.0), (4.0, None)):
+        run = replace(status.run, progress=progress, seconds_left=seconds)
+        assert replace(status, run=run, seconds_ago=5.0).seconds_left == expected
 
 
 def test_a_report_is_written_as_its_ending_says(tmp_path):
