@@ -6,6 +6,7 @@ own variables. Each further run of the same plan rewrites its comment. Without r
 
 import json
 import os
+import re
 import sys
 import tomllib
 import urllib.error
@@ -21,12 +22,12 @@ NO_VERDICT = "the plan did not run to its end, so there is no verdict"
 
 def main(path, plan, log):
     if not Path(path or ".").is_file():
-        errors = [line for line in read_lines(log) if line.startswith("sigdask: error: ")]
+        errors = read_errors(log)
         for text in errors[:MOST_FINDINGS] or [NO_VERDICT]:
-            print(f"::error title=sigdask::{escape(text.removeprefix('sigdask: error: '))}")
+            print(f"::error title=sigdask::{escape(text)}")
         name = read_name(plan)
         lines = [f"**sigdask, {name}: no verdict**", "", f"{NO_VERDICT.capitalize()}.", ""]
-        publish(link_report([*lines, *(f"- {text}" for text in errors[:MOST_FINDINGS])]), name)
+        publish([*lines, *(f"- {text}" for text in errors[:MOST_FINDINGS])], name)
         return
     document = json.loads(Path(path).read_text())
     rules = (document.get("gate") or {}).get("rules", ())
@@ -36,9 +37,10 @@ def main(path, plan, log):
     publish(build_comment(document, rules, failed), document["plan"])
 
 
-def read_lines(log):
-    """Return the lines of a log, if there is one."""
-    return Path(log).read_text(errors="replace").splitlines() if Path(log).is_file() else []
+def read_errors(log):
+    """Return the errors in a log, if there is one. Further lines of an error are indented."""
+    text = Path(log).read_text(errors="replace") if Path(log).is_file() else ""
+    return re.findall(r"^sigdask: error: (.*(?:\n .*)*)", text, re.MULTILINE)
 
 
 def read_name(plan):
@@ -49,11 +51,11 @@ def read_name(plan):
         return Path(plan).stem
 
 
-def publish(text, plan):
+def publish(lines, plan):
     """Comment on the pull request, if there is one."""
     if os.environ.get("COMMENT_ON"):
         try:
-            write_comment(text, f"<!-- sigdask {plan} -->")
+            write_comment(link_report(lines), f"<!-- sigdask {plan} -->")
         except (OSError, ValueError) as error:  # the verdict of the job does not depend on a comment
             reason = " (permissions: pull-requests: write?)" if isinstance(error, urllib.error.HTTPError) else ""
             print(f"::warning title=sigdask::no comment on the pull request: {escape(str(error))}{reason}")
@@ -65,7 +67,7 @@ def escape(text):
 
 
 def build_comment(document, rules, failed):
-    """Return the verdict as Markdown."""
+    """Return the verdict as lines of Markdown."""
     outcome = "no gate" if not rules else "gate FAILED" if failed or not document["gate"]["passed"] else "gate passed"
     results = document["results"]
     if isinstance(results, dict):  # json_layout = "columns"
@@ -74,7 +76,7 @@ def build_comment(document, rules, failed):
     lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
     lines += [f"- {text}" for text in failed[:MOST_FINDINGS]]
     lines += [f"- and {len(failed) - MOST_FINDINGS} more"] * (len(failed) > MOST_FINDINGS)
-    return link_report([*lines, *build_table(results, document["alpha"])])
+    return [*lines, *build_table(results, document["alpha"])]
 
 
 def link_report(lines):
