@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import scipy
@@ -21,6 +22,7 @@ from sigdask.nightly.gate.rules import (
     format_rule_name,
     get_key,
 )
+from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
 from sigdask.results.record import Result
 from sigdask.statistics import multiplicity
@@ -211,13 +213,20 @@ def _build_finding(
         detectable=smallest,
         text=f"{c.system} is {_describe_standing(c, failed=failed)} {c.baseline} by {describe_scope(c)}: "
         f"{c.gain:+.4g}, {format_p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
-        f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}; "
+        f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
+        f"{_describe_doubt(c.result, p, level) if failed else ''}; "
         f"{_describe_detectable(smallest)}"
         f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
         f"{'' if since is None else f'; the outputs are the same as in run {since}: no new alarm'}",
         level=level,
         since=since,
     )
+
+
+def _describe_doubt(result: Result, p: float, level: float) -> str:
+    """Return a clause on what makes a failure questionable; which units decide is known only of the plan's verdict."""
+    kept = tuple(a for a in result.assumptions if a.kind != "few-units-decide")
+    return describe_doubt(replace(result, p_adjusted=p, assumptions=kept), level, points=False)
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:

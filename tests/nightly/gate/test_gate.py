@@ -61,6 +61,23 @@ def judge_losses(rule, losses, fdr="none", history=(), **options):
     return judge([rule], results, evidence + Evidence(history={format_rule_name(rule): history}), fdr=fdr)
 
 
+def test_a_failure_names_what_makes_it_questionable():
+    rng = np.random.default_rng(0)
+    base = np.round(rng.normal(size=30), 3)
+    small = np.round(base - rng.uniform(0.1, 0.2, 30), 3)  # a rare large gain may cancel these losses
+    skewed = np.round(base - np.where(np.arange(30) < 2, 9, rng.normal(0.3, 0.2, 30)), 3)
+    counts = Counts.from_scores({"base": base, "small": small, "skewed": skewed}, name="set")
+    results = list(compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False))
+    [rule] = judge([NotWorse(0.05)], results, Evidence({"set": "base"})).rules
+    texts = {finding.system: finding.text for finding in rule.findings if not finding.passed}
+    r = 100 * (1 - 0.05 ** (1 / 30))  # none of n units: (1 - share)^n = 0.05
+    none_text = f", with none of 30 items against it (at 95 % confidence, up to {r:.2g} % of all items may be"
+    assert none_text in texts["small"]
+    assert ", but the differences of items are skewed; " in texts["skewed"]
+    [passing] = judge([NotWorse(1e-9)], results, Evidence({"set": "base"})).rules
+    assert not any("skewed;" in finding.text or "none of" in finding.text for finding in passing.findings)
+
+
 def test_a_p_above_alpha_is_not_printed_as_alpha():
     _, [result] = compare_losses([0.01], n=12)
     above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
