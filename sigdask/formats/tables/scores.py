@@ -27,7 +27,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
-from sigdask.formats.reading.columns import LARGEST_EXACT, MISSING, has_numbers
+from sigdask.formats.reading.columns import LARGEST_EXACT, MISSING, TypedColumn, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
@@ -377,6 +377,8 @@ def find_group_columns(table: FileTable, options: Options) -> list[str]:
         cells = table.columns[name]
         if name.lower() in DOCUMENT_NAMES:
             groups += [name] * (2 <= len(Factor.from_values(cells).levels) <= table.n_rows / 2)
+            continue
+        if isinstance(cells, TypedColumn) and cells.is_numeric:
             continue
         first = Texts.from_values(cells[:1])  # of a typed column, a single cell becomes text
         if first[0] not in MISSING and has_numbers(first):
