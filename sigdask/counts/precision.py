@@ -48,6 +48,9 @@ LARGEST_POWER = 22
 CHUNK = 1 << 15
 """Numbers processed at a time, so that intermediate arrays stay in the cache."""
 
+FIRST = 64
+"""Numbers of a column that show how the others are written, as a rule."""
+
 RELATIVE_TOLERANCE = 1e-14
 """Relative distance from a decimal within which a computed float64 is taken for it."""
 
@@ -110,7 +113,7 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
     finite_values = wide if finite.all() else wide[finite]
     if _are_whole(finite_values, kind):
         return wide
-    for block in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
+    for block in (slice(0, FIRST), slice(0, None)):  # most columns that are no decimals show it at once
         decimals, fits = _find_nearest_decimals(finite_values[block], kind)
         if not fits.all():
             return None
@@ -154,12 +157,22 @@ def _are_exact(numbers: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     fits = np.zeros(len(numbers), np.bool_)
     for k in range(0, len(numbers), CHUNK):
         chunk, chunk_fits = numbers[k : k + CHUNK], fits[k : k + CHUNK]
+        if kind == "float64" and len(chunk) > FIRST and _have_places_of_first(chunk):
+            chunk_fits[:] = True
+            continue
         for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
             candidates = np.flatnonzero(~chunk_fits & (np.abs(chunk) < largest / 10.0**places))
             if not len(candidates):
                 break
             chunk_fits[candidates] = np.rint(chunk[candidates] * 10.0**places) / 10.0**places == chunk[candidates]
     return fits
+
+
+def _have_places_of_first(numbers: NDArray[np.float64]) -> bool:
+    """Return whether all float64 numbers have as few decimal places as the first ones need, as most columns do."""
+    scales, largest = 10.0 ** np.arange(DIGITS["float64"] + 1), np.abs(numbers).max()
+    scale = next((x for x in scales if largest < 2.0**53 / x and _are_decimals(numbers[:FIRST], x)), None)
+    return scale is not None and _are_decimals(numbers, scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

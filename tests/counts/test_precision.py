@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from sigdask import compare, compare_all, read
 from sigdask.counts import Counts
-from sigdask.counts.precision import SystemNumbers
+from sigdask.counts.precision import SystemNumbers, _find_nearest_decimals
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.metrics import metric
@@ -204,3 +204,14 @@ def test_single_numbers_held_as_objects_or_beside_a_gap_are_read_as_in_an_array_
     for values in ([*a, *gap], np.array([*a, *gap], object)):
         counts = Counts.from_scores({"a": values, "b": [*b, *([0.7] * len(gap))]}, missing="pairwise")
         assert compare_all(counts, metrics=["mean"])[0].p_value == 1.0
+
+
+@pytest.mark.parametrize("places", [0, 1, 3, 9])
+@pytest.mark.parametrize("last", [0.5, 1 / 3, 2.0**60, 1e300, 5e-324, 0.1 + 0.2])
+def test_long_columns_are_read_as_their_numbers_are_one_by_one(places, last):
+    rng = np.random.default_rng(places)
+    for numbers in (np.r_[np.round(rng.random(100), places), last], np.r_[last, np.round(rng.random(100), places)]):
+        alone = [SystemNumbers.from_values(numbers[k : k + 1]).numbers[0] for k in range(len(numbers))]
+        together = SystemNumbers.from_values(numbers).numbers
+        stand_for_decimals = [_find_nearest_decimals(numbers[k : k + 1], "float64")[1][0] for k in range(len(numbers))]
+        assert together.tolist() == (alone if all(stand_for_decimals) else numbers.tolist())
