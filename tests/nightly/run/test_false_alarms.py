@@ -189,7 +189,7 @@ def test_a_score_that_is_undefined_does_not_pass():
     table = results_to_table([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
     verdict = judge_rules([NotWorse(0.01)], table, Evidence({"night": "base"}))
     assert not verdict.passed
-    assert "no score: new or base has none by mean on night" in render(verdict)
+    assert "no score: new or base has none by mean on night; nothing was judged" in render(verdict)
 
 
 def test_a_gate_that_could_not_fail_says_so_in_its_first_line():

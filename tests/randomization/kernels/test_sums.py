@@ -1,6 +1,7 @@
 """Tests of sums over swapped units, on every code path, against a plain product of bits and values."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,3 +174,10 @@ def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
     long.join()
     assert seen == [{1}] * 3
     assert count_threads() == before
+
+
+def test_a_chunk_of_units_takes_memory_only_in_a_matrix_product_of_float32():
+    columns = np.zeros((1, 1), np.int64)
+    layout, product = (sums.SumLayout(3, columns, columns, 10, dense=d) for d in (None, SimpleNamespace(n_units=5)))
+    assert (layout.bytes_per_chunk, product.bytes_per_chunk) == (0, 3 * 5 * 4)
+    assert product.bytes_per_trial - layout.bytes_per_trial == (3 + 5) * 4  # sums, and swaps, as float32

@@ -19,7 +19,7 @@ from sigdask.statistics.exact import (
     counting,
     solve,
 )
-from sigdask.statistics.exact.convolution import bound_outside
+from sigdask.statistics.exact.convolution import _iter_passes, bound_outside, compute_window, estimate_cost
 from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.solving import iter_methods
 
@@ -101,3 +101,10 @@ def test_parts_whose_fixed_units_reach_a_threshold_alone_count_all_arrangements_
 @pytest.mark.parametrize(("n", "low", "high"), [(40, 0, 25), (40, 12, 40), (41, 10, 22), (7, 3, 4), (1000, 440, 1000)])
 def test_what_is_left_out_of_a_binomial_is_at_most_its_bound(n, low, high):
     assert stats.binom.cdf(low - 1, n, 0.5) + stats.binom.sf(high, n, 0.5) <= bound_outside(n, low, high)
+
+
+@pytest.mark.parametrize("differences", [[1] * 30 + [500], [7] * 900, [3, 4, 5]])
+def test_the_estimated_bytes_hold_both_distributions_of_each_pass(differences):
+    steps = StepSizes.from_differences(differences)
+    widest = max(step.width for step in _iter_passes(steps, compute_window(steps)))
+    assert 2 * 8 * widest <= estimate_cost(steps)[1]
