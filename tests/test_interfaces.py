@@ -170,6 +170,7 @@ def test_a_test_that_is_asked_for_elsewhere_is_answered_by_where(test, answer):
 SCORES = {"item": ["q1", "q2", "q3", "q4"], "document": [*"xxyy"], "a": [1.0, 0, 1, 1], "b": [0.0, 0, 1, 0]}
 GAPS = {**SCORES, "b": [0.0, None, 1, 0]}
 LONG = {"system": [*"aabbb"], "item": [1, 2, 1, 2, 2], "score": [1, 2, 3, 4, 5]}
+UNUSUAL = {"who": [*"aaabbb"], "item": [1, 2, 3] * 2, "val": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
 PAIR = ([1, 0, 1], [0, 0, 1])
 
 
@@ -278,6 +279,12 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"ids": "name"}, InputError, "no column 'name'"),
         ((SCORES,), {"gold": [1, 0, 1, 1]}, TypeError, "gold= is for two sequences.*gold_column="),
         ((SCORES,), {"units": [1, 0, 1, 1]}, TypeError, "units= is for two sequences.*unit="),
+        (
+            (UNUSUAL,),
+            {},
+            InputError,
+            "only 'val'; columns: item, val. Are systems named in 'who'.*call that column 'system'",
+        ),
         ((LONG,), {}, InputError, "id '2' of system 'b' stands on line 4 already"),
         (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"different numbers of items \(a: 3, b: 2\)"),
         (("scores.csv",), {}, InputError, "str holds no scores.*sigdask.read reads files"),
