@@ -292,7 +292,7 @@ def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) ->
     columns = [scores[name][:MOST_ROWS] for name in names]
     if len(columns) > 1 and summaries.has_mean_row(columns):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
-    values = np.column_stack(columns)
+    values = np.column_stack(columns).astype(np.float64)
     values = values[~np.isnan(values).any(axis=1)]
     if len(values) < FEWEST_ROWS or len(names) < 2:
         return
