@@ -132,7 +132,7 @@ def write_table(tmp_path, n_systems, n_items=12):
     (tmp_path / "scores.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
 
 
-def test_on_a_terminal_warnings_stand_in_one_place_below_the_answer(tmp_path):
+def test_on_a_terminal_what_could_change_the_verdict_stands_below_it_once(tmp_path):
     write_table(tmp_path, 3)
     terminal = run_in_terminal(
         "compare", "scores.csv", "--trials", "999", "--cluster", "none", columns=100, cwd=tmp_path
@@ -140,10 +140,10 @@ def test_on_a_terminal_warnings_stand_in_one_place_below_the_answer(tmp_path):
     find_positions(
         terminal.text,
         "scores best on mean",
+        "warning: only 12 units",
         "ranking by mean",
         "checks: ",
         "sigdask 0.",
-        "sigdask: warning: only 12 units",
     )
     assert terminal.text.count("warning") == 1
 
