@@ -56,7 +56,7 @@ Grouping = Literal["auto", "letters", "clusters", "tied", "ranks"]
 MAX_STREAM_TRIALS = 2**48
 """Number of trials of the random stream."""
 
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 """Largest seed of a comparison. Results store it in 64 bits."""
 
 
@@ -329,7 +329,7 @@ class TestOptions(TypedDict, total=False):
             "metrics computed by a function",
         ),
     ]
-    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=LARGEST_SEED)]
+    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=MAX_SEED)]
     alpha: Alpha
     stop: Annotated[
         str | Any | None,

@@ -237,17 +237,17 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> str:
     return f"; did you mean {close[0]!r}?" if close else otherwise
 
 
-LONGEST_WORD = 500
+MAX_WORD_LENGTH = 500
 """Maximum characters of a word or a quoted text that a message shows in full."""
 
-LONGEST_LINE = 4000
+MAX_LINE_LENGTH = 4000
 """Maximum characters shown of a line of a message."""
 
-LONGEST_MESSAGE = 200_000
+MAX_MESSAGE_LENGTH = 200_000
 """Maximum characters of a message that are processed."""
 
 _QUOTED = re.compile(r"""(?<![\w\\])(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+")(?!\w)""")
-_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
+_LONG_WORD = re.compile(rf"\S{{{MAX_WORD_LENGTH + 1},}}")
 
 
 def shorten_message(message: str) -> str:
@@ -261,12 +261,12 @@ def shorten_message(message: str) -> str:
     >>> len(message), message[:20], message[-35:]
     (545, "a.csv, line 2: 'xxxx", "xxxxxxx' is no number; expected one")
     """
-    if len(message) <= LONGEST_WORD:
+    if len(message) <= MAX_WORD_LENGTH:
         return message
-    message = _cut_middle(message, LONGEST_MESSAGE)
+    message = _cut_middle(message, MAX_MESSAGE_LENGTH)
     for pattern in (_QUOTED, _LONG_WORD):
-        message = pattern.sub(lambda match: _cut_middle(match[0], LONGEST_WORD), message)
-    return "\n".join(_cut_middle(line, LONGEST_LINE) for line in message.split("\n"))
+        message = pattern.sub(lambda match: _cut_middle(match[0], MAX_WORD_LENGTH), message)
+    return "\n".join(_cut_middle(line, MAX_LINE_LENGTH) for line in message.split("\n"))
 
 
 def _cut_middle(text: str, longest: int) -> str:

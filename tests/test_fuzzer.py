@@ -17,7 +17,7 @@ import pytest
 from command import call_sigdask
 
 N_TIMES = int(os.environ.get("SIGDASK_FUZZED", "1"))
-MOST_SECONDS, MOST_KILOBYTES = 20, 1 << 20
+MAX_SECONDS, MAX_KILOBYTES = 20, 1 << 20
 EXPECTED_STATUSES = {0, 2}
 OTHER_STATUSES = {"run": {1}, "reproduce": {1}}
 """Statuses of a gate that fails, and of results that are not reproduced."""
@@ -30,7 +30,7 @@ class HangsError(Exception):
 def run_hostile_command(command, number, folder):
     """Run one command in its own folder; return its status and its last line."""
     folder.mkdir(exist_ok=True)
-    with contextlib.chdir(folder), limit_seconds(6 * MOST_SECONDS):
+    with contextlib.chdir(folder), limit_seconds(6 * MAX_SECONDS):
         arguments = command(number, folder)
         begun, peak = measure_cpu_seconds(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         result = call_sigdask(*arguments, cwd=folder)
@@ -42,8 +42,8 @@ def run_hostile_command(command, number, folder):
     assert result.returncode == 0 or (result.stdout if result.returncode == 1 else result.stderr).strip(), message
     if command is fuzzing_results.write_results_command:
         assert not fuzzing_results.list_hidden_changes(folder, result.stdout), message
-    assert measure_cpu_seconds() - begun < MOST_SECONDS, message
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < max(peak + 1, MOST_KILOBYTES), message
+    assert measure_cpu_seconds() - begun < MAX_SECONDS, message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < max(peak + 1, MAX_KILOBYTES), message
     return result.returncode, result.stderr.strip().rpartition("\n")[2].replace(str(folder), "")
 
 

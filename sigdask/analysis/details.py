@@ -42,7 +42,7 @@ from sigdask.results.table import Table
 from sigdask.statistics import bounds
 from sigdask.text import format_list, suggest_name
 
-MOST_BARS = 61
+MAX_BARS = 61
 ROUNDING = 1e-9
 """Numbers are the same if they differ by less than this share of their range."""
 
@@ -76,7 +76,7 @@ class EqualWidthBars:
         gaps = np.diff(np.sort(values))
         step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
         n_steps = max(round(reach / step) + 1, 1)
-        width = step * -(-n_steps // MOST_BARS)
+        width = step * -(-n_steps // MAX_BARS)
         low = minimum - step / 2
         bar_index = np.clip(((values - low) / width).astype(np.int64), 0, int((maximum - low) / width))
         n_bars = int(bar_index.max()) + 1
@@ -85,9 +85,9 @@ class EqualWidthBars:
         )
 
 
-MOST_TRIALS, FEWEST_TRIALS = 2**16, 2**10
+MAX_TRIALS, MIN_TRIALS = 2**16, 2**10
 
-MOST_WORK = 2**28
+MAX_WORK = 2**28
 """Maximum number of unit sums per pair that are added up for its details."""
 
 BOX_TRIALS_RATIO, MIN_BOX_TRIALS = 100, 16
@@ -162,17 +162,17 @@ def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
     if isinstance(panel, (OutputsPanel, AgreementPanel)):
         return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
     size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
-    return int(np.clip(MOST_WORK // max(len(panel.addresses) * size, 1), FEWEST_TRIALS, MOST_TRIALS))
+    return int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
 
 
 FIRST_POINT = 16
 """Number of trials of the first point of the convergence curve."""
 
-MOST_RUN_WORK = 2**35
+MAX_RUN_WORK = 2**35
 """Maximum work of the details in one run: unit sums, eight at a time, and scored numbers."""
 
 LINEAR, SCORED = 4, 64
-"""Cost of a trial for each pair and field, in the units of `MOST_RUN_WORK`: for a mean, and for another score."""
+"""Cost of a trial for each pair and field, in the units of `MAX_RUN_WORK`: for a mean, and for another score."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,19 +237,19 @@ def compute_max_trials(panel: PairPanel) -> int:
         return 0
     n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))
     if not isinstance(panel, Panel):
-        return MOST_RUN_WORK // max(sum(map(len, panel.holdings)) * n_pairs // 8, 1)
+        return MAX_RUN_WORK // max(sum(map(len, panel.holdings)) * n_pairs // 8, 1)
     sums = len(panel.addresses) * n_systems // 8
     metric_kinds = zip(panel.metrics, panel.linear, strict=True)
     work = sum(
         len(metric.fields) * (sums + n_pairs * (LINEAR if is_mean else SCORED)) for metric, is_mean in metric_kinds
     )
-    return MOST_RUN_WORK // max(work, 1)
+    return MAX_RUN_WORK // max(work, 1)
 
 
-MOST_ITEMS = 3
+MAX_ITEMS = 3
 """Maximum number of items of a unit whose texts are shown."""
 
-MOST_CHARACTERS, MOST_LISTED = 400, 60
+MAX_CHARACTERS, MAX_LISTED = 400, 60
 """Maximum characters of a text, and members of a list, that are shown."""
 
 CUT = " […]"
@@ -350,14 +350,14 @@ class UnitIndex:
                 item_details: tuple[ItemDetails, ...] = (ItemDetails(self._get_unit_name(items[0]), None, (), a, b),)
             else:
                 item_details = tuple(
-                    self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MOST_ITEMS]
+                    self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MAX_ITEMS]
                 )
             details.append(UnitDetails(self._get_unit_name(items[0]), len(items), item_details))
         return tuple(details)
 
     def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
         """Return the items of a unit, beginning with items on which the two outputs differ."""
-        if len(items) <= MOST_ITEMS or self.counts.outputs is None:
+        if len(items) <= MAX_ITEMS or self.counts.outputs is None:
             return items
         a, b = (self._get_outputs(system) for system in pair)
         return sorted(items, key=lambda item: bool(a[item] == b[item]))
@@ -422,7 +422,7 @@ def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str
 
 def _shorten_prompt(text: str) -> str:
     """Return a prompt, shortened to its end if it is long, as the question is usually at the end."""
-    return text if len(text) <= MOST_CHARACTERS else CUT.strip() + " " + text[-(MOST_CHARACTERS - len(CUT)) :]
+    return text if len(text) <= MAX_CHARACTERS else CUT.strip() + " " + text[-(MAX_CHARACTERS - len(CUT)) :]
 
 
 def _get_id(counts: Counts, item: int) -> str:
@@ -442,7 +442,7 @@ def format_value(value: Any) -> str:
     True
     """
     text = _format_plain(value)
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - len(CUT)] + CUT
+    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - len(CUT)] + CUT
 
 
 def _format_plain(value: Any) -> str:
@@ -456,15 +456,15 @@ def _format_plain(value: Any) -> str:
         return _join_some(", ", sorted(map(_format_plain, value)), len(value))
     if isinstance(value, (list, tuple, np.ndarray)):
         return _join_some(" ", map(_format_plain, value), len(value))
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)[: MOST_CHARACTERS + 1]
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)[: MAX_CHARACTERS + 1]
 
 
 def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
-    joined = separator.join(islice(parts, MOST_LISTED))
-    return joined + CUT if n > MOST_LISTED else joined
+    joined = separator.join(islice(parts, MAX_LISTED))
+    return joined + CUT if n > MAX_LISTED else joined
 
 
-MOST_DECIDING = 10
+MAX_DECIDING = 10
 """Number of decisive units named for each side."""
 
 """Share of the largest contribution below which one is none."""
@@ -507,8 +507,8 @@ class UnitShares:
         nonzero = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
         values = all_values[nonzero]
         order = np.argsort(-values, kind="stable")
-        above = order[: min(MOST_DECIDING, np.count_nonzero(values > 0))]
-        below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
+        above = order[: min(MAX_DECIDING, np.count_nonzero(values > 0))]
+        below = order[::-1][: min(MAX_DECIDING, np.count_nonzero(values < 0))]
         deciding = np.concatenate([above, below])
         is_mean = isinstance(panel, Panel) and panel.linear[column]
         scores = np.full((len(deciding), 2), np.nan)
@@ -533,7 +533,7 @@ def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: Int
     return panel.metrics[column].form.score(panel.to_arguments(column, sums))
 
 
-MOST_POINTS = 120
+MAX_POINTS = 120
 """Maximum points of a sorted curve. Longer ones are drawn from so many equally spaced units, with the first and the
 last.
 """
@@ -573,7 +573,7 @@ class SortedUnits:
             return None
         ordered = np.sort(contributions)[::-1]
         is_zero = np.abs(ordered) <= ROUNDING * np.abs(ordered).max()
-        ranks = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+        ranks = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MAX_POINTS)).round().astype(np.int64))
         n_above = int(np.count_nonzero((ordered > 0) & ~is_zero))
         n_below = int(np.count_nonzero((ordered < 0) & ~is_zero))
         own = (contributions[named], scores[named])
@@ -779,7 +779,7 @@ MAX_FOR_ALL = 20
 MAX_DETAILS = 200
 """Maximum number of comparisons whose details are shown."""
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 """Maximum number of systems that an error names."""
 
 
@@ -799,12 +799,12 @@ def find_pair_rows(table: Table, pairs: Iterable[tuple[str, str]]) -> list[int]:
             systems = dict.fromkeys((*table.a.values, *table.b.values))
             unknown = next((name for name in (a, b) if name not in systems), None)
             if unknown is not None:
-                known = f"; the systems are {format_list([*systems], MOST_NAMED)}"
+                known = f"; the systems are {format_list([*systems], MAX_NAMED)}"
                 raise InputError(f"--open: there is no system {unknown!r}{suggest_name(unknown, systems) or known}")
             partners = dict.fromkeys(other for pair in names if a in pair for other in pair - {a})
             raise InputError(
                 f"--open: {a} and {b} are not compared with each other; {a} is compared with "
-                f"{format_list([*partners], MOST_NAMED)}"
+                f"{format_list([*partners], MAX_NAMED)}"
             )
         rows += pair_rows
     return rows

@@ -40,7 +40,7 @@ from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
 from sigdask.statistics.bounds import Check, estimate_trials_to_decide
 from sigdask.statistics.matchings import (
-    MOST_STEPS,
+    MAX_STEPS,
     LabelMargins,
     Numbers,
     compute_shares,
@@ -321,7 +321,7 @@ def _compute_limits(observed: Any, expected: Any, tie: Any) -> tuple[Any, Any, A
 LabelGroups = tuple[tuple[int, ...], ...]
 """Labels whose agreements are counted together."""
 
-MOST_TERMS = 50_000_000
+MAX_TERMS = 50_000_000
 """Maximum number of terms of a hypergeometric distribution that are added in floating point."""
 
 MAX_JSON_INTEGER = 2**53
@@ -369,7 +369,7 @@ def compute_exact_p(
     if not groups:
         return ExactP(Fraction(1), "constant", "exact", _count_arrangements(strata))
     score = agreeing.select_labels([labels[0] for labels in groups])
-    if estimate_steps(strata, groups) <= MOST_STEPS:
+    if estimate_steps(strata, groups) <= MAX_STEPS:
         if groups not in cache:
             cache[groups] = count_arrangements(strata, groups)
         numbers = cache[groups]
@@ -378,7 +378,7 @@ def compute_exact_p(
         n_ways = numbers[tuple(agreements.T)]
         p = Fraction(int(n_ways[extreme].sum()), int(n_ways.sum()))
         return ExactP(p, method, "exact", _count_arrangements(strata))
-    if method == "hypergeometric" and strata[0].count_max_agreements(groups[0]) <= MOST_TERMS:
+    if method == "hypergeometric" and strata[0].count_max_agreements(groups[0]) <= MAX_TERMS:
         share = compute_shares(strata[0], groups[0][0])
         extreme = score.is_extreme(score.compute_values(np.arange(len(share))[:, None]))[tail]
         return ExactP(Fraction(min(math.fsum(share[extreme]), 1.0)), method, "numeric", None)

@@ -52,7 +52,7 @@ MAX_JSON_DEPTH = 50
 """Maximum nesting of a file of results, which has five levels."""
 
 
-MOST_ROWS = 2_000_000
+MAX_ROWS = 2_000_000
 """Maximum rows of a Parquet file or of JSON in columns. There, repeated rows take no space."""
 
 
@@ -168,7 +168,7 @@ def read_json_results(path: Path) -> Mapping[str, Any]:
             f"run `sigdask {command} --json` again and compare the files"
         )
     match rows:
-        case {"n": int(n), "columns": dict(columns)} if 0 <= n <= MOST_ROWS:
+        case {"n": int(n), "columns": dict(columns)} if 0 <= n <= MAX_ROWS:
             try:
                 rows = decode_records(columns, n)
             except ValueError as error:
@@ -218,8 +218,8 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
     pyarrow = import_pyarrow()
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            if (n_rows := file.metadata.num_rows) > MOST_ROWS:
-                raise InputError(f"{path}: has {n_rows:,} rows, more than {MOST_ROWS:,}; give the JSON")
+            if (n_rows := file.metadata.num_rows) > MAX_ROWS:
+                raise InputError(f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON")
             table = file.read()
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: not Parquet that can be read ({error})") from None
@@ -785,7 +785,7 @@ VERSIONS = "versions of sigdask"
 SENTENCES = ("detail", "text")
 """Keys whose values are sentences."""
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Maximum characters of a value in a message."""
 
 
@@ -794,7 +794,7 @@ def _shorten(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(entry, dict) and "kind" in entry for entry in value):
         return ", ".join(str(entry["kind"]) for entry in value) or "none"
     text = repr(value)
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 
 
 def _are_equal(recorded: Any, current: Any) -> bool:

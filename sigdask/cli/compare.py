@@ -170,7 +170,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
     )
     sources = _list_sources(options)
     if len(sources) > len(options["systems"]):
-        log_note(f"systems: {format_list([source.path.name for source in sources], MOST_NAMES)}")
+        log_note(f"systems: {format_list([source.path.name for source in sources], MAX_NAMES)}")
     gold = as_path(options["gold"]) if options["gold"] else None
     requested, format_options = formats.parse_format(options["format_"])
     for metric in options["metrics"]:
@@ -224,14 +224,14 @@ def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
     others = [path.name for path in paths if NOT_DATA.search(path.name)]
     found = [path for path in paths if path.name not in others]
     if not found:
-        problem = f"has no file of a system ({format_list(others, MOST_NAMES)})" if others else "is an empty folder"
+        problem = f"has no file of a system ({format_list(others, MAX_NAMES)})" if others else "is an empty folder"
         raise InputError(f"{folder}: {problem}; give a folder with a file for each system")
     if others:
-        log_note(f"{folder}: not taken as systems: {format_list(others, MOST_NAMES)} (name a file to compare it)")
+        log_note(f"{folder}: not taken as systems: {format_list(others, MAX_NAMES)} (name a file to compare it)")
     yield from map(Source, found)
 
 
-MOST_NAMES = 6
+MAX_NAMES = 6
 """Maximum number of systems of a folder that are named."""
 
 

@@ -15,7 +15,7 @@ from sigdask.nightly.plan.discover import Hints, survey_files
 from sigdask.report.files import write_whole_text
 from sigdask.text import format_list, make_printable
 
-MOST_SYSTEMS = 10
+MAX_SYSTEMS = 10
 """Maximum number of systems that an error names."""
 
 
@@ -39,7 +39,7 @@ def init(
     discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
     for test_set in discovered.test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:
-            systems = format_list([*test_set.counts.systems], MOST_SYSTEMS)
+            systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
             raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
     chosen = draft.guess_baseline(discovered) if baseline is None else baseline
     _write_plan(plan, draft.render_draft(discovered, plan.stem, chosen))

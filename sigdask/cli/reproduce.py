@@ -23,10 +23,10 @@ from sigdask.text import format_count, make_printable
 if TYPE_CHECKING:
     from sigdask.analysis.reproduce import RepeatedResult, ReproduceOutcome
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
 
-MOST_DECIMALS = 1000
+MAX_DECIMALS = 1000
 """Maximum decimals of an expected p. A 64-bit number has no more."""
 
 
@@ -72,7 +72,7 @@ def _parse_expected_p(text: str | None, recorded: RecordedResults) -> Decimal | 
         p = Decimal(text)
     except InvalidOperation:
         p = Decimal(-1)
-    if not (p.is_finite() and 0 <= p <= 1 and int(p.as_tuple().exponent) > -MOST_DECIMALS):
+    if not (p.is_finite() and 0 <= p <= 1 and int(p.as_tuple().exponent) > -MAX_DECIMALS):
         raise InputError(f"--expect {text}: must be a p-value")
     return p
 
@@ -93,7 +93,7 @@ def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
 def _rounds_to(expected: Decimal, p: float) -> bool:
     """Return whether p, rounded up or to the nearest, equals `expected` at its number of decimals."""
     exact_p, last = Decimal(p), Decimal(1).scaleb(int(expected.as_tuple().exponent))
-    with localcontext(prec=MOST_DECIMALS):
+    with localcontext(prec=MAX_DECIMALS):
         return any(exact_p.quantize(last, mode) == expected for mode in (ROUND_CEILING, ROUND_HALF_EVEN))
 
 
@@ -106,9 +106,9 @@ def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> 
     messages += [
         f"not the same: {repeated.recorded.label}: {'; '.join(repeated.differences)}" for repeated in differing
     ]
-    yield from messages[:MOST_SHOWN]
-    if len(messages) > MOST_SHOWN:
-        yield f"and {len(messages) - MOST_SHOWN:,} more"
+    yield from messages[:MAX_SHOWN]
+    if len(messages) > MAX_SHOWN:
+        yield f"and {len(messages) - MAX_SHOWN:,} more"
     yield from (_describe_result(repeated) for repeated in outcome.repeated if not repeated.recorded.values)
     if unexpected is not None:
         yield f"not reproduced: p is not {unexpected}"

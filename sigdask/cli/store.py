@@ -14,7 +14,7 @@ from sigdask.text import format_count, make_printable
 if TYPE_CHECKING:
     from sigdask.nightly.store.repair import StoreCondition
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 """Maximum number of faults that are listed."""
 
 
@@ -60,7 +60,7 @@ def _print(text: str, hang: int = COLUMN_GAP) -> None:
 
 
 def _print_faults(condition: StoreCondition, *, everything: bool) -> None:
-    shown = condition.faults if everything else condition.faults[:MOST_SHOWN]
+    shown = condition.faults if everything else condition.faults[:MAX_SHOWN]
     for fault in shown:
         _print(fault.text, hang=4)
     if len(shown) < len(condition.faults):

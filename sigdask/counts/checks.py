@@ -38,7 +38,7 @@ CLEAR_ITEMS = 30
 USUAL_CORRELATION = 0.3
 """Correlation that the scores of two systems on the same items usually exceed (r12 in Yeh 2000)."""
 
-MOST_CORRELATED, MOST_ROWS = 20, 10_000
+MAX_CORRELATED, MAX_ROWS = 20, 10_000
 """Systems and rows whose correlations are looked at."""
 
 FEW_NAMES = 256
@@ -386,9 +386,9 @@ def describe_scales(
             metric = "" if name == "score" else f" on {name}"
             yield from _describe_sentinels(values, systems, metric)
             yield from _describe_units(values, systems, metric)
-            rows, is_held = values[:MOST_ROWS], held.get(name)
+            rows, is_held = values[:MAX_ROWS], held.get(name)
             if is_held is not None:
-                rows = rows[is_held[:MOST_ROWS].all(axis=1)]
+                rows = rows[is_held[:MAX_ROWS].all(axis=1)]
             if len(rows) >= CLEAR_ITEMS and (opposed := _find_opposed(rows)):
                 yield ScopeNote(
                     f"scores of {format_list([systems[k] for k in opposed])}{metric} are high where other systems' are "
@@ -429,7 +429,7 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
     gap = int(np.argmax(means[order[1:]] / means[order[:-1]])) + 1
     low, high = np.sort(order[:gap]), np.sort(order[gap:])
     ratio = float(means[high].mean() / means[low].mean())
-    if _are_of_other_unit(values[:MOST_ROWS, low], ratio):
+    if _are_of_other_unit(values[:MAX_ROWS, low], ratio):
         small, large = (format_list([systems[k] for k in side.tolist()]) for side in (low, high))
         yield ScopeNote(
             f"scores of {large}{metric} are about {ratio:.2g} times those of {small}: shares and percentages, seconds "
@@ -462,7 +462,7 @@ def _correlate(values: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     Correlations are NaN on the diagonal and where a column is constant. Those of few correct items rest on these few
     only. So the number of items is divided by the kurtosis of the ranks, relative to a normal's of 3.
     """
-    columns = values[:MOST_ROWS, :MOST_CORRELATED]
+    columns = values[:MAX_ROWS, :MAX_CORRELATED]
     n = len(columns)
     scores = np.full(columns.shape, np.nan)
     for k in range(columns.shape[1]):
@@ -489,7 +489,7 @@ def find_uncorrelated(values: Array) -> list[int]:
         Scores.
     """
     correlations, slack = _correlate(values)
-    limit = np.minimum(2 / math.sqrt(min(len(values), MOST_ROWS)), USUAL_CORRELATION - slack)
+    limit = np.minimum(2 / math.sqrt(min(len(values), MAX_ROWS)), USUAL_CORRELATION - slack)
     return _find_rows(correlations < limit, correlations)
 
 

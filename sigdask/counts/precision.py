@@ -42,7 +42,7 @@ FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32
 BITS = {"float16": 11, "float32": 24}
 """Bits of the significand."""
 
-LARGEST_POWER = 22
+MAX_POWER = 22
 """Largest power of ten that float64 holds exactly. An integer divided by it is the nearest float to the decimal."""
 
 CHUNK = 1 << 15
@@ -139,7 +139,7 @@ def _find_nearest_decimals(numbers: NDArray[np.float64], kind: str) -> tuple[NDA
         return decimals, fits
     remaining = numbers[~fits]
     places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(remaining)))
-    is_exact_power = np.abs(places) <= LARGEST_POWER
+    is_exact_power = np.abs(places) <= MAX_POWER
     power = 10.0 ** np.where(is_exact_power, np.abs(places), 0.0)
     nearest = np.where(places > 0, np.rint(remaining * power) / power, np.rint(remaining / power) * power)
     if kind == "float64":
@@ -340,7 +340,7 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
     return next(iter(lengths.values()), 0)
 
 
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 SLACK_STEPS = 2
 """Steps for each discordant unit by which a lattice sum can miss a true tie: half a step of rounding for each of the
 two values, in the trial's difference and in the observed one.
@@ -358,7 +358,7 @@ ZERO_EXPONENT = -1074
 TINY_EXPONENT = -30
 """Largest exponent of scores that get a lattice of their own size if all others are zero."""
 
-_MOST_BITS = 50
+_MAX_BITS = 50
 _LIMIT_BITS = 61
 
 TIE = 64 * np.finfo(np.float64).eps
@@ -459,7 +459,7 @@ class ScoreScale:
         True
         """
         largest = float(np.abs(values).max(initial=0.0))
-        fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
+        fitting = [d for d in range(MAX_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
         digits = None if rounding else next((d for d in fitting if _are_decimals(values, 10.0**d)), None)
         return ScoreScale(digits, math.frexp(largest)[1] if largest else ZERO_EXPONENT, rounding)
 
@@ -482,11 +482,11 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
     if a.digits is not None and b.digits is not None:
         min_digits = max(a.digits, b.digits)
         size = max(a.exponent, b.exponent) + math.log2(max(n_items, 1))  # of sums, up to one bit too large
-        if size + MOST_DIGITS * math.log2(10) < 53:
+        if size + MAX_DIGITS * math.log2(10) < 53:
             return Lattice(digits=max(min_digits, digits or 0))
         if min_digits == 0 or size + min_digits * math.log2(10) < 54:
             return Lattice(digits=min_digits)
-    bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
+    bits = min(_MAX_BITS, _LIMIT_BITS - n_items.bit_length())
     largest = max(a.exponent, b.exponent)
     if ZERO_EXPONENT in (a.exponent, b.exponent) and largest > TINY_EXPONENT:
         largest = max(largest, 0)
@@ -509,7 +509,7 @@ def as_fraction(value: float) -> tuple[Fraction, Fraction]:
     """
     if math.ldexp(math.frexp(value)[0], SHORT_BITS).is_integer():
         return Fraction(value), Fraction()
-    if float(decimal := f"{value:.{MOST_DIGITS - 1}e}") == value:
+    if float(decimal := f"{value:.{MAX_DIGITS - 1}e}") == value:
         return Fraction(decimal), Fraction()
     return Fraction(value), abs(Fraction(value)) * RELATIVE_ROUNDING
 

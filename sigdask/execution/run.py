@@ -130,11 +130,11 @@ def split_jobs(
     return tasks
 
 
-MOST_TIMED_SHARE = 16
+MAX_TIMED_SHARE = 16
 """At least this many trials are counted for each trial that is timed beforehand."""
 
 
-def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: int = MOST_TIMED_SHARE) -> float:
+def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: int = MAX_TIMED_SHARE) -> float:
     """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it.
 
     Parameters
@@ -163,7 +163,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
 WAITING_SHARE = 0.05
 """A call that uses less than this share of a core is waiting for something else."""
 
-MOST_TIMINGS = 3
+MAX_TIMINGS = 3
 """Maximum timings of a short call that seems to wait, because another program may have had the core."""
 
 N_RETIMED = 8
@@ -208,7 +208,7 @@ def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
     clock.
     """
     shortest = math.inf
-    for _ in range(MOST_TIMINGS if panel.manner.vectorised else 1):
+    for _ in range(MAX_TIMINGS if panel.manner.vectorised else 1):
         wall, cpu = time.perf_counter(), time.process_time()
         call()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -556,7 +556,7 @@ LONG_SECONDS = 60.0
 ROUGH_SECONDS = 1.0
 """Up to this estimate, the time of one block is accurate enough."""
 
-FEWEST_TRIALS = 1000
+MIN_TRIALS = 1000
 """Minimum number of trials of a comparison that is recommended."""
 
 RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
@@ -637,7 +637,7 @@ class WorkEstimate:
     @property
     def fewer_trials(self) -> int | None:
         """Largest power of ten of trials that is quickly counted, or else the fewest; None if it saves too little."""
-        trials = FEWEST_TRIALS
+        trials = MIN_TRIALS
         if trials >= self.max_trials:
             return None
         while 10 * trials < self.max_trials and self.compute_seconds(10 * trials) <= LONG_SECONDS:

@@ -686,7 +686,7 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
 
 REFERENCE_REMEDY = "give --ref FILE (the reference translations or transcripts) or --gold FILE (the gold standard)"
 
-FEWEST_WORDS = 3
+MIN_WORDS = 3
 """Minimum average number of words of a line of prose."""
 
 
@@ -695,7 +695,7 @@ def _is_prose(path: Path) -> bool:
     if path.suffix.lower() in {".csv", ".tsv"} or not is_line_text(path):
         return False
     lines = [line for line in files.read_head_lines(path)[:20] if line.strip()]
-    return sum(len(line.split()) for line in lines) >= FEWEST_WORDS * max(len(lines), 1)
+    return sum(len(line.split()) for line in lines) >= MIN_WORDS * max(len(lines), 1)
 
 
 def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputError | None:

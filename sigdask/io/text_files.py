@@ -81,10 +81,10 @@ _OPEN_QUOTE = (
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl")
 """Endings of data files, which are sometimes given in place of a TOML file."""
 
-LONGEST_SHOWN = 80
+MAX_SHOWN_LENGTH = 80
 """Maximum characters of a line that is shown."""
 
-MOST_PARSED = 200
+MAX_PARSED = 200
 """Number of last lines in which the beginning of an unfinished statement is searched."""
 
 
@@ -127,7 +127,7 @@ def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
         return f"; {remedy}"
     number = int(place[1]) if (place := _AT_LINE.search(error)) else _find_unfinished_line(lines)
     line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    shown = f": {line}" if line.isprintable() and 0 < len(line) <= LONGEST_SHOWN else ""
+    shown = f": {line}" if line.isprintable() and 0 < len(line) <= MAX_SHOWN_LENGTH else ""
     if error.startswith(_OPEN_QUOTE):
         return f": line {number} has a quotation mark that is not closed{shown}"
     if not place and number:
@@ -142,7 +142,7 @@ def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
 
 def _find_unfinished_line(lines: Sequence[str]) -> int:
     """Return the number of the line with the statement that does not end, or 0."""
-    for number in range(len(lines), max(len(lines) - MOST_PARSED, 0), -1):
+    for number in range(len(lines), max(len(lines) - MAX_PARSED, 0), -1):
         with suppress(tomllib.TOMLDecodeError):
             tomllib.loads("\n".join(lines[: number - 1]))
             return number

@@ -39,7 +39,7 @@ from sigdask.metrics.forms import MEAN, Formula, Ratios
 Weights = tuple[tuple[int, int, int], tuple[int, int, int]]
 """Weights of (true positives, predicted, gold) in the numerator and in the denominator."""
 
-LARGEST_WEIGHT = 10**10
+MAX_WEIGHT = 10**10
 """Maximum weight of a count in F_beta. 64-bit sums then hold 900 million counts."""
 
 
@@ -163,7 +163,7 @@ def _get_weights(spec: Spec, kind: str) -> Weights:
         return KINDS[kind]
     text = spec.get_number("beta", "1")
     weights = compute_f_weights(Fraction(text))
-    if weights[0][0] > LARGEST_WEIGHT:
+    if weights[0][0] > MAX_WEIGHT:
         raise InputError(f"metric {spec.name!r}: beta = {text} has too many digits; round it")
     return weights
 

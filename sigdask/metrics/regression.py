@@ -37,18 +37,18 @@ BINARY_GOLD = frozenset({"AUC", "average-precision", "brier", "log-loss", "ECE"}
 PROBABILITIES = frozenset({"brier", "log-loss", "ECE"})
 """Metrics whose predictions are probabilities."""
 
-LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)
 """Smallest probability in the logarithmic loss, as in scikit-learn."""
 
-MOST_BINS = 100
+MAX_BINS = 100
 
 
 def regression(spec: Spec) -> Metric:
     """Return a metric of predicted numbers: a function of sums over items, or one of ranks."""
     spec.check_options(*(["bins"] if spec.base == "ECE" else []))
     bins = spec.get_number("bins", "15")
-    if not bins.isdigit() or not 1 <= int(bins) <= MOST_BINS:
-        raise InputError(f"metric {spec.name!r}: bins = {bins} must be a whole number from 1 to {MOST_BINS}")
+    if not bins.isdigit() or not 1 <= int(bins) <= MAX_BINS:
+        raise InputError(f"metric {spec.name!r}: bins = {bins} must be a whole number from 1 to {MAX_BINS}")
     return Metric(spec.name, partial(_bind, spec.name, spec.base, int(bins)))
 
 
@@ -220,6 +220,6 @@ def _build_residuals(gold: Floats, predictions: Sequence[Floats], n_bins: int) -
 
 def _compute_losses(gold: Floats, predicted: Floats) -> SystemNumbers:
     """Return the negative logarithm of the probability that was given to each gold value."""
-    clipped = np.clip(predicted, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+    clipped = np.clip(predicted, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     losses = -np.log(np.where(gold == 1, clipped, 1 - clipped))
     return SystemNumbers(losses, 2 * float(np.spacing(losses.max())))

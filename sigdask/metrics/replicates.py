@@ -141,7 +141,7 @@ def _sum_columns(columns: Sequence[Array]) -> Array:
     return total
 
 
-MOST_COMMON_DENOMINATOR = 1 << 40
+MAX_COMMON_DENOMINATOR = 1 << 40
 """Largest common denominator with which values of items are stored as integers, so that equal sums are ties."""
 
 
@@ -180,7 +180,7 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
     pairs, places = np.unique(np.stack([n_samples.ravel(), right.ravel()], axis=1), axis=0, return_inverse=True)
     values = [compute_pass(n, c, k) if n else Fraction(0) for n, c in pairs.tolist()]
     denominator = math.lcm(*(value.denominator for value in values))
-    is_exact = denominator <= MOST_COMMON_DENOMINATOR
+    is_exact = denominator <= MAX_COMMON_DENOMINATOR
     numbers = np.array([int(value * denominator) if is_exact else float(value) for value in values])
     items = counts.field(base.get_items_field(field, counts)) > 0
     own = ExactNumbers(

@@ -23,13 +23,13 @@ from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
 
-MOST_DOCUMENTS = 2**31 - 1
+MAX_DOCUMENTS = 2**31 - 1
 """Maximum cutoff. A larger one overflows trec_eval's counters and ends the program."""
 
 PACKAGES = ("ir-measures", "pytrec-eval-terrier", "cwl-eval", "trectools", "ranx", "pyndeval", "numpy", "scipy")
 """Packages that measure topics: ir-measures and its installed providers."""
 
-MOST_RELEVANT = 1000
+MAX_RELEVANT = 1000
 """Maximum relevance. trec_eval allocates as many counters as the highest one (it documents 127)."""
 
 
@@ -116,7 +116,7 @@ def _check_parameters(name: str, parsed: Any) -> None:
         lacking = [key for key, info in supported.items() if info.required and key not in parsed.params]
         problem = f"give {', '.join(lacking)}, as in {parsed.NAME}@10" if lacking else "a value that cannot be"
         raise InputError(f"metric {name!r}: {problem}; it takes {takes}") from None
-    for key, lowest, highest in (("cutoff", 1, MOST_DOCUMENTS), ("rel", 1, MOST_DOCUMENTS), ("recall", 0, 1)):
+    for key, lowest, highest in (("cutoff", 1, MAX_DOCUMENTS), ("rel", 1, MAX_DOCUMENTS), ("recall", 0, 1)):
         value = parsed.params.get(key, lowest)
         if isinstance(value, bool) or (isinstance(value, int | float) and not lowest <= value <= highest):
             raise InputError(f"metric {name!r}: {key} = {value} must lie between {lowest} and {highest}")
@@ -190,8 +190,8 @@ def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mappin
     trec_eval takes such documents as not relevant; its bpref takes them as not judged.
     """
     lowest, highest = min(gold.values(), default=0), max(gold.values(), default=0)
-    if highest > MOST_RELEVANT:
-        raise InputError(f"metric {name!r}: relevance {highest} in the judgements, expected {MOST_RELEVANT} or less")
+    if highest > MAX_RELEVANT:
+        raise InputError(f"metric {name!r}: relevance {highest} in the judgements, expected {MAX_RELEVANT} or less")
     if lowest >= 0:
         return gold
     if parsed.NAME == "infAP":

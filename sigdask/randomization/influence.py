@@ -31,7 +31,7 @@ from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.identity import dataclass
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.families.deviations import (
-    MOST_NUMBERS,
+    MAX_NUMBERS,
     compute_contributions,
     compute_moment_skewness,
     find_possibly_skewed,
@@ -234,7 +234,7 @@ def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: 
 
 
 def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
+    size = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
     yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 

@@ -51,10 +51,10 @@ from sigdask.statistics.bounds import log_choose
 EXACT_32 = 2**24
 """Whole numbers below it, and sums of them, are exact in 32 bits."""
 
-MOST_DRAWN = 2**16
+MAX_DRAWN = 2**16
 """Maximum number of unit sums of a sample."""
 
-MOST_KEPT = 2**20
+MAX_KEPT = 2**20
 """Maximum number of units' influences that are cached for many pairs. Those of further pairs are computed again."""
 
 
@@ -129,7 +129,7 @@ class ObservedPair:
         """What swapping each unit adds to A's sums and takes from B's, (n_units, n_fields), in 32 bits if exact."""
         shifts = self.arguments[:, 1] - self.arguments[:, 0]
         is_count = all(lattice == INTEGER_LATTICE for lattice in self.panel.lattices)
-        fits = is_count and np.abs(shifts).max(initial=0.0) * (MOST_DRAWN // shifts.shape[1]) < EXACT_32
+        fits = is_count and np.abs(shifts).max(initial=0.0) * (MAX_DRAWN // shifts.shape[1]) < EXACT_32
         return shifts.astype(np.float32 if fits else np.float64)
 
     @cached_property
@@ -218,7 +218,7 @@ class SystemPairs:
         pair = self._cache.get(row)
         if pair is None:
             pair = ObservedPair(self.panel.select([row]))
-            if len(self._cache) * len(self.panel.values) < MOST_KEPT:
+            if len(self._cache) * len(self.panel.values) < MAX_KEPT:
                 self._cache[row] = pair
         return pair
 
@@ -232,7 +232,7 @@ class SystemPairs:
 
 UNITS_RUN, SWAPS_RUN = 0, 1
 
-MOST_SWAPS, KEPT, FEWEST = 2**19, 256, 64
+MAX_SWAPS, KEPT, FEWEST = 2**19, 256, 64
 """Maximum cells of a matrix of swaps, the number of swaps from which it is cached, and its minimum number of swaps."""
 
 
@@ -290,7 +290,7 @@ def _fill_samples(k0, k1, c1, borders, first, units):
 def iter_swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArray[np.float32]]:
     """Yield which units of a sample each trial swaps, as 0 and 1, in batches of shape (n_some, size)."""
     columns = -(-size // COLUMN)
-    step = max(MOST_SWAPS // (columns * COLUMN) // FEWEST * FEWEST, FEWEST)
+    step = max(MAX_SWAPS // (columns * COLUMN) // FEWEST * FEWEST, FEWEST)
     for start in range(first // step * step, stop, step):
         low, high = max(first, start), min(stop, start + step)
         if step >= KEPT:
@@ -319,12 +319,12 @@ FIRST_ROUND, ENOUGH = 64, 200
 RADEMACHER = 3.178
 """Constant of Bentkus & Dzindzalieta 2015, 1 / (4 P(Z >= sqrt 2)) = 3.17786, rounded up."""
 
-MOST_NUMBERS = 2**22
+MAX_NUMBERS = 2**22
 """Maximum number of sampled units' sums held at a time."""
 
 EXACT_64 = 2.0**53
 
-MOST_SAMPLE_SWAPS = 2**24
+MAX_SAMPLE_SWAPS = 2**24
 """Maximum number of swaps of a sample near the level."""
 
 
@@ -352,7 +352,7 @@ def count_rejected(
     if sides * 2.0**-size > alpha:
         return 0
     width = 1 if observed.panel.linear[0] else 2 * observed.arguments.shape[2]
-    step = max(1, MOST_NUMBERS // (size * width))
+    step = max(1, MAX_NUMBERS // (size * width))
     weights = observed.compute_weights(strength)
     total = 0
     for start in range(first, first + n, step):
@@ -396,7 +396,7 @@ def compute_last_round(alpha: float) -> int:
 
 def can_decide(level: float) -> bool:
     """Return whether samples can be tested at a significance level; very low levels need too many trials."""
-    return compute_last_round(level) <= MOST_SAMPLE_SWAPS
+    return compute_last_round(level) <= MAX_SAMPLE_SWAPS
 
 
 def _iter_rounds(alpha: float) -> Iterator[int]:

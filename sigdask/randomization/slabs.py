@@ -36,9 +36,9 @@ from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.tallies import Tally
 
 ROOM_BYTES = 2**25
-"""Maximum bytes of the arrays of one slab in each thread, if `FEWEST_TRIALS` fit."""
+"""Maximum bytes of the arrays of one slab in each thread, if `MIN_TRIALS` fit."""
 
-FEWEST_TRIALS = 64
+MIN_TRIALS = 64
 
 
 def iter_slabs(
@@ -59,7 +59,7 @@ def compute_slab_size(panel: ScoredSums) -> int:
     arranged = get_layout(panel)
     room = ROOM_BYTES - arranged.bytes_per_chunk
     numbers = sum(kernel.numbers_per_trial for kernel in build_kernels(panel)) * len(panel.totals)
-    return int(min(arranged.slab_size, max(room // (arranged.bytes_per_trial + 8 * numbers), FEWEST_TRIALS)))
+    return int(min(arranged.slab_size, max(room // (arranged.bytes_per_trial + 8 * numbers), MIN_TRIALS)))
 
 
 @dataclass(frozen=True, eq=False)

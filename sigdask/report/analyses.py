@@ -229,7 +229,7 @@ class Evaluation(PaperTables, RankingEvaluation):
         """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
 
         The curves of Evert & Krenn 2001 ("Methods for the qualitative evaluation of lexical association measures",
-        ACL), with the intervals of the table. With more than `MOST_CURVES` measures, only the best by average precision
+        ACL), with the intervals of the table. With more than `MAX_CURVES` measures, only the best by average precision
         are drawn. If only a sample is judged, there is no recall.
 
         Parameters

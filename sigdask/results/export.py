@@ -50,7 +50,7 @@ def build_frame(table: Table, library: str) -> Any:
 AXES = ("test_set", "subset", "metric", "a", "b")
 """Columns that identify a comparison: the index of frames, and the dimensions of datasets."""
 
-MOST_CELLS = 2**27
+MAX_CELLS = 2**27
 """Maximum cells of a dataset's variable."""
 
 
@@ -75,7 +75,7 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
     xarray, columns = _import_library("xarray", "to_xarray()"), build_columns(table)
     axes = {name: CodedColumn.from_values(value or "" for value in list_values(columns[name])) for name in AXES}
     shape = tuple(len(axis.values) for axis in axes.values())
-    if np.prod(shape, dtype=float) > MOST_CELLS:
+    if np.prod(shape, dtype=float) > MAX_CELLS:
         raise InputError(
             f"to_xarray(): {' x '.join(f'{n:,}' for n in shape)} test sets, subsets, metrics and systems are too many "
             "cells; use to_frame(index=True)"

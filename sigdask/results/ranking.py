@@ -17,7 +17,7 @@ from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
 
-MOST_LETTERS = 8
+MAX_LETTERS = 8
 """Maximum number of letters of a readable ranking."""
 
 
@@ -65,7 +65,7 @@ def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Gro
     letters = {letter for ranked in systems for letter in ranked.letters}
     has_letters = all(ranked.letters for ranked in systems)
     if requested == "auto":
-        return "letters" if has_letters and len(letters) <= MOST_LETTERS else "ranks"
+        return "letters" if has_letters and len(letters) <= MAX_LETTERS else "ranks"
     return "ranks" if requested == "letters" and not has_letters else requested
 
 

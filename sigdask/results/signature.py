@@ -21,7 +21,7 @@ from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
-from sigdask.options import LARGEST_SEED, MAX_STREAM_TRIALS, OPTIONS
+from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes, InputDigests
@@ -36,9 +36,9 @@ NUMBERS: Mapping[str, tuple[type, float, float]] = {
     "h": (int, 1, MAX_STREAM_TRIALS),
     "epsilon": (float, math.ulp(0), 1),
     "alpha": (float, math.ulp(0), 1),
-    "seed": (int, 0, LARGEST_SEED),
-    "scheme": (int, 0, LARGEST_SEED),
-    "m": (int, 1, LARGEST_SEED),
+    "seed": (int, 0, MAX_SEED),
+    "scheme": (int, 0, MAX_SEED),
+    "m": (int, 1, MAX_SEED),
     "limit": (float, 0, math.inf),
 }
 """Keys with numeric values: type, minimum and maximum."""

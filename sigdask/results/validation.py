@@ -18,10 +18,10 @@ NAMES: Mapping[type, tuple[str, ...]] = {
 }  # fmt: skip
 """Names of JSON types in the schema."""
 
-MOST_BITS = 63
+MAX_BITS = 63
 """Maximum bits of integers in columns of results."""
 
-MOST_CHARACTERS = 80
+MAX_CHARACTERS = 80
 """Maximum characters of a wrong value in a message."""
 
 
@@ -50,7 +50,7 @@ def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str,
         return first if first is not None and all(faults) else None
     if (expected := _describe_expected(value, schema)) is not None:
         text = repr(value)
-        return "", text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…", expected
+        return "", text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…", expected
     if isinstance(value, dict):
         known, others = schema.get("properties", {}), schema.get("additionalProperties") or None
         members = ((key, inner, known.get(key, others)) for key, inner in value.items())
@@ -88,8 +88,8 @@ def _describe_bounds(value: float, schema: Mapping[str, Any]) -> str | None:
     """Return what a number must be, or None if the schema allows it."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a finite number"
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        return f"a number of {MOST_BITS} bits at most"
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a number of {MAX_BITS} bits at most"
     bounds = (
         ("minimum", "at least", operator.ge), ("maximum", "at most", operator.le),
         ("exclusiveMinimum", "more than", operator.gt), ("exclusiveMaximum", "less than", operator.lt),

@@ -363,7 +363,7 @@ def _format_array_column(values: NDArray[Any]) -> str:
     distinct, codes = np.unique(bits, return_inverse=True)
     if len(distinct) == 1:
         return f'{{"value":{format_numbers(values[:1])[0]}}}'
-    if values.dtype.kind != "f" or len(distinct) * FEWEST_USES > len(values):
+    if values.dtype.kind != "f" or len(distinct) * MIN_USES > len(values):
         return format_array(values)
     return f'{{"values":{format_array(distinct.view(values.dtype))},"codes":{format_array(codes)}}}'
 
@@ -378,12 +378,12 @@ def _format_coded_column(column: CodedColumn[Any]) -> str:
     texts = [as_json_line(column.values[code]) for code in used.tolist()]
     if len(texts) == 1:
         return f'{{"value":{texts[0]}}}'
-    if len(texts) * FEWEST_USES > len(codes):
+    if len(texts) * MIN_USES > len(codes):
         return f"[{','.join([texts[code] for code in codes.tolist()])}]"
     return f'{{"values":[{",".join(texts)}],"codes":{format_array(codes)}}}'
 
 
-FEWEST_USES = 2
+MIN_USES = 2
 """Minimum number of rows for each distinct value for which values are written once, with a code in each row."""
 
 

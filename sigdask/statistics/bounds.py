@@ -77,7 +77,7 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
     ([1, 3], [9, 9], [1, 0, 1])
     """
     width = int(k.max(initial=0)) + 1
-    if not len(k) or int(k.min()) < 0 or int(n.min()) < 0 or int(n.max()) > LARGEST_CODE // width:
+    if not len(k) or int(k.min()) < 0 or int(n.min()) < 0 or int(n.max()) > MAX_CODE // width:
         order = np.lexsort((k, n))
         is_first = np.ones(len(k), np.bool_)
         is_first[1:] = (np.diff(k[order]) != 0) | (np.diff(n[order]) != 0)
@@ -88,7 +88,7 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
     return codes % width, codes // width, inverse
 
 
-LARGEST_CODE = 2**62
+MAX_CODE = 2**62
 """Largest number that encodes a pair."""
 
 DEFAULT_CONFIDENCE = 0.99

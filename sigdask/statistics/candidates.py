@@ -219,7 +219,7 @@ def _count_included(entered: Integers, n_cutoffs: int) -> Integers:
     return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))
 
 
-FEWEST_EXPECTED = 5.0
+MIN_EXPECTED = 5.0
 """Minimum expected number of samples in a bar of the histogram for the chi-squared test."""
 
 
@@ -490,7 +490,7 @@ def _compute_chi2(observed: Integers, expected: Floats) -> tuple[float, int]:
     n_observed, n_expected, bars = 0.0, 0.0, []
     for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
         n_observed, n_expected = n_observed + observed_count, n_expected + expected_count
-        if n_expected >= FEWEST_EXPECTED:
+        if n_expected >= MIN_EXPECTED:
             bars.append([n_observed, n_expected])
             n_observed, n_expected = 0.0, 0.0
     if not bars:

@@ -411,7 +411,7 @@ WILCOXON_EXACT_UP_TO = 100
 DROPPED = -1
 """Placeholder for the number of units with zero difference that are dropped before ranking."""
 
-MOST_NUMBERS = 2**19
+MAX_NUMBERS = 2**19
 """Maximum number of differences sorted at a time."""
 
 
@@ -466,7 +466,7 @@ def wilcoxon(
     ([40.0], [0.220703125], [10])
     """
     d = np.asarray(differences, np.float64)
-    step = max(1, MOST_NUMBERS // max(d.shape[1], 1))
+    step = max(1, MAX_NUMBERS // max(d.shape[1], 1))
     sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units, np.int64), len(d))
     slices = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
     parts = [wilcoxon_sorted(np.sort(d[rows], axis=1), sizes[rows], alternative, zeros, tolerance) for rows in slices]

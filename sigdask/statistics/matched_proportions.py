@@ -33,7 +33,7 @@ EXACT_UP_TO = 200
 FEW_CLUSTERS = 15
 """If fewer units have more losses than wins, the design effect is not estimated but set to its largest value."""
 
-LARGEST_MARGIN = 1 - 2.0**-40
+MAX_MARGIN = 1 - 2.0**-40
 """Largest margin, as a share of items. Larger ones are treated as this one."""
 
 HALVINGS = 60
@@ -116,7 +116,7 @@ class MatchedProportions:
 
         The exact test uses `alpha` to order its tables.
         """
-        return self._compute_p(min(margin / self.worth, LARGEST_MARGIN), alpha)
+        return self._compute_p(min(margin / self.worth, MAX_MARGIN), alpha)
 
     def find_smallest_margin(self, alpha: float) -> float:
         """Return the smallest margin with a p-value of at most alpha; negative if the system is shown to be better."""
@@ -129,7 +129,7 @@ class MatchedProportions:
 
         It is assumed that the system differs from the baseline on the observed number of items.
         """
-        return self._compute_power(min(margin / self.worth, LARGEST_MARGIN), alpha)
+        return self._compute_power(min(margin / self.worth, MAX_MARGIN), alpha)
 
     def find_margin_of_power(self, power: float, alpha: float) -> float:
         """Return the smallest margin for which an equal system is shown non-inferior with this power."""

@@ -26,7 +26,7 @@ from sigdask.identity import dataclass
 Numbers = NDArray[np.object_]
 """Integers of any size."""
 
-MOST_STEPS = 3e10
+MAX_STEPS = 3e10
 """Approximate maximum of added bits: about two seconds and 200 MB."""
 
 SINGLE_LABEL_COST = 20

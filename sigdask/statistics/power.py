@@ -44,8 +44,8 @@ CLOSE_ERRORS = 1.0
 NARROW_WIDTH = 1e-4
 """Relative width of an interval that contains the crossing of exact powers."""
 
-LONGEST_STEP = 4.0
-MOST_LOOKS = 60
+MAX_STEP = 4.0
+MAX_LOOKS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,11 @@ class PowerCrossing:
 
     def _is_bracketed(self) -> bool:
         if self.below is None or self.above is None:
-            return len(self.looks) >= MOST_LOOKS
+            return len(self.looks) >= MAX_LOOKS
         if self.is_integer and self.above.position - self.below.position <= 1:
             return True
         width = (self.above.position - self.below.position) / self.above.position
-        return len(self.looks) >= MOST_LOOKS or (not self.is_integer and width <= NARROW_WIDTH)
+        return len(self.looks) >= MAX_LOOKS or (not self.is_integer and width <= NARROW_WIDTH)
 
     def _estimate_bracketed(self) -> Estimate:
         """Return the smallest measured position whose power reaches the target, with its interval."""
@@ -170,7 +170,7 @@ class PowerCrossing:
         """Return the next position to measure, between the last ones known to have too little and enough power."""
         guess = self._extrapolate(measured, measured.power)
         if self.below is None or self.above is None:
-            guess = min(max(guess, measured.position / LONGEST_STEP), measured.position * LONGEST_STEP)
+            guess = min(max(guess, measured.position / MAX_STEP), measured.position * MAX_STEP)
             beyond = measured.position * (0.97 if measured is self.above else 1.03)
             return self._clip(
                 min(guess, beyond) if measured is self.above else max(guess, beyond), round_up=measured is self.below

@@ -12,7 +12,7 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import dataclass
 
-MOST_GROUPS = 1000
+MAX_GROUPS = 1000
 """Maximum number of groups for which letters are computed. Verdicts without an order can need exponentially many."""
 
 
@@ -29,7 +29,7 @@ class RankedSystem:
     rank : int
         1 for the best; equal scores share a rank.
     letters : tuple of str
-        Systems that share a letter are not significantly different; empty where `MOST_GROUPS` were not enough.
+        Systems that share a letter are not significantly different; empty where `MAX_GROUPS` were not enough.
     rank_low, rank_high : int
         The ranks that the verdicts leave open: 1 and the number of systems that are significantly better, up to the
         number of systems that are not significantly worse.
@@ -164,7 +164,7 @@ def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tupl
 
     These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
     comparisons"), the maximal cliques of the graph of what is not significantly different, had by adding one system
-    after another. None at all where they are more than `MOST_GROUPS`: their number can grow
+    after another. None at all where they are more than `MAX_GROUPS`: their number can grow
     exponentially, and no one reads them. On the way there are never more than in the end.
 
     Examples
@@ -178,7 +178,7 @@ def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tupl
         unchanged = [group for group in groups if group & ~near]
         joining = {group & near for group in groups}
         groups = [*unchanged, *(subset | bit for subset in _select_maximal(joining))]
-        if len(groups) > MOST_GROUPS:
+        if len(groups) > MAX_GROUPS:
             return []
     members = [_list_members(group) for group in groups]
     return sorted(members)

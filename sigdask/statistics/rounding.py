@@ -17,7 +17,7 @@ POWERS_OF_TEN = 10.0 ** np.arange(20)
 LARGE, SMALL = 1e6, 5e-5
 """Scores of at least the first or below the second are written in scientific notation."""
 
-MOST_DIGITS = 17
+MAX_DIGITS = 17
 """Digits that distinguish any two float64 numbers."""
 
 
@@ -115,7 +115,7 @@ def format_limits(low: float, high: float, level: float | None = None) -> str:
     ('0.00015 to 0.00023', '0 to 1', '0.0502 to 0.0534')
     """
     width = Decimal(repr(high)) - Decimal(repr(low))
-    exponent = width.adjusted() - (width.as_tuple().digits[0] < 5) if width else -MOST_DIGITS
+    exponent = width.adjusted() - (width.as_tuple().digits[0] < 5) if width else -MAX_DIGITS
     return (
         f"{_round_decisively(low, level, _count_digits(low, exponent), DOWN)} to "
         f"{_round_decisively(high, level, _count_digits(high, exponent), UP)}"
@@ -140,7 +140,7 @@ def _count_digits(value: float, exponent: int) -> int:
 def _round_decisively(value: float, level: float | None, digits: int, rounding: str) -> str:
     """Return a number as text, rounded to more digits if it would otherwise change its side of a level."""
     text = _round_to_digits(value, digits, rounding)
-    while level is not None and digits < MOST_DIGITS and (float(text) <= level) != (value <= level):
+    while level is not None and digits < MAX_DIGITS and (float(text) <= level) != (value <= level):
         digits += 1
         text = _round_to_digits(value, digits, rounding)
     return text

@@ -6,7 +6,7 @@ import pytest
 from builders import build_rng
 
 from sigdask.analysis import details as comparison_details
-from sigdask.analysis.details import CUT, MOST_CHARACTERS, EqualWidthBars
+from sigdask.analysis.details import CUT, MAX_CHARACTERS, EqualWidthBars
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.errors import InputError
@@ -67,14 +67,14 @@ def test_fewer_trials_are_the_first_of_more():
 
 
 def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
-    monkeypatch.setattr(comparison_details, "MOST_RUN_WORK", 100_000)
-    monkeypatch.setattr(comparison_details, "MOST_WORK", 10)
+    monkeypatch.setattr(comparison_details, "MAX_RUN_WORK", 100_000)
+    monkeypatch.setattr(comparison_details, "MAX_WORK", 10)
     results, all_details = compare_opened([draw_scores()], trials=4096, adjust="none")
     for details, result in zip(all_details, results, strict=True):
         assert details.runs[0].n_trials[-1] == 4096
         assert 16 <= details.runs[0].n_trials[-2] < 2048
         assert details.runs[0].n_extreme[-1] == result.n_extreme
-        assert details.null.n_trials == comparison_details.FEWEST_TRIALS
+        assert details.null.n_trials == comparison_details.MIN_TRIALS
 
 
 def test_few_units_are_drawn_whole():
@@ -117,7 +117,7 @@ def test_texts_stand_beside_the_units_and_long_ones_are_cut():
         item.a for details in all_details for unit in details.deciding_units for item in unit.items if item.name == "3"
     }
     assert cut.endswith(CUT)
-    assert len(cut) == MOST_CHARACTERS
+    assert len(cut) == MAX_CHARACTERS
 
 
 def test_documents_are_named_with_the_items_in_which_the_outputs_differ():

@@ -213,7 +213,7 @@ def test_names_of_files_are_safe_stable_and_different():
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("sigdask.report.plots.results.MOST_FIGURES", 2)
+    monkeypatch.setattr("sigdask.report.plots.results.MAX_FIGURES", 2)
     figure = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
     figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
     paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])

@@ -75,7 +75,7 @@ def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
 
 
 def test_sizes_of_what_cannot_be_looked_at_are_left_out_and_those_of_a_folder_end(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "MOST_FILES", 3)
+    monkeypatch.setattr(progress, "MAX_FILES", 3)
     for k in range(9):
         (tmp_path / f"f{k}").write_bytes(b"xx")
     steps = ProgressSteps(kept)

@@ -26,7 +26,7 @@ N_QUICK, N_SEEDS = 40, 400
 
 @pytest.fixture
 def every_size(monkeypatch):
-    monkeypatch.setattr(plain, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(plain, "MIN_BYTES", 0)
 
 
 def run_carefully(monkeypatch, work):
@@ -229,7 +229,7 @@ def list_text_files():
 @pytest.mark.skipif(not DATA.is_dir(), reason="the sets of data are not beside the project")
 @pytest.mark.parametrize("most", [30_000, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_every_file_of_the_sets_of_data_is_read_alike_by_both_readers(monkeypatch, most):
-    monkeypatch.setattr(plain, "FEWEST_BYTES", 0)
+    monkeypatch.setattr(plain, "MIN_BYTES", 0)
     files = [path for path in list_text_files() if path.stat().st_size < most]
     for path in files if most > 10**8 else files[::7]:
         read = partial(run_or_describe_error, partial(read_table_parts, path))

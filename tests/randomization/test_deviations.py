@@ -302,7 +302,7 @@ def build_mean_panel(x):
 
 @pytest.mark.parametrize("name", ["bounded", "rare", "lognormal", "nearly equal", "one sign", "far from 0"])
 def test_no_pair_more_skewed_than_a_limit_is_left_out_by_the_bound(name, monkeypatch):
-    monkeypatch.setattr(deviations, "MOST_NUMBERS", 1000)  # 7,000 numbers: every seventh unit is looked at
+    monkeypatch.setattr(deviations, "MAX_NUMBERS", 1000)  # 7,000 numbers: every seventh unit is looked at
     rng = np.random.default_rng(12)
     x = {"bounded": rng.integers(0, 100, (1000, 7)),
          "rare": np.where(rng.random((1000, 7)) < 0.002, -rng.integers(50, 999, (1000, 7)), rng.integers(0, 3, (1000, 7))),
@@ -338,7 +338,7 @@ def test_third_powers_are_summed_only_where_skewness_may_matter_and_results_are_
     for scores, is_skewed in ((plain, False), (plain | skewed, True)):
         texts = []
         for most_numbers in (2**21, 4000):
-            monkeypatch.setattr(deviations, "MOST_NUMBERS", most_numbers)
+            monkeypatch.setattr(deviations, "MAX_NUMBERS", most_numbers)
             summed.clear()
             results = compare_all(scores, trials=500, adjust=adjust)
             texts.append(results.to_json())

@@ -33,7 +33,7 @@ def test_no_budget_changes_a_count(budget, monkeypatch):
     panel = build_panel(build_rng(2).integers(0, 3, (150, 4, 3)), [F1])
     want = panel.tally(n_trials=3000).counts.tolist()
     monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
-    assert slabs.compute_slab_size(panel) >= slabs.FEWEST_TRIALS
+    assert slabs.compute_slab_size(panel) >= slabs.MIN_TRIALS
     assert panel.tally(n_trials=3000).counts.tolist() == want
 
 

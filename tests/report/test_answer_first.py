@@ -12,7 +12,7 @@ from terminals import run_in_terminal
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.summary import headline
-from sigdask.report.terminal import MOST_CLOSEST, render, select_warnings
+from sigdask.report.terminal import MAX_CLOSEST, render, select_warnings
 from sigdask.results.table import DISAGREES
 
 ROW_PATTERN = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
@@ -41,17 +41,17 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
     summary = headline.build_verdict(many)
     assert text.startswith(summary.headline)
     n, n_close = len(many), len(summary.close)
-    assert n_close > MOST_CLOSEST
+    assert n_close > MAX_CLOSEST
     find_positions(
         text,
         "ranking by mean; ranks are ranges that significant differences leave open; = not significantly different from the best",
         "borderline results (a different seed or two more units could change the verdict)\n",
         f"{n} comparisons: {summary.n_significant} significant at 0.05, {n - summary.n_significant} not significant (p "
-        f"adjusted by max-t); {n_close} borderline results, the {MOST_CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
+        f"adjusted by max-t); {n_close} borderline results, the {MAX_CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
         "checks: second run ",
         "sigdask ",
     )
-    assert len(ROW_PATTERN.findall(text)) == MOST_CLOSEST
+    assert len(ROW_PATTERN.findall(text)) == MAX_CLOSEST
     assert len(ROW_PATTERN.findall(render(many, verbose=True))) == min(n_close, 40)
     assert len(ROW_PATTERN.findall(render(many, everything=True))) == n
     assert "discriminative power" in render(many, verbose=True)
@@ -60,7 +60,7 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
 
 def test_the_table_of_close_calls_is_of_the_rows_that_the_verdict_names(many):
     rows = [line.split()[:2] for line in render(many).splitlines() if ROW_PATTERN.match(line)]
-    assert rows == [[many[int(k)].a, many[int(k)].b] for k in headline.build_verdict(many).close[:MOST_CLOSEST]]
+    assert rows == [[many[int(k)].a, many[int(k)].b] for k in headline.build_verdict(many).close[:MAX_CLOSEST]]
 
 
 def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked():

@@ -87,7 +87,7 @@ def test_subsets_and_verdicts_over_sets_are_shown():
 
 def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
     rng = build_rng(2)
-    monkeypatch.setattr(rankings, "MOST_IN_MATRIX", 12)
+    monkeypatch.setattr(rankings, "MAX_IN_MATRIX", 12)
     sets = Counts.from_scores({f"s{k}": rng.integers(0, 9, 25) for k in range(13)})
     text = render_page(
         {"": compare_sets([sets], metrics=["mean"], trials=99, second_run=False, adjust="none")}, title="t"
@@ -133,7 +133,7 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
 
 
 def test_rankings_of_all_sets_share_the_room(monkeypatch):
-    monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 6)
+    monkeypatch.setattr(of_page, "MAX_IN_RANKINGS", 6)
     text = render_page({name: compare_names() for name in ("news", "talks", "books")}, title="t")
     assert text.count('<article class="ranking"') == 2
     assert "And 1 more ranking; the JSON has all." in text

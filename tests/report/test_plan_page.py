@@ -370,7 +370,7 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
     from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
-    from sigdask.nightly.report.gate import MOST_KEPT, build_record, iter_reasons
+    from sigdask.nightly.report.gate import MAX_KEPT, build_record, iter_reasons
 
     def finding(k):
         return RuleFinding(
@@ -381,7 +381,7 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
     none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("applies to no comparison",))
     record = build_record(GateVerdict((failed_rule, none)))
     rule = record["rules"][0]
-    assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MOST_KEPT, 250, 250)
+    assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MAX_KEPT, 250, 250)
     assert not any(f["passed"] for f in rule["findings"])
     assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "applies to no comparison"}
 

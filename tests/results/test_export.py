@@ -216,7 +216,7 @@ def test_many_rankings_leave_room_on_a_page(monkeypatch):
     rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]
     table = Results(results_to_table(rows, 0.05), 0, 0.05)
     assert render_page({"": table}, title="t").count("Discriminative power <") == 50
-    monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
+    monkeypatch.setattr(of_page, "MAX_IN_RANKINGS", 100)
     short = render_page({"": table}, title="t")
     assert short.count("Discriminative power <") == 12
     assert "And 38 more rankings; the JSON has all." in short

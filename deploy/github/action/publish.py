@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-MOST_FINDINGS = 20
+MAX_FINDINGS = 20
 """In a comment (also comparisons), and as annotations: GitHub shows ten of each kind a step."""
 
 
@@ -23,16 +23,16 @@ NO_VERDICT = "the plan did not run to its end, so there is no verdict"
 def main(path, plan, log):
     if not Path(path or ".").is_file():
         errors = read_errors(log)
-        for text in errors[:MOST_FINDINGS] or [NO_VERDICT]:
+        for text in errors[:MAX_FINDINGS] or [NO_VERDICT]:
             print(f"::error title=sigdask::{escape(text)}")
         name = read_name(plan)
         lines = [f"**sigdask, {name}: no verdict**", "", f"{NO_VERDICT.capitalize()}.", ""]
-        publish([*lines, *(f"- {text}" for text in errors[:MOST_FINDINGS])], name)
+        publish([*lines, *(f"- {text}" for text in errors[:MAX_FINDINGS])], name)
         return
     document = json.loads(Path(path).read_text())
     rules = (document.get("gate") or {}).get("rules", ())
     failed = [finding["text"] for rule in rules for finding in rule["findings"] if not finding["passed"]]
-    for text in failed[:MOST_FINDINGS]:
+    for text in failed[:MAX_FINDINGS]:
         print(f"::error title=sigdask gate failed::{escape(text)}")
     publish(build_comment(document, rules, failed), document["plan"])
 
@@ -74,8 +74,8 @@ def build_comment(document, rules, failed):
         results = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     n_comparisons = len(results)
     lines = [f"**sigdask, {document['plan']}: {outcome}** ({n_comparisons} comparison{'s' * (n_comparisons != 1)})", ""]
-    lines += [f"- {text}" for text in failed[:MOST_FINDINGS]]
-    lines += [f"- and {len(failed) - MOST_FINDINGS} more"] * (len(failed) > MOST_FINDINGS)
+    lines += [f"- {text}" for text in failed[:MAX_FINDINGS]]
+    lines += [f"- and {len(failed) - MAX_FINDINGS} more"] * (len(failed) > MAX_FINDINGS)
     return [*lines, *build_table(results, document["alpha"])]
 
 
@@ -100,8 +100,8 @@ def build_table(results, alpha):
     is_adjusted = any(result["p_adjusted"] is not None for result in results)
     head = ["A", "B", "metric", "A - B", "adjusted p" if is_adjusted else "p"]
     lines = ["", *(f"| {' | '.join(cells)} |" for cells in (head, ["---", "---", "---", "--:", "--:"]))]
-    lines += [f"| {' | '.join(cells)} |" for _, cells in rows[:MOST_FINDINGS]]
-    n_more = len(rows) - MOST_FINDINGS
+    lines += [f"| {' | '.join(cells)} |" for _, cells in rows[:MAX_FINDINGS]]
+    n_more = len(rows) - MAX_FINDINGS
     return (
         [*lines, "", f"Bold: significant at {alpha:g}." + f" {n_more} more in the report." * (n_more > 0)]
         if rows

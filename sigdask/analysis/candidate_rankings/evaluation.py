@@ -65,7 +65,7 @@ from sigdask.text import describe_items, iter_json, to_plain
 
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
 
-FEWEST_SAMPLES = 2
+MIN_SAMPLES = 2
 """Minimum number of samples for a validation."""
 
 TIE_RUN = 1
@@ -235,7 +235,7 @@ class MeasureRankings:
             differences=tuple(self._iter_differences(swap_tallies[0])) if swap_tallies else (),
             average_precision=tuple(self._iter_average_differences(swap_tallies[1])) if len(swap_tallies) > 1 else (),
             validation=()
-            if sample_counts is None or len(sample_counts) < FEWEST_SAMPLES
+            if sample_counts is None or len(sample_counts) < MIN_SAMPLES
             else tuple(self._iter_validations(sample_counts)),
             ties=TIES[ties].format(seed=spec.seed),
             seed=spec.seed,
@@ -380,7 +380,7 @@ def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[Floats, Floats
     return p, np.where(panel.scales > 0, np.maximum(enforce_step_down(raw, panel.order), p), 1.0)
 
 
-FEWEST_REPEATED_SAMPLES = 3
+MIN_REPEATED_SAMPLES = 3
 
 MODEL = (
     "binomial: in every sample the true ones of N accepted candidates are Bin(N, p), with one p for all "
@@ -548,8 +548,8 @@ def validate(
         raise InputError(
             "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), not both"
         )
-    if len(samples) < FEWEST_REPEATED_SAMPLES:
-        raise InputError(f"validation needs {FEWEST_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")
+    if len(samples) < MIN_REPEATED_SAMPLES:
+        raise InputError(f"validation needs {MIN_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
             raise InputError(
@@ -608,7 +608,7 @@ def _build_set(
 ) -> AcceptanceSet:
     accepted, true = np.array(counts, np.int64).T
     some_are = accepted > 0
-    if some_are.sum() < FEWEST_REPEATED_SAMPLES:
+    if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
             f"{measure}: the cutoff accepts candidates in only {int(some_are.sum())} of {len(names)} samples, which "
             "is too few to validate; lower it"

@@ -14,7 +14,7 @@ from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.candidates import Dispersion, IntervalCoverage
 from sigdask.text import iter_json, suggest_name, to_plain
 
-MOST_CUTOFFS = 10_000
+MAX_CUTOFFS = 10_000
 """Maximum number of cutoffs of a curve."""
 
 N_DEFAULT_CUTOFFS = 7
@@ -125,8 +125,8 @@ def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     cutoffs = sorted({int(number) for number in ([n] if isinstance(n, int) else n or ())})
     if cutoffs and cutoffs[0] < 1:
         raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
-    if len(cutoffs) > MOST_CUTOFFS:
-        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MOST_CUTOFFS:,}")
+    if len(cutoffs) > MAX_CUTOFFS:
+        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MAX_CUTOFFS:,}")
     return cutoffs
 
 
@@ -137,8 +137,8 @@ def _parse_range(part: str, text: str) -> Sequence[int]:
     if len(numbers) == 1:
         return [int(part)]
     start, stop, step = (*map(int, numbers), 1)[:3]
-    if step < 1 or stop < start or (stop - start) // step >= MOST_CUTOFFS:
-        raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MOST_CUTOFFS:,} steps")
+    if step < 1 or stop < start or (stop - start) // step >= MAX_CUTOFFS:
+        raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MAX_CUTOFFS:,} steps")
     return range(start, stop + 1, step)
 
 

@@ -43,10 +43,10 @@ from sigdask.statistics.classical import (
 PAIR_COST = 64
 """Cost of one pair of systems, in products of a matrix multiplication."""
 
-MOST_STACKED_NUMBERS = 2**12
+MAX_STACKED_NUMBERS = 2**12
 """Item scores of a test set whose correlations are computed together with those of others."""
 
-MOST_CORRELATED_NUMBERS = 2**18
+MAX_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""
 
 
@@ -78,7 +78,7 @@ class _PairedScores:
     def key(self) -> Hashable:
         """Key of test sets that can be stacked: small ones of one shape, without gaps."""
         shape = len(self.items), len(self.systems)
-        if shape != (self.counts.n_items, self.counts.n_systems) or shape[0] * shape[1] > MOST_STACKED_NUMBERS:
+        if shape != (self.counts.n_items, self.counts.n_systems) or shape[0] * shape[1] > MAX_STACKED_NUMBERS:
             return object()
         fields = [self.metric.get_field(name, self.counts) for name in self.metric.fields]
         kinds = tuple((field.shape, field.dtype.str) for field in fields)
@@ -103,7 +103,7 @@ def compute_r12(sets: Sequence[Comparisons]) -> Floats:
         for entry in _iter_paired_scores(comparisons, start):
             alike.setdefault(entry.key, []).append(entry)
     for entries in alike.values():
-        size = max(1, MOST_CORRELATED_NUMBERS // max(len(entries[0].items) * len(entries[0].systems), 1))
+        size = max(1, MAX_CORRELATED_NUMBERS // max(len(entries[0].items) * len(entries[0].systems), 1))
         for first in range(0, len(entries), size):
             together = entries[first : first + size]
             scores = _stack_scores(together) if len(together) > 1 else None
@@ -192,7 +192,7 @@ def iter_ratios(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    step, is_complete = max(1, MOST_CORRELATED_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
+    step, is_complete = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
     fields = [metric.get_field(name, counts) for name in metric.fields]
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
@@ -205,10 +205,10 @@ def iter_ratios(
         yield above, below
 
 
-MOST_NUMBERS = 2**19
+MAX_NUMBERS = 2**19
 """Maximum number of unit differences held at a time."""
 
-MOST_SUMS = 2**22
+MAX_SUMS = 2**22
 """Maximum number of unit sums held at a time."""
 
 
@@ -297,7 +297,7 @@ class MatchedComparisons:
         return ScoreSpread(n_units, total, squares)
 
     def _iter_tiles(self, n_numbers: int) -> Iterator[slice]:
-        step = max(1, MOST_SUMS // max(n_numbers, 1))
+        step = max(1, MAX_SUMS // max(n_numbers, 1))
         yield from (slice(start, start + step) for start in range(0, len(self.systems), step))
 
     def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
@@ -305,7 +305,7 @@ class MatchedComparisons:
         assert self.mean is not None
         panel, column = self.mean
         pairs = panel.pairs[self.comparisons.row[self.rows]]
-        step = max(1, MOST_NUMBERS // max(len(panel.values), 1))
+        step = max(1, MAX_NUMBERS // max(len(panel.values), 1))
         for start in range(0, len(pairs), step):
             tile = slice(start, start + step)
             systems, indices = np.unique(pairs[tile], return_inverse=True)

@@ -37,7 +37,7 @@ from sigdask.statistics.exact import (
     SumProblem,
     binomials,
 )
-from sigdask.statistics.exact.result import LARGEST_ESTIMATE
+from sigdask.statistics.exact.result import MAX_ESTIMATE
 from sigdask.text import format_count, format_duration
 
 SWAPPED_SLACK = 2
@@ -325,7 +325,7 @@ def _get_limit(method: Method, seconds: float | None) -> float | None:
 def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> ExactPanel | str:
     """Return the panel that solves a problem, or the reason why no method can."""
     limit = _get_limit(method, seconds)
-    limits = LIMITS[method] if limit is None else MethodLimits(LARGEST_ESTIMATE, seconds=limit)
+    limits = LIMITS[method] if limit is None else MethodLimits(MAX_ESTIMATE, seconds=limit)
     method_plan = exact.choose_method(problem, limits)
     if (
         limit is None

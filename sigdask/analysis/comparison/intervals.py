@@ -140,7 +140,7 @@ UNBOUNDED = "there are too few units or trials to exclude any difference at this
 TIE = 2.0**-44
 """Relative difference of real numbers that may be rounding error."""
 
-MOST_NUMBERS = 2**22
+MAX_NUMBERS = 2**22
 """Maximum number of unit differences held at a time."""
 
 FEW_UNITS = 1024
@@ -197,7 +197,7 @@ def _has_constant_means(panel: Panel, m: int) -> Bools:
     for units in (slice(FEW_UNITS), slice(None)):  # few mostly do to see that differences vary
         pairs = np.flatnonzero(result)
         by_unit = above[units] / below[units, None] if len(pairs) else above
-        size = max(MOST_NUMBERS // len(by_unit), 1)
+        size = max(MAX_NUMBERS // len(by_unit), 1)
         for start in range(0, len(pairs), size):
             some = pairs[start : start + size]
             i, j = panel.pairs[some].T

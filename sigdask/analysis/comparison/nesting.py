@@ -20,7 +20,7 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.results.table import UnitCorrelation
 from sigdask.statistics.dependence import SumsOfSquares
 
-MOST_NUMBERS, MOST_COLUMNS, MOST_PAIRS = 2**24, 2**12, 2**16
+MAX_NUMBERS, MAX_COLUMNS, MAX_PAIRS = 2**24, 2**12, 2**16
 """Maximum numbers of unit sums, of their columns and of pairs of systems held at a time."""
 
 LevelResults = tuple[Integers, Integers, Floats, Floats, Floats]
@@ -108,15 +108,15 @@ def _iter_tiles(comparisons: Comparisons, group: Integers, n_fields: int, n_unit
     """Yield parts of a group of comparisons, each with so few systems that their units' sums fit into memory."""
     pairs = np.stack([comparisons.a[group], comparisons.b[group]])
     systems = np.unique(pairs)
-    max_systems = max(2, min(MOST_COLUMNS, MOST_NUMBERS // n_units) // n_fields)
+    max_systems = max(2, min(MAX_COLUMNS, MAX_NUMBERS // n_units) // n_fields)
     if len(systems) <= max_systems:
         blocks = np.zeros_like(group)
     else:
         low, high = np.sort(np.searchsorted(systems, pairs) // (max_systems // 2), axis=0)
         blocks = number_rows(low, high)
     for rows in group_rows(blocks):
-        for start in range(0, len(rows), MOST_PAIRS):
-            yield group[rows[start : start + MOST_PAIRS]]
+        for start in range(0, len(rows), MAX_PAIRS):
+            yield group[rows[start : start + MAX_PAIRS]]
 
 
 def _test_levels(

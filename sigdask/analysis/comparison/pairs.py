@@ -520,7 +520,7 @@ def _count_discordant(
 AnyMetric = str | KnownMetric
 
 
-MOST_BY_DEFAULT = 100
+MAX_BY_DEFAULT = 100
 """Maximum number of comparisons for which intervals are computed by default."""
 
 
@@ -551,7 +551,7 @@ class IntervalSpec:
         kind = options["interval"]
         if kind == "none":
             return None
-        max_comparisons = MOST_BY_DEFAULT if kind is None else None
+        max_comparisons = MAX_BY_DEFAULT if kind is None else None
         return IntervalSpec(kind or "auto", options["confidence"], options["resamples"], max_comparisons)
 
     def covers(self, n_comparisons: int) -> bool:

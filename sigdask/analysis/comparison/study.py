@@ -66,7 +66,7 @@ EXACT_WITHOUT_TRIALS = (
     "inversion), or give --method both"
 )
 
-FEWEST_GROUPS = 6
+MIN_GROUPS = 6
 """Minimum number of groups for which swapping them can reach p = 0.05, two-sided."""
 
 
@@ -104,7 +104,7 @@ class SetAnalysis:
         dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
         finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
         levels = (
-            [*(finer if unit != "item" else ()), *list_clear_columns(dependences, FEWEST_GROUPS)]
+            [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
             if spec.has_contrasts
             else []
         )
@@ -151,7 +151,7 @@ class SetAnalysis:
             worst = _get_dependence(correlation, int(is_clear[np.argmax(correlation.design_effect[is_clear])]))
             remedy = (
                 f"Use --unit {column}"
-                if worst.n_groups >= FEWEST_GROUPS
+                if worst.n_groups >= MIN_GROUPS
                 else f"{worst.n_groups} groups are too few to swap; --by {column} tests each separately"
             )
             text = (

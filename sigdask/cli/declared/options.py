@@ -36,7 +36,7 @@ def parse_integer(text: str) -> int:
         number = Decimal(text)
     except InvalidOperation:
         number = Decimal("nan")
-    if not number.is_finite() or number.adjusted() > MOST_DIGITS or number != int(number):
+    if not number.is_finite() or number.adjusted() > MAX_DIGITS or number != int(number):
         raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
     return int(number)
 
@@ -52,7 +52,7 @@ class NumberType(click.types.FloatParamType):
             self.fail(f"{value!r} is not a number, such as 0.05", param, ctx)
 
 
-MOST_DIGITS = 30
+MAX_DIGITS = 30
 """Maximum number of digits of a whole number."""
 
 

@@ -33,7 +33,7 @@ SECONDS_BETWEEN_LINES = 30.0
 NEAR = 0.05
 """Two shares that differ by less are shown as one."""
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 """Maximum number of files of a folder whose sizes are added up. Larger folders get no total."""
 
 
@@ -318,7 +318,7 @@ def _list_files(path: Path) -> Iterator[Path]:
     """Yield a local file, or all files in a local folder; nothing for a URL."""
     if is_url(str(path)):
         return
-    inner = islice(path.rglob("*"), MOST_FILES) if is_present(path.is_dir) else ()
+    inner = islice(path.rglob("*"), MAX_FILES) if is_present(path.is_dir) else ()
     yield from (file for file in (path, *inner) if is_present(file.is_file))
 
 

@@ -174,7 +174,7 @@ STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "a
 """Attributes of every log record. All others were given as `extra`."""
 
 
-LEAST_COLUMNS = 20
+MIN_COLUMNS = 20
 """Width used if the terminal claims to be narrower, or does not know."""
 
 
@@ -187,7 +187,7 @@ def terminal_columns(stream: TextIO) -> int | None:
         n_columns = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a stream of tests, or one that is closed
         n_columns = 0
-    return max(n_columns, LEAST_COLUMNS) if n_columns else 80
+    return max(n_columns, MIN_COLUMNS) if n_columns else 80
 
 
 class LogLines(logging.Formatter):

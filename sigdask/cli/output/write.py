@@ -24,7 +24,7 @@ from sigdask.report.files import write_parts, write_whole_text
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths
-from sigdask.report.plots.results import MOST_FIGURES, FigureStyle, parse_formats
+from sigdask.report.plots.results import MAX_FIGURES, FigureStyle, parse_formats
 from sigdask.report.plots.results import write_figures as write_figure_files
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
@@ -231,7 +231,7 @@ def _name_option_in_errors(option: str, file: str) -> Iterator[None]:
         raise UnfinishedError(f"{'-o' if file in outputs else option} {error}") from None
 
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 """Maximum number of files that are named."""
 
 
@@ -262,10 +262,10 @@ def write_figures(options: Mapping[str, Any], pictures: Iterable[FigureSpec]) ->
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return
-    names = format_list([path.name for path in written], limit=MOST_NAMED)
+    names = format_list([path.name for path in written], limit=MAX_NAMED)
     log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
     if n_left:
-        log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
+        log_note(f"{n_left:,} more figures were left out: the first {MAX_FIGURES} are drawn")
 
 
 OPENED_REASON = (

@@ -61,7 +61,7 @@ TIME_COLUMN = re.compile(
 """Pattern of columns that never identify a question."""
 
 METRIC_NAME = "win_rate"
-LONGEST_ID = 40
+MAX_ID_LENGTH = 40
 SHOWN = 5
 
 
@@ -263,7 +263,7 @@ def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) ->
     if value is not None and (value in {1.0, 2.0} or (numbers == "preference" and (value == 0 or 1 <= value <= 2))):
         return 0.5 if value == 0 else float(2 - Decimal(repr(value)))
     raise InputError(
-        f"{where}: found the verdict {text[:LONGEST_ID]!r}, expected model_a, model_b, tie, a model's name"
+        f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected model_a, model_b, tie, a model's name"
         + (", or a preference from 1 to 2" if numbers == "preference" else "")
         + "; write it so, or leave it empty where there is no verdict (the row is then left out)"
     )
@@ -279,7 +279,7 @@ def _format_ids(keys: Groups, question: int) -> dict[Key, str]:
 
 
 def _shorten(text: str) -> str:
-    if len(text) <= 2 * LONGEST_ID and "\n" not in text:
+    if len(text) <= 2 * MAX_ID_LENGTH and "\n" not in text:
         return text
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-    return f"{' '.join(text[:LONGEST_ID].split())}... {digest}"
+    return f"{' '.join(text[:MAX_ID_LENGTH].split())}... {digest}"

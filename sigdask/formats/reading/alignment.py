@@ -29,7 +29,7 @@ FILE_ORDER = slice(None)
 MIN_SHARE_ALIKE = 0.9
 """Minimum share of rows with the same words for an alignment by position."""
 
-FEWEST_NAMES = 10
+MIN_NAMES = 10
 """Rows from which on cells that are the same in both tables, each once, are names of items and not answers."""
 
 OUTPUT_NAME = re.compile(
@@ -137,7 +137,7 @@ def _align_by_names(first: FileTable, table: FileTable, options: Options, warnin
     InputError
         For whole numbers, which may be ranks or scores, and if most names stand in other rows but not all are in both.
     """
-    if first.n_rows < FEWEST_NAMES or not (first.header and table.header):
+    if first.n_rows < MIN_NAMES or not (first.header and table.header):
         return None
     aside = {options.gold_column, options.prediction_column, *options.groups, *first.nested, *table.nested}
     for name in [name for name in first.columns if name in table.columns and name not in aside]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import WORD, Texts, get_offset_type
 from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.converted import convert_file
-from sigdask.formats.reading.files import MOST_COLUMNS, START_BYTES, format_cell, open_bytes
+from sigdask.formats.reading.files import MAX_COLUMNS, START_BYTES, format_cell, open_bytes
 from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
 
@@ -37,13 +37,13 @@ SPACE = np.zeros(256, np.bool_)
 """First and last bytes of white space. Texts that begin or end with one are stripped by Python."""
 SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F, 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
-LONGEST_CELL = 131_072
+MAX_CELL_WIDTH = 131_072
 """Maximum bytes of a cell (`csv.field_size_limit`)."""
 
 POWERS = 10.0 ** np.arange(23)
 """Powers of ten that float64 holds exactly."""
 
-LARGEST_EXACT = 2**53
+MAX_EXACT = 2**53
 """Whole numbers up to this are exact in float64."""
 
 
@@ -97,7 +97,7 @@ def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  
                     return NOT_PLAIN
                 position += 1
             return row
-        if column >= width or row >= max_rows or stop - start > LONGEST_CELL or (closes and column != width - 1):
+        if column >= width or row >= max_rows or stop - start > MAX_CELL_WIDTH or (closes and column != width - 1):
             return NOT_PLAIN
         if start < stop and (SPACE[buffer[start]] or SPACE[buffer[stop - 1]]):
             while start < stop and _is_space(buffer[start]):
@@ -174,7 +174,7 @@ def parse_decimals(buffer, starts, stops, out, odd):  # type: ignore[no-untyped-
                 digits = digits * 10 + (np.int64(c) - 48)
                 n_digits += 1
                 n_decimals += has_point
-                if digits > LARGEST_EXACT:
+                if digits > MAX_EXACT:
                     is_plain = False
                     break
             elif c == 46 and not has_point:
@@ -258,7 +258,7 @@ def _is_in(values, value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN2
     return is_found
 
 
-FEWEST_BYTES = 1 << 16
+MIN_BYTES = 1 << 16
 """Minimum size of a file for the compiled reader. Smaller files are read before it is loaded."""
 
 MAX_GZIP_RATIO = 100
@@ -287,21 +287,21 @@ def read_plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
     buffer = _read_buffer(path)
     end = len(buffer) - WORD
     start = len(BOM) if buffer[: len(BOM)].tobytes() == BOM else 0
-    if end - start < FEWEST_BYTES or not _is_utf8(buffer[start:end]):
+    if end - start < MIN_BYTES or not _is_utf8(buffer[start:end]):
         return None
     if delimiter is None:
         columns = _split_columns(buffer, start, end, None, 1)
         n_filled = 1 + int(np.flatnonzero(columns[0].sizes).max(initial=-1)) if columns else 0
         return [columns[0][:n_filled]] if columns and n_filled else None
-    header_line = buffer[start : start + LONGEST_CELL].tobytes().partition(b"\n")[0]
+    header_line = buffer[start : start + MAX_CELL_WIDTH].tobytes().partition(b"\n")[0]
     width = _count_cells(header_line.decode(errors="replace"), delimiter)
-    return _split_columns(buffer, start, end, delimiter, width) if 1 < width <= MOST_COLUMNS else None
+    return _split_columns(buffer, start, end, delimiter, width) if 1 < width <= MAX_COLUMNS else None
 
 
 def _is_small(path: Path) -> bool:
     """Return whether a file is small, even if unpacked, or cannot be read twice."""
     try:
-        return not path.is_file() or path.stat().st_size < FEWEST_BYTES // MAX_GZIP_RATIO
+        return not path.is_file() or path.stat().st_size < MIN_BYTES // MAX_GZIP_RATIO
     except OSError:
         return True
 

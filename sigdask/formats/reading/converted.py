@@ -37,7 +37,7 @@ DATASET_DICT = "dataset_dict.json"
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
 
-MOST_CONVERTED = 8
+MAX_CONVERTED = 8
 """Number of files whose conversion is remembered, because detection opens a file many times."""
 
 
@@ -136,7 +136,7 @@ def _list_shards(folder: Path) -> list[Path]:
     return files
 
 
-@lru_cache(MOST_CONVERTED)
+@lru_cache(MAX_CONVERTED)
 def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
     try:
         import pyarrow as pa
@@ -165,7 +165,7 @@ def _convert_arrow(path: Path, _modified: int, size: int) -> bytes:
     return output.getvalue()
 
 
-@lru_cache(MOST_CONVERTED)
+@lru_cache(MAX_CONVERTED)
 def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | None) -> bytes | None:
     try:
         with zipfile.ZipFile(path) as packed:

@@ -89,17 +89,17 @@ ReportProgress = Callable[[Path, int], None]
 
 _report_progress: ContextVar[ReportProgress | None] = ContextVar("tell", default=None)
 
-MOST_CACHED_BYTES = 1 << 24
+MAX_CACHED_BYTES = 1 << 24
 """Maximum bytes of small files that are cached during detection."""
 
 _cached_files: ContextVar[CachedFiles | None] = ContextVar("kept", default=None)
 
 NON_FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-LONGEST_SHOWN = 1000
+MAX_SHOWN_LENGTH = 1000
 BLOCK = 512
 """Bytes of a block in a file's status."""
 
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 """Maximum number of files and folders below a folder."""
 
 
@@ -224,14 +224,14 @@ def _check_kind(path: Path) -> None:
 def shorten_path(path: Path) -> str:
     """Return a path as text for error messages, cut if it is very long."""
     text = str(path)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
 
 
 def list_files(folder: Path) -> list[Path]:
     """Return all files in a folder and its subfolders, sorted, without hidden files."""
-    paths = sorted(islice(folder.rglob("*"), MOST_FILES + 1))
-    if len(paths) > MOST_FILES:
-        raise InputError(f"{folder}: holds more than {MOST_FILES:,} files; name the folder that holds the data alone")
+    paths = sorted(islice(folder.rglob("*"), MAX_FILES + 1))
+    if len(paths) > MAX_FILES:
+        raise InputError(f"{folder}: holds more than {MAX_FILES:,} files; name the folder that holds the data alone")
     visible = (path for path in paths if not any(name.startswith(".") for name in path.relative_to(folder).parts))
     return [path for path in visible if path.is_file()]
 
@@ -269,7 +269,7 @@ def _open_cached(path: Path) -> IO[bytes]:
     if (
         cached is not None
         and path not in cached.contents
-        and path.stat().st_size <= min(HEAD, MOST_CACHED_BYTES - HEAD * len(cached.contents))
+        and path.stat().st_size <= min(HEAD, MAX_CACHED_BYTES - HEAD * len(cached.contents))
     ):
         with _open_raw(path) as raw:
             cached.contents[path] = raw.read()
@@ -564,15 +564,15 @@ def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
     )
 
 
-MOST_COLUMNS = 1 << 16
+MAX_COLUMNS = 1 << 16
 """Maximum number of columns of a table. Readers take about 0.1 ms for each."""
 
 
 def check_n_columns(path: Path, n_columns: int) -> None:
     """Raise an error for a table of more columns than can be compared."""
-    if n_columns > MOST_COLUMNS:
+    if n_columns > MAX_COLUMNS:
         raise InputError(
-            f"{path}: has {n_columns:,} columns, more than {MOST_COLUMNS:,}; expected one row per item and one column "
+            f"{path}: has {n_columns:,} columns, more than {MAX_COLUMNS:,}; expected one row per item and one column "
             "per system. If its columns are items, exchange rows and columns"
         )
 

@@ -63,7 +63,7 @@ GROUP_IDS = frozenset({"task", "prompt", "question", "problem"})
 """Names of ids that may also be groups of items."""
 
 
-MOST_SAMPLES = 5040
+MAX_SAMPLES = 5040
 """Largest least common multiple of the numbers of samples."""
 
 
@@ -135,7 +135,7 @@ class SamplesRead:
     def n_samples(self) -> int:
         """Number of times tables are read: a common multiple of the sample counts of all items."""
         n = math.lcm(*(size for sizes in self.sizes.values() for size in sizes))
-        if n > MOST_SAMPLES:
+        if n > MAX_SAMPLES:
             path, sizes = max(self.sizes.items(), key=lambda item: len(item[1]))
             raise InputError(
                 f"{path}: items have {describe_items(list(map(str, sizes)), 'different number')} of samples; "
@@ -401,7 +401,7 @@ Key = Hashable
 Cells = dict[str, dict[Key, float | list[float]]]
 """Values by system and item key."""
 
-MOST_WEIGHT = 5040
+MAX_WEIGHT = 5040
 """Largest common multiple of the numbers of values. Items beyond it contribute their rounded means."""
 
 
@@ -471,7 +471,7 @@ def build_averaged_counts(
     """
     cells = [values for column in columns.values() for values in column.cells.values()]
     weight = math.lcm(*{len(value) for values in cells for value in values.values() if isinstance(value, list)})
-    weight = weight if weight <= MOST_WEIGHT else 1
+    weight = weight if weight <= MAX_WEIGHT else 1
 
     def scale_mean(value: float | list[float]) -> float:
         """Return weight times the mean of values, in decimals: 3 times the mean of three 0.1 is exactly 0.3."""

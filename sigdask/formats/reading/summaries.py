@@ -34,7 +34,7 @@ FILLER_WORDS = frozenset({"score", "scores", "value", "of", "the", "over", "acro
                      "datasets"})  # fmt: skip
 """Words next to these in names of summary rows: "Average score", "mean over topics"."""
 
-FEWEST_ROWS = 2
+MIN_ROWS = 2
 """Minimum number of rows for a summary row."""
 
 MAX_ROUNDING = 0.051
@@ -69,7 +69,7 @@ SUMMARY_HINT = re.compile("|".join(("%$", *SUMMARY_WORDS)), re.IGNORECASE)
 """Pattern that names of summary rows match. It rules out most ids quickly."""
 
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """Maximum characters of the name of a summary row."""
 
 
@@ -126,7 +126,7 @@ def has_mean_row(scores: Sequence[Array]) -> bool:
     """Return whether the last row holds means or totals of the others, with a value no other row has."""
     last_row = len(scores[0]) - 1
     if (
-        last_row < FEWEST_ROWS
+        last_row < MIN_ROWS
         or all(column[last_row] in column[:last_row] for column in scores)
         or not _may_have_mean_row(scores)
     ):
@@ -211,7 +211,7 @@ def _find_summary_cells(column: Sequence[str]) -> dict[int, str]:
         mark_summary_names(column.buffer, column.starts, column.stops, SUMMARY_HASHES, ALLOWED_HASHES, is_marked)
         rows = np.flatnonzero(is_marked).tolist()
         column = column[is_marked]
-    short = {cell for cell in column if len(cell) <= LONGEST_NAME}
+    short = {cell for cell in column if len(cell) <= MAX_NAME_LENGTH}
     summary_names = {cell for cell in short if SUMMARY_HINT.search(cell) and is_summary_name(cell)}
     return {row: cell for row, cell in zip(rows, column, strict=True) if cell in summary_names}
 
@@ -233,7 +233,7 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     dict of int to bool
         Empty where too few other rows are left to tell.
     """
-    if n_rows - len(names_by_row) < FEWEST_ROWS or not columns:
+    if n_rows - len(names_by_row) < MIN_ROWS or not columns:
         return {}
     is_other = np.ones(n_rows, np.bool_)
     is_other[list(names_by_row)] = False

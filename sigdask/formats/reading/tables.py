@@ -65,10 +65,10 @@ ROW_NAMES = re.compile(
 )
 """Names that pandas, polars, R and Arrow give to the row numbers of a data frame."""
 
-MOST_LABELS = 20
+MAX_LABELS = 20
 """Maximum number of distinct cells for which a first column without a name may be labels."""
 
-FEWEST_COUNTED = 10
+MIN_COUNTED = 10
 """Minimum number of rows for which a first column that counts them is a row number, whatever its name."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
@@ -317,11 +317,11 @@ class FileTable:
 
     def _is_row_counter(self, name: str) -> bool:
         cells = self.columns[name]
-        if self.n_rows < FEWEST_COUNTED or cells[0] not in {"0", "1"}:
+        if self.n_rows < MIN_COUNTED or cells[0] not in {"0", "1"}:
             return False
         start = int(cells[0])
-        expected = map(str, range(start, start + FEWEST_COUNTED))
-        return list(cells[:FEWEST_COUNTED]) == [*expected] and _are_consecutive(Texts.from_values(cells), start)
+        expected = map(str, range(start, start + MIN_COUNTED))
+        return list(cells[:MIN_COUNTED]) == [*expected] and _are_consecutive(Texts.from_values(cells), start)
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
@@ -332,7 +332,7 @@ class FileTable:
         words = Factor.from_values(cells).levels
         if ord(" ") in words.buffer or len(words) == len(cells):
             return len(words) == len(cells) and ord(" ") not in words.buffer
-        if 2 * len(words) <= len(cells) and len(words) <= MOST_LABELS:
+        if 2 * len(words) <= len(cells) and len(words) <= MAX_LABELS:
             return False
         return all(any(c.isdigit() for c in word) for word in words)
 

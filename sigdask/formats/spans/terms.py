@@ -30,7 +30,7 @@ ACTER_KINDS = frozenset({"Specific_Term", "Common_Term", "OOD_Term", "Named_Enti
 
 QUOTED = re.compile(r"""(?<!\\)"((?:[^"\\]|\\.)*+)"|(?<!\\)'((?:[^'\\]|\\.)*+)'""")
 LABEL = re.compile(r"[^\W\d][\w./-]*")
-MOST_LABELS = 20
+MAX_LABELS = 20
 
 NO_TERMS: frozenset[str] = frozenset()
 
@@ -194,7 +194,7 @@ def find_kinds(path: Path) -> frozenset[str]:
     terms, labels = ({cells[k].strip() for cells in lines} for k in (0, 1))
     if any(name.lower() in COLUMN_NAMES for name in lines[0]):
         return NO_TERMS
-    are_few = len(labels) <= min(MOST_LABELS, len(lines) / 4) and all(map(LABEL.fullmatch, labels))
+    are_few = len(labels) <= min(MAX_LABELS, len(lines) / 4) and all(map(LABEL.fullmatch, labels))
     without_digits = sum(not any(map(str.isdigit, term)) for term in terms)
     are_terms = 10 * len(terms) >= 9 * len(lines) and 2 * without_digits > len(terms)
     return frozenset(labels) if labels <= ACTER_KINDS or (are_few and are_terms) else NO_TERMS

@@ -58,7 +58,7 @@ ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "parti
                          "run_name", "run_id", "experiment", "config"})  # fmt: skip
 """Names of columns that may name systems, where each row holds averages of one system."""
 
-MOST_ENTRIES = 50
+MAX_ENTRIES = 50
 """Maximum number of rows that may be systems although the name of their column does not say so."""
 
 BENCHMARKS = re.compile(
@@ -90,10 +90,10 @@ DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*
 FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
 """Unix times from 1998 to 2039."""
 
-FEWEST_ROWS = 10
+MIN_ROWS = 10
 """Minimum number of rows for recognizing a column by its values."""
 
-MOST_LABELS = 20
+MAX_LABELS = 20
 """Maximum number of distinct labels if they are numbers with decimals."""
 
 GOLD_LIKE_NAMES = frozenset({"label", "labels", "target", "truth"})
@@ -188,7 +188,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         )
         is_index &= not any(map(BENCHMARKS.match, metrics))
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
-        if table.n_rows <= (FEWEST_ROWS - 1 if is_index else MOST_ENTRIES) and are_averages:
+        if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
             raise averages_only.build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
 
 
@@ -263,7 +263,7 @@ def is_real_valued(column: Factor) -> bool:
     False
     """
     levels = [level for level in column.levels.tolist() if level not in MISSING]
-    if len(levels) <= MOST_LABELS and 2 * len(levels) <= len(column):
+    if len(levels) <= MAX_LABELS and 2 * len(levels) <= len(column):
         return False
     return all(map(is_number, levels)) and not all(float(level).is_integer() for level in levels)
 
@@ -327,7 +327,7 @@ def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun
     )
     notes = [*table.notes, *map(ScopeNote, system_notes)]
     scores = [name for name in columns if name not in reasons]
-    if table.n_rows >= FEWEST_ROWS and len(scores) > 1:
+    if table.n_rows >= MIN_ROWS and len(scores) > 1:
         numeric = filter(table.is_numeric, scores)
         notes += _describe_constants(
             table, {name: ranges.get(name) or NumberRange.from_numbers(table.get_numbers(name)) for name in numeric}
@@ -349,7 +349,7 @@ def remove_label_bookkeeping(table: FileTable, options: Options, gold: str, colu
         has_gold_label = any(level in labels for level in column.levels)
         if reason := _describe_by_name(table, name):
             reasons[name] = reason
-        elif not has_gold_label and len(column.levels) == 1 and table.n_rows >= FEWEST_ROWS:
+        elif not has_gold_label and len(column.levels) == 1 and table.n_rows >= MIN_ROWS:
             reasons[name] = CONSTANT
         elif not has_gold_label and _are_dates(column):
             reasons[name] = TIME
@@ -476,9 +476,9 @@ def _find_non_scores(table: FileTable, columns: Sequence[str]) -> tuple[dict[str
         column = Factor.from_values(table.columns[name])
         if _are_dates(column):
             reasons[name] = TIME
-        elif len(column.levels) == 1 and table.n_rows >= FEWEST_ROWS and column[0]:
+        elif len(column.levels) == 1 and table.n_rows >= MIN_ROWS and column[0]:
             reasons[name] = CONSTANT
-    if table.n_rows >= FEWEST_ROWS:
+    if table.n_rows >= MIN_ROWS:
         reasons |= dict(_iter_non_scores(ranges))
     return reasons, ranges
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MOST_CORRELATED, MOST_ROWS, find_uncorrelated
+from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
@@ -27,7 +27,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
 from sigdask.formats.reading.averages_only import STEP, is_metric_name
-from sigdask.formats.reading.columns import LARGEST_EXACT, MISSING, TypedColumn, has_numbers
+from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
 from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
@@ -44,7 +44,7 @@ from sigdask.formats.reading.tables import (
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, FEWEST_ROWS, GOLD_LIKE_NAMES, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.identity import dataclass
@@ -66,13 +66,13 @@ DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-te
                            "diff", "difference", "delta", "significance"})  # fmt: skip
 """Names of last rows that seldom name an item."""
 
-MOST_SUMMARIES, MOST_DERIVED = 4, 8
+MAX_SUMMARIES, MAX_DERIVED = 4, 8
 """Number of last rows, and maximum number of columns, that are searched for such."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that belong to a system and are no system."""
 
-MOST_CLASSES = 20
+MAX_CLASSES = 20
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -150,7 +150,7 @@ FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPT
 ITEM_NAMES = (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
 """Names of columns that certainly hold ids."""
 
-LARGEST_SCORE = 1e8
+MAX_SCORE = 1e8
 """A column with larger numbers may hold times."""
 
 
@@ -191,7 +191,7 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
     if (
         len(scores) > scores.shape[1]
         or (steps == steps[:, :1]).all(axis=1).any()
-        or np.abs(scores).max() >= LARGEST_SCORE
+        or np.abs(scores).max() >= MAX_SCORE
         or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
     ):
         return None
@@ -258,7 +258,7 @@ def _describe_doubts(
         examples = ", ".join(summary[:3])
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
-    yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MOST_SUMMARIES:])
+    yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
     if len(tables) == 1 and all(map(is_metric_name, scores)):
         yield (
             f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
@@ -273,7 +273,7 @@ def _describe_doubts(
     yield from _describe_values(path, scores)
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
-        if values[-1] > 1 and len(values) <= MOST_CLASSES and (values == np.arange(len(values)) + values[0]).all():
+        if values[-1] > 1 and len(values) <= MAX_CLASSES and (values == np.arange(len(values)) + values[0]).all():
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
@@ -288,15 +288,15 @@ def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Seque
 
 def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) -> Iterator[str]:
     """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
-    names = [*scores][:MOST_CORRELATED]
-    columns = [scores[name][:MOST_ROWS] for name in names]
+    names = [*scores][:MAX_CORRELATED]
+    columns = [scores[name][:MAX_ROWS] for name in names]
     if len(columns) > 1 and summaries.has_mean_row(columns):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
     values = np.column_stack(columns).astype(np.float64)
     values = values[~np.isnan(values).any(axis=1)]
-    if len(values) < FEWEST_ROWS or len(names) < 2:
+    if len(values) < MIN_ROWS or len(names) < 2:
         return
-    if np.abs(values).max() > LARGEST_EXACT:
+    if np.abs(values).max() > MAX_EXACT:
         yield f"{path}: scores exceed 2^53, so that their last digits are lost: subtract a number from all of them"
     top, is_whole = values.max(axis=0), (values == np.rint(values)).all(axis=0)
     if (~is_whole & (top <= 1)).any() and values.min() >= 0:
@@ -310,7 +310,7 @@ def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) ->
             f"{path}: each row holds the ranks 1 to {len(names)}, and higher is taken as better. If rank 1 is best, "
             f"write {len(names) + 1} minus the rank"
         )
-    if len(names) <= MOST_DERIVED:
+    if len(names) <= MAX_DERIVED:
         yield from _describe_derived(path, names, values)
 
 
@@ -336,8 +336,8 @@ def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.flo
 
 def _describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:
     """Yield a note on systems whose scores follow no other's: in files without ids, or where they are sorted."""
-    names = [*scores][:MOST_CORRELATED]
-    columns = np.column_stack([scores[name][:MOST_ROWS] for name in names])
+    names = [*scores][:MAX_CORRELATED]
+    columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
     columns = columns[~np.isnan(columns).any(axis=1)]
     are_sorted = [_is_sorted(column) for column in columns.T]
     odd = find_uncorrelated(columns) if len(columns) >= CLEAR_ITEMS and (by_position or any(are_sorted)) else []

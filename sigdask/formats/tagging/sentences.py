@@ -42,7 +42,7 @@ MAX_SENTENCE = 200
 NER_PREFIX = "NE-"
 """Prefix of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Maximum number of columns that are named."""
 
 
@@ -145,7 +145,7 @@ def _describe_differences(systems: Sequence[FileColumns]) -> str:
     ]
     if not columns:
         return ""
-    names = format_list([first.format_name(column) for column in columns], MOST_NAMED)
+    names = format_list([first.format_name(column) for column in columns], MAX_NAMED)
     verbs = ("differs", "is") if len(columns) == 1 else ("differ", "are")
     return f"; {names} {verbs[0]} between the systems and {verbs[1]} not scored"
 

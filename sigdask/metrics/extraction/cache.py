@@ -31,7 +31,7 @@ from sigdask.counts.fields import Array
 CACHE_VARIABLE = "SIGDASK_CACHE"
 OFF_VALUES = ("off", "none", "0")
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Maximum bytes of all entries. Beyond it, those unused for the longest time are removed."""
 
 FRESH_SECONDS = 3600.0
@@ -117,7 +117,7 @@ class FolderCache:
         How much is kept.
     """
 
-    def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, path: Path, most_bytes: int = MAX_BYTES) -> None:
         self.path = path / "extracted"
         self.most_bytes = most_bytes
 

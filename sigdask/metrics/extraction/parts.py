@@ -319,7 +319,7 @@ SERVE = "import sys; from sigdask.metrics.extraction.parts import serve; serve(i
 IS_SUPPORTED = os.name == "posix"
 """Whether a process can inherit a pipe by its number."""
 
-MOST_ATTEMPTS = 2
+MAX_ATTEMPTS = 2
 """Maximum number of processes that may die while they work on a part. The system ends some if memory is short."""
 
 
@@ -378,7 +378,7 @@ class ProcessExtraction:
                         yield number, result
                         continue
                     attempts[number] += 1
-                    if attempts[number] == MOST_ATTEMPTS:
+                    if attempts[number] == MAX_ATTEMPTS:
                         raise UnfinishedError(
                             "a worker process was ended twice while it scored the same "
                             "segments; if memory is short, use fewer --workers"

@@ -31,7 +31,7 @@ from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.text import format_list
 
-MOST_NAMED = 6
+MAX_NAMED = 6
 """Maximum number of systems, test sets or metrics that a note names."""
 
 
@@ -118,7 +118,7 @@ def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
         ("metric", rule.metrics, metrics, any(covers_metric(rule, name) for name in metrics)),
     ):
         if names and not is_known:
-            found = format_list(sorted(known), MOST_NAMED)
+            found = format_list(sorted(known), MAX_NAMED)
             return f": the run has no {noun} {' or '.join(map(repr, names))}; its {noun}s are {found}"
     return ""
 

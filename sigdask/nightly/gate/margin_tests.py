@@ -21,7 +21,7 @@ from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
-from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, ScoreScale
+from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, ScoreScale
 from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
@@ -321,7 +321,7 @@ def shift_scores(
         systems=(baseline, *names.values()),
         fields=ExactNumbers(
             {
-                "score": np.round(scores, MOST_DIGITS) if decimals else scores,
+                "score": np.round(scores, MAX_DIGITS) if decimals else scores,
                 "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,
             },
             {"score": tuple(rounding.tolist())} if rounding.any() else {},

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-MOST_CHARACTERS = 1 << 26
+MAX_CHARACTERS = 1 << 26
 """Maximum characters that a template may write."""
 
 
@@ -47,7 +47,7 @@ def _limit(parts: Iterable[str]) -> Iterator[str]:
     n_characters = 0
     for part in parts:
         n_characters += len(part)
-        if n_characters > MOST_CHARACTERS:
+        if n_characters > MAX_CHARACTERS:
             raise MemoryError
         yield part
 

@@ -33,8 +33,8 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
 """Verdicts with which templates are checked."""
 
 
-MOST_BYTES = 1 << 30
-MOST_SECONDS = 5
+MAX_BYTES = 1 << 30
+MAX_SECONDS = 5
 """Maximum CPU seconds of a template. Its memory is limited too."""
 
 PATIENCE_SECONDS = 60
@@ -69,7 +69,7 @@ def check_template(template: str) -> None:
 
 def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Render a template for each verdict, in a process with limited memory and time."""
-    request = {"template": template, "verdicts": verdicts, "bytes": MOST_BYTES, "seconds": MOST_SECONDS}
+    request = {"template": template, "verdicts": verdicts, "bytes": MAX_BYTES, "seconds": MAX_SECONDS}
     try:
         answer: dict[str, Any] = json.loads(_run_template_process(json.dumps(to_plain(request)).encode()))
     except ValueError:  # it was stopped, by its own limits or from here
@@ -81,7 +81,7 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
         raise InputError(f"the template takes {', '.join(answer['unknown'])}; there are {', '.join(verdicts[0])}")
     if answer["error"] is None:
         raise InputError(
-            f"the template takes more than {MOST_SECONDS} s or {MOST_BYTES >> 30} GiB of memory; shorten its loops"
+            f"the template takes more than {MAX_SECONDS} s or {MAX_BYTES >> 30} GiB of memory; shorten its loops"
         )
     line = f", line {answer['line']}," if answer["line"] else ""
     raise InputError(f"the template{line} is wrong: {answer['error']}")
@@ -108,7 +108,7 @@ def _run_template_process(request: bytes) -> bytes:
                 with suppress(psutil.Error):
                     watched = psutil.Process(process.pid)
                     seconds, n_bytes = sum(watched.cpu_times()[:2]), watched.memory_info().rss
-                    if n_bytes > MOST_BYTES or seconds > MOST_SECONDS or time.monotonic() - start > PATIENCE_SECONDS:
+                    if n_bytes > MAX_BYTES or seconds > MAX_SECONDS or time.monotonic() - start > PATIENCE_SECONDS:
                         process.kill()
 
 

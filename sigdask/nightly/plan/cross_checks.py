@@ -12,7 +12,7 @@ from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.nightly.gate import NotWorse, Rule
-from sigdask.nightly.plan.errors import MOST_SHOWN, PlanKey, format_value, suggest_nearest
+from sigdask.nightly.plan.errors import MAX_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.test_sets import TestSet
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
@@ -166,7 +166,7 @@ def _iter_outputs(plan: Plan) -> Iterator[tuple[PlanKey, Path]]:
 def _check_rule(rule: Rule, plan: Plan, key: PlanKey, complain: Complain) -> None:
     names = {test_set.name: None for test_set in plan.test_sets}
     for number, name in enumerate(name for name in rule.test_sets if name not in names):
-        hint = suggest_nearest(name, [*names], "test sets") if number < MOST_SHOWN else "there are others"
+        hint = suggest_nearest(name, [*names], "test sets") if number < MAX_SHOWN else "there are others"
         complain((*key, "test_sets"), f"no test set {format_value(name)}; {hint}")
     covered_names = {*rule.test_sets} or names
     covered = [t for t in plan.test_sets if t.name in covered_names]

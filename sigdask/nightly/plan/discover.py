@@ -27,7 +27,7 @@ from sigdask.text import format_list
 
 _find_common_prefix = os.path.commonprefix  # of characters, as is meant
 
-MOST_FILES, DEEPEST = 20_000, 4
+MAX_FILES, DEEPEST = 20_000, 4
 """Maximum number of files that are inspected, and the depth of their folders."""
 
 OTHER_FILES = re.compile(rf"(?i)^(source|reference_scores)\b|\.log$|{NOT_DATA.pattern.removeprefix('(?i)')}")
@@ -182,8 +182,8 @@ def _list_files(folder: Path) -> list[Path]:
         files += [
             Path(parent, name) for name in sorted(names) if not name.startswith(".") and not OTHER_FILES.search(name)
         ]
-        if len(files) > MOST_FILES:
-            raise InputError(f"{folder}: more than {MOST_FILES:,} files; give the folder of one test set")
+        if len(files) > MAX_FILES:
+            raise InputError(f"{folder}: more than {MAX_FILES:,} files; give the folder of one test set")
     return files
 
 
@@ -437,7 +437,7 @@ def _number_names(test_sets: Sequence[DiscoveredTestSet]) -> Iterator[Discovered
         yield test_set if n == 1 else replace(test_set, name=f"{test_set.name}-{n}")
 
 
-MOST_FAILURES = 4
+MAX_FAILURES = 4
 """Maximum number of groups of files whose errors are printed."""
 
 
@@ -453,7 +453,7 @@ def _build_unknown_error(
     distinct: dict[str, tuple[list[Path], InputError]] = {}
     for group, error in failed:
         distinct.setdefault(str(error), (group, error))
-    reasons = [f"  {_describe_failure(*failure)}" for failure in [*distinct.values()][:MOST_FAILURES]]
+    reasons = [f"  {_describe_failure(*failure)}" for failure in [*distinct.values()][:MAX_FAILURES]]
     return SeveralError(
         f"cannot recognise what {'this file is' if len(files) == 1 else f'these {len(files):,} files are'}: {names}",
         *reasons,

@@ -17,7 +17,7 @@ RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nD
 BASELINE_NAMES = ("baseline", "prod", "production", "main")
 """Words in names of systems that are likely to be the baseline."""
 
-MOST_PATHS = 4
+MAX_PATHS = 4
 """Maximum number of files that are named on the terminal."""
 
 
@@ -128,10 +128,10 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
-    yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])
+    yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
     if survey.unused:
-        yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MOST_PATHS)}"
+        yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MAX_PATHS)}"
 
 
 def _format_systems(test_set: DiscoveredTestSet) -> str:
-    return test_set.systems if isinstance(test_set.systems, str) else format_list([*test_set.systems], MOST_PATHS)
+    return test_set.systems if isinstance(test_set.systems, str) else format_list([*test_set.systems], MAX_PATHS)

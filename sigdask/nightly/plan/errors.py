@@ -23,7 +23,7 @@ from sigdask.text import redact, suggest_name
 
 PlanKey = tuple[str | int, ...]
 
-MOST_PARSED = 5_000_000
+MAX_PARSED = 5_000_000
 """Number of characters after which the search for lines ends, as statements of many lines are parsed at each line."""
 
 _HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?$")
@@ -70,7 +70,7 @@ def _iter_statements(text: str) -> Iterator[tuple[int, str]]:
             first_number = number
         pending = f"{pending}\n{line}" if pending else line
         parsed += len(pending)
-        if parsed > MOST_PARSED:
+        if parsed > MAX_PARSED:
             return
         if _is_complete(pending):
             yield first_number, pending.split("\n")[0]
@@ -122,7 +122,7 @@ def _has_key(key: PlanKey, data: Any) -> bool:
     return True
 
 
-MOST_SHOWN = 25
+MAX_SHOWN = 25
 LONGEST = 60
 """Maximum characters of a value that are shown."""
 
@@ -176,9 +176,9 @@ def build_error(path: Path, complaints: Sequence[Complaint], lines: Mapping[Plan
     if len(placed) == 1:
         line, text = placed[0]
         return InputError(f"{path}{f', line {line}' if line else ''}: {text}")
-    messages = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MOST_SHOWN]]
-    if len(placed) > MOST_SHOWN:
-        messages.append(f"  and {len(placed) - MOST_SHOWN} more")
+    messages = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MAX_SHOWN]]
+    if len(placed) > MAX_SHOWN:
+        messages.append(f"  and {len(placed) - MAX_SHOWN} more")
     return SeveralError(f"{path}: {len(placed)} errors", *messages)
 
 

@@ -31,7 +31,7 @@ from sigdask.options import (
 )
 
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
-MOST_ENTRIES = 100_000
+MAX_ENTRIES = 100_000
 """Maximum number of test sets, lists of candidates or tests of independence in a plan."""
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
@@ -374,15 +374,15 @@ class PlanKeys:
     """A sigdask plan: what a night evaluates."""
 
     test_set: Annotated[
-        tuple[TestSetKeys, ...], Field(min_length=1, max_length=MOST_ENTRIES, description="The test sets.")
+        tuple[TestSetKeys, ...], Field(min_length=1, max_length=MAX_ENTRIES, description="The test sets.")
     ] = ()
     rankings: Annotated[
         tuple[RankingsKeys, ...],
-        Field(max_length=MOST_ENTRIES, description="Lists of candidates that measures rank."),
+        Field(max_length=MAX_ENTRIES, description="Lists of candidates that measures rank."),
     ] = ()
     independence: Annotated[
         tuple[IndependenceKeys, ...],
-        Field(max_length=MOST_ENTRIES, description="Labellings to test for independence of another labelling."),
+        Field(max_length=MAX_ENTRIES, description="Labellings to test for independence of another labelling."),
     ] = ()
     name: Annotated[Text | None, Field(description="Name of the plan. By default the file's name.")] = None
     family: Annotated[Family, Field(description="Comparisons that are adjusted together.")] = "test-set"

@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.io import describe_url_error
 from sigdask.io.text_files import parse_toml, read_text
 from sigdask.nightly.plan.errors import Complaint, build_error, describe_validation, find_key_lines
-from sigdask.nightly.plan.keys import MOST_ENTRIES, PlanKeys
+from sigdask.nightly.plan.keys import MAX_ENTRIES, PlanKeys
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.plan.resolve import find_store, resolve_plan
 from sigdask.options import rename_error_options
@@ -121,9 +121,9 @@ def _check_name(path: Path) -> None:
 def _check_sizes(data: dict[str, Any], path: Path) -> None:
     """Raise if a plan has more test sets than it may, before time is spent on each."""
     for key in EVALUATED:
-        if isinstance(data.get(key), list) and len(data[key]) > MOST_ENTRIES:
+        if isinstance(data.get(key), list) and len(data[key]) > MAX_ENTRIES:
             n_entries = f"{len(data[key]):,} entries of [[{key}]]"
-            raise InputError(f"{path}: {n_entries}, at most {MOST_ENTRIES:,}; split it into several plans")
+            raise InputError(f"{path}: {n_entries}, at most {MAX_ENTRIES:,}; split it into several plans")
 
 
 def _check_local(path: Path | str) -> Path:

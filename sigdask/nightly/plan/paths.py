@@ -19,7 +19,7 @@ from sigdask.text import is_url, redact
 
 SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")
-MOST_MATCHES = 100_000
+MAX_MATCHES = 100_000
 """Maximum number of files that a pattern may match."""
 
 
@@ -181,8 +181,8 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
         remedy = f"; {other[0]} is no placeholder ({SYSTEM} and {TASK} are)" if other else ""
         yield _build_error(pattern, f", which matches no file; looked for {escape_text(redact(wild))}{remedy}")
         return
-    if len(selected) > MOST_MATCHES:
-        yield _build_error(pattern, f", which matches {len(selected):,} files, at most {MOST_MATCHES:,}")
+    if len(selected) > MAX_MATCHES:
+        yield _build_error(pattern, f", which matches {len(selected):,} files, at most {MAX_MATCHES:,}")
         return
     names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
     yield from _group_sources(pattern, names, format_)

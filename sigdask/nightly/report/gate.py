@@ -12,10 +12,10 @@ from sigdask.nightly.gate.rules import POWER
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 
-MOST_PASSED = 5
+MAX_PASSED = 5
 """Maximum number of passed comparisons that are listed, of a rule that passed. All failures are listed."""
 
-MOST_KEPT = 50
+MAX_KEPT = 50
 """Maximum number of comparisons of a rule in a run's record, failures first."""
 
 RULE_KEYS = (
@@ -68,7 +68,7 @@ def _describe_comparison(finding: RuleFinding) -> str:
 
 def _describe_rule(rule: RuleVerdict) -> Iterator[str]:
     passed = [f for f in rule.findings if f.passed]
-    n_shown = MOST_PASSED if rule.passed else 0
+    n_shown = MAX_PASSED if rule.passed else 0
     yield f"  {'passed' if rule.passed else 'FAILED'}  {rule.name}, level {format_lower_limit(rule.level)}"
     for finding in [*rule.failures, *passed[:n_shown]]:
         yield f"      {'' if finding.passed else '! '}{finding.text}"
@@ -117,7 +117,7 @@ def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
         "n_passed": len(passed),
         "findings": [
             {"key": list(f.key), **{name: getattr(f, name) for name in FINDING_KEYS}}
-            for f in (*rule.failures, *passed)[:MOST_KEPT]
+            for f in (*rule.failures, *passed)[:MAX_KEPT]
         ],
     }
 

@@ -28,7 +28,7 @@ from sigdask.report import plots
 from sigdask.report.analyses import iter_ranking_pictures
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.results import (
-    MOST_FIGURES,
+    MAX_FIGURES,
     FigureSpec,
     get_subject,
     iter_null_pictures,
@@ -105,13 +105,13 @@ def count_changes(changes: Changes) -> str:
     )
 
 
-MOST_REASONS = 3
+MAX_REASONS = 3
 """Maximum number of a gate's failures in the card at the top."""
 
-MOST_CHANGES = 200
+MAX_CHANGES = 200
 """Maximum number of changes that are listed."""
 
-MOST_SERIES = 100
+MAX_SERIES = 100
 """Maximum number of comparisons whose nights are drawn."""
 
 
@@ -139,7 +139,7 @@ def join_tables(report: PlanReport) -> Table:
 def build_part(report: PlanReport) -> PagePart:
     """Return the page's section on a plan's run."""
     table = join_tables(report)
-    rows, row_reasons = select_first(report, table, MOST_SERIES)
+    rows, row_reasons = select_first(report, table, MAX_SERIES)
     history = read_nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
     return PagePart(
@@ -150,7 +150,7 @@ def build_part(report: PlanReport) -> PagePart:
             "gate": verdict and _build_gate(verdict),
             "is_unjudged": verdict is None and any("gate" in run.details for run in history.runs),
             "levels": _format_level_spans(history),
-            "most_reasons": MOST_REASONS,
+            "most_reasons": MAX_REASONS,
             "changed": count_changes(report.changes),
             "changes": [*_iter_changes(report.changes, report.alpha)],
             "n_changes": len(report.changes),
@@ -193,7 +193,7 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
     """Yield the comparisons whose results changed, as the page lists them."""
     kinds = changes.kinds
     rank = {kind: k for k, kind in enumerate(KIND_WORDS)}
-    order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))[:MOST_CHANGES]
+    order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))[:MAX_CHANGES]
     for k in order:
         change = changes[k]
         r = change.now or change.before
@@ -290,7 +290,7 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
     return NightLine(stretches, tuple(points))
 
 
-MOST_LINES = 12
+MAX_LINES = 12
 """Maximum number of comparisons drawn over the nights for each test set, subset and metric."""
 
 
@@ -307,8 +307,8 @@ def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] 
 def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
     """Yield scores and p over the runs by test set, subset and metric; nothing for a first run."""
     tables = [results.table for results in report.results.values()]
-    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MOST_FIGURES]
-    selected = [metric_table.take(select_first(report, metric_table, MOST_LINES)[0]) for metric_table in metric_tables]
+    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MAX_FIGURES]
+    selected = [metric_table.take(select_first(report, metric_table, MAX_LINES)[0]) for metric_table in metric_tables]
     if not selected:
         return
     history = read_nights(report.store, report.run, Table.join(selected))

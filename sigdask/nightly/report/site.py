@@ -22,12 +22,12 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import iter_reasons, list_failing_sets
-from sigdask.nightly.report.page import MOST_REASONS, join_tables, select_first
+from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
 from sigdask.report.files import write_whole_text
-from sigdask.report.page.comparisons import MOST_HEADLINES, VERDICT_HINTS
+from sigdask.report.page.comparisons import MAX_HEADLINES, VERDICT_HINTS
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageColumn, PageTable
 from sigdask.report.summary.headline import build_verdict
@@ -39,16 +39,16 @@ from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
 from sigdask.text import as_json, format_time, to_plain
 
-MOST_NIGHTS = 2000
+MAX_NIGHTS = 2000
 """Maximum number of nights on a plan's page, the latest ones."""
 
-MOST_DRAWN = 400_000
+MAX_DRAWN = 400_000
 """Maximum comparisons times nights drawn on a plan's page. Comparisons of the gate and changed ones come first."""
 
-MOST_MARKS = 60
+MAX_MARKS = 60
 """Nights of each plan that are marked in the index."""
 
-MOST_INDEX_WRITES = 5
+MAX_INDEX_WRITES = 5
 """Maximum number of attempts to write the index while other runs change the site."""
 
 SUMMARY = "plan.json"
@@ -194,7 +194,7 @@ def update_site(
         file = folder / _get_night_file(run)
         if has_results(run) and not file.exists():
             write_report(file, build_report(report.store, run.plan, run.number), home="index.html")
-    write_whole_text(folder / "index.html", _render_plan(report, runs[-MOST_NIGHTS:], len(runs), folder))
+    write_whole_text(folder / "index.html", _render_plan(report, runs[-MAX_NIGHTS:], len(runs), folder))
     summary = _build_summary(report, [run for run, _ in runs], history)
     write_whole_text(folder / SUMMARY, as_json(to_plain(summary)) + "\n")
     _write_index(site)
@@ -228,17 +228,17 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
         when=format_time(run.started),
         state=run.state + (f" ({run.message})" if run.message else ""),
         gate=_get_gate(run),
-        reasons=tuple(reason["text"] for reason in iter_reasons(verdict))[:MOST_REASONS] if verdict else (),
+        reasons=tuple(reason["text"] for reason in iter_reasons(verdict))[:MAX_REASONS] if verdict else (),
         answers=tuple(_iter_answers(report)),
         n_sets=len(report.results),
-        marks=tuple((run.number, _get_gate(run)) for run in runs[-MOST_MARKS:]),
+        marks=tuple((run.number, _get_gate(run)) for run in runs[-MAX_MARKS:]),
         n_nights=len(runs),
     )
 
 
 def _iter_answers(report: PlanReport) -> Iterator[tuple[str, str]]:
     failing = list_failing_sets(report.run.details.get("verdict"))
-    for name in sorted(report.results, key=lambda name: name not in failing)[:MOST_HEADLINES]:
+    for name in sorted(report.results, key=lambda name: name not in failing)[:MAX_HEADLINES]:
         yield name, build_verdict(report.results[name]).headline
 
 
@@ -255,7 +255,7 @@ def _read_summary(file: Path) -> PlanSummary:
 def _write_index(site: Path) -> None:
     """Write the index of all plans from their summaries, again if another run changes one meanwhile."""
     written: list[tuple[str, PlanSummary]] = []
-    for _ in range(MOST_INDEX_WRITES):
+    for _ in range(MAX_INDEX_WRITES):
         summaries = [(quote(file.parent.name), _read_summary(file)) for file in sorted(site.glob(f"*/{SUMMARY}"))]
         if summaries == written:
             return
@@ -272,9 +272,9 @@ def _render_index(summaries: Sequence[tuple[str, PlanSummary]]) -> str:
 def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:
     """Return the page of a plan: its latest verdicts, scores and p over the nights, and links to the nights."""
     table = join_tables(report)
-    rows, _ = select_first(report, table, MOST_DRAWN // max(len(runs), 1))
+    rows, _ = select_first(report, table, MAX_DRAWN // max(len(runs), 1))
     shown = table.take(rows)
-    nights = read_nights(report.store, report.run, shown, MOST_NIGHTS)
+    nights = read_nights(report.store, report.run, shown, MAX_NIGHTS)
     links = {str(run.number): file for run, _ in runs if (folder / (file := _get_night_file(run))).exists()}
     grids = [_build_series_grid(shown, len(table), nights, links), _build_runs_grid(runs, n_runs, links)]
     context = {

@@ -57,13 +57,13 @@ NOT_OPENED = (
     "`sigdask report PLAN.toml --html FILE --open A B` reads the data again"
 )
 
-MOST_OPENED = 4
+MAX_OPENED = 4
 """Up to this number of test sets, all results are printed. With more, a table shows the verdicts."""
 
-MOST_CHANGES = 20
+MAX_CHANGES = 20
 """Number of changes that are listed by default."""
 
-FAILED, MOST_REASONS = "FAILED", 3
+FAILED, MAX_REASONS = "FAILED", 3
 """Word for a failed gate, and the number of its reasons, in a list of runs."""
 
 
@@ -167,7 +167,7 @@ def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     state = f"{run.state}{_format_message(run)}{f', gate {word}' if word else ''}"
     yield f"plan {run.plan}, run {run.number}: {state}, {format_count(changed, 'result')} changed{failures_text}"
     if headline is not None:
-        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MOST_REASONS))
+        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MAX_REASONS))
 
 
 def _format_gate(run: PlanRun) -> str:
@@ -182,7 +182,7 @@ def format_changes(changes: Changes, alpha: float, *, everything: bool = False) 
     kinds = changes.kinds
     order = sorted(range(len(changes)), key=lambda k: (_rank_change(kinds[k]), k))
     selected = [k for k in order if everything or _rank_change(kinds[k]) < 3]
-    shown = selected if everything else selected[:MOST_CHANGES]
+    shown = selected if everything else selected[:MAX_CHANGES]
     lines = [
         f"Changed since the previous run: {count_changes(changes)}.",
         *(_format_change(changes[k], kinds[k], alpha) for k in shown),
@@ -226,7 +226,7 @@ def format_report(
     head = f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
     lines = [make_printable(head), ""]
     changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
-    is_folded = opened is None and len(report.results) > MOST_OPENED and not verbose
+    is_folded = opened is None and len(report.results) > MAX_OPENED and not verbose
     if is_folded:
         lines += [*changes, *([""] if changes else []), *_format_overview(report, everything=everything, width=width)]
     else:

@@ -63,7 +63,7 @@ from sigdask.results.table import Table
 SECONDS_PER_RESULT = 5e-5
 """Seconds to judge and store one comparison on a slow machine."""
 
-MOST_REPORTED = 100_000
+MAX_REPORTED = 100_000
 """Maximum number of results that are still judged and reported after a signal to stop."""
 
 
@@ -359,7 +359,7 @@ class _PlanRunner:
         by_set: dict[str, Results] = {}
         recorded: dict[str, StoredResults] = {}
         evaluations: dict[str, Evaluation | Independences] = {}
-        is_judged = bool(self.plan.test_sets) and (self.n_results <= MOST_REPORTED or not signalled)
+        is_judged = bool(self.plan.test_sets) and (self.n_results <= MAX_REPORTED or not signalled)
         if is_judged or not self.plan.test_sets:
             if self.early is not None:
                 self.early.update()

@@ -24,7 +24,7 @@ from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, escape_json, redact
 
-MOST_CHARACTERS = 300
+MAX_CHARACTERS = 300
 """Characters stored of the answer of a command or server."""
 
 
@@ -90,7 +90,7 @@ def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Pat
         if process.returncode == 0:
             return None
         error_file.seek(0)
-        error_text = error_file.read(4 * MOST_CHARACTERS).decode(errors="replace").strip()[:MOST_CHARACTERS]
+        error_text = error_file.read(4 * MAX_CHARACTERS).decode(errors="replace").strip()[:MAX_CHARACTERS]
         return f"ended with status {process.returncode}{f': {error_text}' if error_text else ''}"
 
 
@@ -144,7 +144,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 URL_CHARACTERS = "".join(map(chr, range(33, 127)))
 """Characters of paths and queries that are sent as they are. Others are percent-encoded."""
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 
 
 class WithoutRedirects(urllib.request.HTTPRedirectHandler):
@@ -159,7 +159,7 @@ def _follow_redirects(
 ) -> urllib.error.HTTPError | None:
     """Send a request, and again where the same host redirects it; return the error that ended it, or None."""
     refusal = None
-    for _ in range(MOST_REDIRECTS):
+    for _ in range(MAX_REDIRECTS):
         try:
             opener.open(request, timeout=timeout).close()
         except urllib.error.HTTPError as error:

@@ -146,7 +146,7 @@ WORTH_SECONDS = 5.0
 PARTS = 16
 """Parts of the test sets that each process reads, this one too."""
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Maximum bytes of a test set that a worker process reads, as it sends back as many."""
 
 
@@ -213,7 +213,7 @@ def _can_leave(test_set: TestSet) -> bool:
     except OSError:
         return False
     is_local = len(states) == len(test_set.list_files()) and all(stat.S_ISREG(state.st_mode) for state in states)
-    return is_local and sum(state.st_size for state in states) <= MOST_BYTES
+    return is_local and sum(state.st_size for state in states) <= MAX_BYTES
 
 
 def read_batches(
@@ -269,7 +269,7 @@ def read_batches(
     }
 
 
-MOST_RESULTS = 10_000
+MAX_RESULTS = 10_000
 """A batch with so many results gets no further study."""
 
 
@@ -281,7 +281,7 @@ def _iter_batches(studies: Iterable[tuple[dict[str, Counts], Study]], n_unread: 
         for pair in group:
             n_results += pair[1].n_results
             pending.append(pair)
-            if n_results >= MOST_RESULTS:
+            if n_results >= MAX_RESULTS:
                 yield _join_studies(pending)
                 n_results, pending = 0, []
         if pending:

@@ -221,7 +221,7 @@ def _decompress(data: bytes, kind: str) -> Values:
     if kind not in DTYPES:
         raise ValueError(f"values of type {kind!r}")
     dtype = np.dtype(kind)
-    byte_rows = np.frombuffer(decompress(data, dtype.itemsize * MOST_ROWS), np.uint8).reshape(dtype.itemsize, -1)
+    byte_rows = np.frombuffer(decompress(data, dtype.itemsize * MAX_ROWS), np.uint8).reshape(dtype.itemsize, -1)
     return np.ascontiguousarray(byte_rows.T).view(dtype).ravel().astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -230,7 +230,7 @@ Integers = NDArray[np.int64]
 NEVER_ENDED = 2**62
 """Stands for the ending run of rows that are still valid."""
 
-MOST_ROWS = 2**17
+MAX_ROWS = 2**17
 """Maximum rows of a block."""
 
 COMPARISON, COMPLETE, POSITION = STORE_COLUMNS = ("comparison",), ("complete",), ("position",)
@@ -332,8 +332,8 @@ def save_blocks(
 ) -> list[int]:
     """Insert rows of results that a run recorded; return the numbers of their blocks."""
     numbers = []
-    for start in range(0, count_rows(columns), MOST_ROWS):
-        part = take_rows(columns, slice(start, start + MOST_ROWS))
+    for start in range(0, count_rows(columns), MAX_ROWS):
+        part = take_rows(columns, slice(start, start + MAX_ROWS))
         values = {"since": since, "n": count_rows(part), "earlier": int(is_earlier), "columns": pack_columns(part)}
         numbers.append(insert_row(connection, "found", plan=plan, **values))
     return numbers

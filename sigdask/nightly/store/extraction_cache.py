@@ -1,6 +1,6 @@
 """The extraction cache in the database: bytes by the digest of what they were extracted from.
 
-A store of many nights holds what its plans' files gave, old and new; beyond `MOST_BYTES` those go that no night used
+A store of many nights holds what its plans' files gave, old and new; beyond `MAX_BYTES` those go that no night used
 for longest.
 """
 
@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 from sigdask.nightly.store.checksums import build_insert
 from sigdask.nightly.store.database import Database, read_clock
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Maximum bytes of all cached extractions in a store."""
 
 AT_ONCE = 500
@@ -46,7 +46,7 @@ class StoredExtractionCache:
         self,
         database: Database,
         commit_once: Callable[[Callable[[Connection], None]], None],
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self._database = database
         self._commit_once = commit_once

@@ -27,7 +27,7 @@ UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeErro
 """Errors that values raise which sigdask did not write."""
 
 STEPS_AT_ONCE = 100_000
-LEAST_STEPS, STEPS_PER_BYTE = 10_000_000, 20
+MIN_STEPS, STEPS_PER_BYTE = 10_000_000, 20
 """Maximum steps of SQLite's virtual machine for a statement: a number for any file, and more for each byte of it."""
 
 SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
@@ -88,7 +88,7 @@ def limit_steps(connection: sqlite3.Connection, path: Path) -> None:
 
     The callback is no Python function, so no signal is handled within SQLite.
     """
-    n_calls = (LEAST_STEPS + STEPS_PER_BYTE * get_size(path)) // STEPS_AT_ONCE
+    n_calls = (MIN_STEPS + STEPS_PER_BYTE * get_size(path)) // STEPS_AT_ONCE
     connection.set_progress_handler(repeat(0, n_calls).__next__, STEPS_AT_ONCE)
 
 

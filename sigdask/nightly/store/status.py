@@ -341,7 +341,7 @@ def _format_numbers(plan_runs: list[PlanRun]) -> str:
     return f"{plan_runs[-1].number} to {plan_runs[0].number}" if len(plan_runs) > 1 else str(plan_runs[0].number)
 
 
-MOST_RUNS = 30
+MAX_RUNS = 30
 """Maximum number of runs that are inspected, the latest ones."""
 
 NUMBERS: tuple[Name, ...] = tuple((name,) for name in ("score_a", "score_b", "p_value", "p_adjusted"))
@@ -378,7 +378,7 @@ class Nights:
         return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
 
 
-def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MOST_RUNS) -> Nights:
+def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX_RUNS) -> Nights:
     """Return the results of these comparisons after each run of a plan, up to a given one.
 
     Parameters

@@ -65,7 +65,7 @@ EXACT_BITS = 53
 CHUNK, TRIALS = 64, 1024
 """Hypotheses and resamples whose sums are computed at a time, so that they stay in the cache."""
 
-MOST_NUMBERS = 2**22
+MAX_NUMBERS = 2**22
 """Maximum number of unit sums, and of weights, held at a time."""
 
 Sums = tuple[Integers, Floats, Floats]
@@ -341,14 +341,14 @@ class StudentisedBootstrap(ResampledPanel):
     def _chunk_size(self) -> int:
         """Number of hypotheses whose contributions are computed at a time."""
         n_kinds = sum(len(resampled.multiplicity) for resampled in self.test_sets)
-        return int(np.clip(MOST_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
+        return int(np.clip(MAX_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
 
     def _iter_blocks(self, run: int, first: int, n_trials: int) -> Iterator[tuple[Floats, Iterator[Sums]]]:
         """Yield, for ranges of resamples, an array for their largest statistics and the hypotheses' sums in order."""
         n_kinds = [len(entry.multiplicity) for entry in self.test_sets]
-        size = int(np.clip(MOST_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
+        size = int(np.clip(MAX_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
         batches = list(iter_chunks(self.order, self._chunk_size))
-        is_cached = max(n_kinds) * self.n_hypotheses <= MOST_NUMBERS
+        is_cached = max(n_kinds) * self.n_hypotheses <= MAX_NUMBERS
         cached = [self._compute_moments(batch)[0] for batch in batches] if is_cached else None
         weights = [np.empty((size, n)) for n in n_kinds]
         for start in range(first, first + n_trials, size):

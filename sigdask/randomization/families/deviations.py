@@ -36,7 +36,7 @@ PAIRS_WORTH = 64
 EXACT = 2.0**50
 """Sums of integers below it are exact, and so are sums of four of them."""
 
-MOST_NUMBERS = 2**21
+MAX_NUMBERS = 2**21
 """Maximum number of unit sums held at a time."""
 
 CONSTANT = 1e-9
@@ -84,7 +84,7 @@ def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: 
     No skewness exceeds max |d_u - mean| / sqrt(variance), and squares about the mean add up to no less over all units
     than over some of them about their own mean. All pairs may exceed the limit if units are few or a score is no mean.
     """
-    step = panel.values.shape[0] * panel.values.shape[1] // MOST_NUMBERS
+    step = panel.values.shape[0] * panel.values.shape[1] // MAX_NUMBERS
     if step < 2 or not len(rows) or not panel.linear[metric]:
         return np.ones(len(rows), np.bool_)
     (i, j), totals = panel.pairs[rows].T, panel.compute_observed_numerators(metric)
@@ -116,7 +116,7 @@ def compute_system_skewness(panel: ScoredSums, metric: int) -> Floats:
 
 def _iter_centred(panel: ScoredSums, metric: int, slope: Floats) -> Iterator[Floats]:
     """Yield what batches of units add to each system's score beyond the mean of all systems, (n_some, n_systems)."""
-    step = max(1, MOST_NUMBERS // max(len(panel.totals), 1))
+    step = max(1, MAX_NUMBERS // max(len(panel.totals), 1))
     for start in range(0, len(panel.addresses), step):
         moved = np.asarray(panel.to_arguments(metric, panel.values[start : start + step]) @ slope)
         yield moved - moved.mean(axis=1, keepdims=True)
@@ -142,7 +142,7 @@ def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] |
     if not panel.linear[metric] or n_systems**2 > PAIRS_WORTH * len(pairs):
         return None
     totals, squares, cubes = np.zeros(n_systems), np.zeros((n_systems,) * 2), np.zeros((n_systems,) * 2)
-    for start in range(0, n_units, step := max(1, MOST_NUMBERS // n_systems)):
+    for start in range(0, n_units, step := max(1, MAX_NUMBERS // n_systems)):
         above = np.asarray(panel.compute_numerators(metric, panel.values[start : start + step]), np.float64)
         above -= np.round(above.mean(axis=1, keepdims=True))  # changes no difference
         if exact and np.abs(above).max(initial=0.0) ** 2 * n_units >= EXACT:
@@ -189,7 +189,7 @@ def _compute_magnitude(form: Form, pooled: Floats) -> float:
 def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Floats]:
     """Yield what units contribute to the differences of pairs, in batches of pairs, in `get_contribution_step`."""
     rows = range(len(panel.pairs)) if rows is None else rows
-    size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
+    size = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
     for start in range(0, len(rows), size):
         yield _compute_contributions(panel, metric, rows[start : start + size])
 

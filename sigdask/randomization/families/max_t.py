@@ -41,7 +41,7 @@ ORDERED_BITS = 40
 MEASURED = 1e-9
 """Relative accuracy within which deviations are equal whose slopes are measured by steps of 1e-4."""
 
-MOST_NUMBERS = 2**21
+MAX_NUMBERS = 2**21
 """Maximum number of unit sums of several parts that are added at a time."""
 
 
@@ -127,7 +127,7 @@ class MaxTFamily(WholePanel):
         deviations = np.empty(len(self.parts))
         if self.parts.shape[1] > 1:
             for batch in iter_chunks(
-                np.arange(len(deviations)), max(1, MOST_NUMBERS // max(len(self._unit_positions), 1))
+                np.arange(len(deviations)), max(1, MAX_NUMBERS // max(len(self._unit_positions), 1))
             ):
                 deviations[batch] = self._compute_joint_deviations(batch)
             return deviations

@@ -21,7 +21,7 @@ from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20
 
-MOST_ARRANGEMENTS = 2**ENUMERATED_UNITS
+MAX_ARRANGEMENTS = 2**ENUMERATED_UNITS
 
 
 @known_as("Relabelling", "members rows enumerated")
@@ -75,7 +75,7 @@ class Relabelling(WholePanel):
         """Whether all relabellings are few enough to count."""
         panel = self.members[0].panel
         is_small = len(panel.addresses) <= ENUMERATED_UNITS and len(panel.totals) <= ENUMERATED_UNITS
-        return is_small and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
+        return is_small and len(self.members) == 1 and self.n_arrangements <= MAX_ARRANGEMENTS
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count, for each hypothesis, the trials whose largest range of scores is at least its |difference|.

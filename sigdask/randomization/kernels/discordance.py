@@ -23,7 +23,7 @@ ROOM_BYTES = 2**20
 AGREEMENT_COST = 400
 """Cost of two systems that agree in a unit, or of half a system, in bits of a pair that are compared."""
 
-MOST_BITS, SAMPLED = 16, 64
+MAX_BITS, SAMPLED = 16, 64
 """Maximum bits of the values of systems that are grouped by them, and units from which the number of groups is told."""
 
 FEW = 4
@@ -111,7 +111,7 @@ def _sum_agreements(values: NDArray[Any], lowest: Any, n_bits: int, n_pairs: int
     It is None where comparing the bits of all pairs is faster, as systems are few or agree often.
     """
     n_units, n_systems = values.shape
-    is_small = n_bits <= MOST_BITS and weights.sum() <= np.iinfo(np.int32).max
+    is_small = n_bits <= MAX_BITS and weights.sum() <= np.iinfo(np.int32).max
     if not is_small or n_pairs * n_bits < AGREEMENT_COST * 2 * n_systems:
         return None
     groups = np.full(1 << n_bits, -1), np.empty(n_systems, np.int64)

@@ -23,7 +23,7 @@ from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, co
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import COLUMN
 
-FEWEST_DENSE = 8
+MIN_DENSE = 8
 """Minimum number of columns for a matrix product."""
 
 ALWAYS_PLANES = 2
@@ -31,10 +31,10 @@ ALWAYS_PLANES = 2
 16 lookups.
 """
 
-MOST_TIMED = 64
+MAX_TIMED = 64
 """Columns of units that are timed to choose the faster way of summing."""
 
-MOST_NUMBERS = 2**21
+MAX_NUMBERS = 2**21
 """Maximum number of unit sums split into bit planes at a time."""
 
 _layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
@@ -91,10 +91,10 @@ def _is_dense(columns: DistinctColumns, addresses: Integers, dtype: Any) -> bool
 
     For a long panel, the estimate is made from evenly spaced groups of units.
     """
-    if len(columns) < FEWEST_DENSE:
+    if len(columns) < MIN_DENSE:
         return False
     starts = _find_starts(addresses)
-    sampled = starts[:: -(-len(starts) // MOST_TIMED)]
+    sampled = starts[:: -(-len(starts) // MAX_TIMED)]
     ends = np.append(starts, len(addresses))[np.searchsorted(starts, sampled) + 1]
     seconds, n_units = 0.0, 0
     for first, last in zip(sampled.tolist(), ends.tolist(), strict=True):
@@ -137,7 +137,7 @@ def _iter_runs(starts: Integers, n_units: int, n_columns: int) -> Iterator[Integ
     Without units, the only run has no group.
     """
     ends = np.append(starts, n_units)
-    step = max(1, MOST_NUMBERS // (COLUMN * max(n_columns, 1)))
+    step = max(1, MAX_NUMBERS // (COLUMN * max(n_columns, 1)))
     for k in range(0, max(len(starts), 1), step):
         yield ends[k : k + step + 1]
 

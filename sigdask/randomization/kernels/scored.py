@@ -24,7 +24,7 @@ from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
-LARGEST_32 = 2**30
+MAX_32 = 2**30
 """Maximum difference of sums that are stored in 32 bits."""
 
 
@@ -69,7 +69,7 @@ def count_linear(moved, pairs, observed, slack, counts):
         if t < 0:  # mirrored, so that the observed difference is not negative
             i, j = j, i
         a, b, size = moved[i], moved[j], abs(t)
-        wide = min(slack[p], LARGEST_32) if a.itemsize == 4 else slack[p]  # no sum of 32 bits is larger
+        wide = min(slack[p], MAX_32) if a.itemsize == 4 else slack[p]  # no sum of 32 bits is larger
         tie, none, opposite = number(wide), number(0), number(-size)
         greater, less, far = number(0), number(0), number(0)
         for k in range(n_trials):  # |t + 2 D| >= t  <=>  D >= 0 or D <= -t

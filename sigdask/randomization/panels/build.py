@@ -40,15 +40,15 @@ from sigdask.randomization.panels.digests import (
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
-MOST_SUMMED = 2**62
+MAX_SUMMED = 2**62
 
-FULL_BYTES, MOST_SMALL = 8, 2**29
+FULL_BYTES, MAX_SMALL = 8, 2**29
 """Bytes of a 64-bit integer, and the number of smaller integers whose sum it holds."""
 
-MOST_NUMBERS = 2**20
+MAX_NUMBERS = 2**20
 """Maximum number of pairs' scores held at a time."""
 
-LARGEST_SUM = 1e304
+MAX_SUM = 1e304
 """Maximum sum of real scores. Differences of sums, and small multiples of them, then fit into float64."""
 
 
@@ -202,7 +202,7 @@ def _find_lossy_pairs(
     if field.shape[1] == 1 or not any(lattice.slack for lattice in lattices):
         return is_lossy
     values = np.column_stack([_get_column(field, s, counts) for s in range(counts.n_systems)])
-    size = max(MOST_NUMBERS // max(len(values), 1), 1)
+    size = max(MAX_NUMBERS // max(len(values), 1), 1)
     for code, lattice in enumerate(lattices):
         rows = np.flatnonzero((codes == code) & (lattice.slack > 0))
         for start in range(0, len(rows), size):
@@ -286,11 +286,11 @@ def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
         raise InputError(f"{_describe_place(counts, system, item)}: {column[item]} is not a finite number")
     with np.errstate(over="ignore"):
         total = np.abs(column).sum()
-    if total >= LARGEST_SUM:
+    if total >= MAX_SUM:
         item = int(np.argmax(np.abs(column)))
         raise InputError(
             f"{_describe_place(counts, system, item)}: {column[item]:g} is too large to add up in {counts.n_items:,} "
-            f"items; sums must stay below {LARGEST_SUM:.0e}, so give scores on a smaller scale"
+            f"items; sums must stay below {MAX_SUM:.0e}, so give scores on a smaller scale"
         )
     return column
 
@@ -420,10 +420,10 @@ def _find_used_units(units: SwapUnits, mask: Bools) -> tuple[Integers, Integers]
 
 def _check_counts(column: NDArray[Any]) -> NDArray[Any]:
     """Return counts; raise if 64-bit integers might not hold their sum."""
-    if column.itemsize < FULL_BYTES and len(column) < MOST_SMALL:
+    if column.itemsize < FULL_BYTES and len(column) < MAX_SMALL:
         return column
     largest = max(int(column.max(initial=0)), -int(column.min(initial=0)))
-    if largest * len(column) >= MOST_SUMMED and np.abs(column.astype(np.float64)).sum() >= MOST_SUMMED:
+    if largest * len(column) >= MAX_SUMMED and np.abs(column.astype(np.float64)).sum() >= MAX_SUMMED:
         raise InputError(
             f"counts as large as {largest:,} in {len(column):,} items: their sum must be below 2**62; give smaller "
             "counts"

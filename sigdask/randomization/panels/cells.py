@@ -25,13 +25,13 @@ from sigdask.text import format_list
 DIGITS = 12
 """Decimals to which standardised scores are rounded, so that equal scores of two metrics are equal."""
 
-MOST_CALIBRATED = 2**21
+MAX_CALIBRATED = 2**21
 """Maximum number of pairs of cells for which thresholds are calibrated in each trial."""
 
-MOST_PAIRS = 2**25
+MAX_PAIRS = 2**25
 """Maximum number of pairs of cells whose decisions are swapped."""
 
-LARGEST_DENOMINATOR = 2**50
+MAX_DENOMINATOR = 2**50
 """Largest common denominator of the weights of pairs in groups of different sizes, which become integers."""
 
 STATISTIC_CODES = {
@@ -284,9 +284,9 @@ def _score_soft(cells: AgreementCells, s: int, n_signs: int, scores: Floats) -> 
 
 def check_calibration(cells: AgreementCells, metric: BoundAgreement) -> None:
     """Raise if there are too many pairs of cells for thresholds of ties that are calibrated in each trial."""
-    if metric.statistic == "acc-eq" and not metric.swaps_pairs and (n := cells.count_pairs()) > MOST_CALIBRATED:
+    if metric.statistic == "acc-eq" and not metric.swaps_pairs and (n := cells.count_pairs()) > MAX_CALIBRATED:
         raise InputError(
-            f"{metric.name}: {n:,} pairs of segments, more than the {MOST_CALIBRATED:,} whose ties can be calibrated "
+            f"{metric.name}: {n:,} pairs of segments, more than the {MAX_CALIBRATED:,} whose ties can be calibrated "
             "in each trial; compare within segments (--group item, or group=item after the metric's name), or swap "
             "decisions (--permute pairs)"
         )
@@ -300,8 +300,8 @@ def build_decisions(cells: AgreementCells, metric: BoundAgreement) -> tuple[NDAr
     (array of shape (n_pairs, n_metrics), array of shape (n_pairs, 1))
         Whole numbers where the weights have a common denominator that is small enough.
     """
-    if (n := cells.count_pairs()) > MOST_PAIRS:
-        raise InputError(f"{metric.name}: {n:,} pairs, more than {MOST_PAIRS:,}; compare within segments (group=item)")
+    if (n := cells.count_pairs()) > MAX_PAIRS:
+        raise InputError(f"{metric.name}: {n:,} pairs, more than {MAX_PAIRS:,}; compare within segments (group=item)")
     right, parts = [], []
     for first, second, groups in cells.iter_set_pairs():
         weights = cells.weigh_pairs(groups)
@@ -314,7 +314,7 @@ def build_decisions(cells: AgreementCells, metric: BoundAgreement) -> tuple[NDAr
     if not len(denominators):
         raise InputError(f"{metric.name}: no group has two scores to compare")
     shared = math.lcm(*np.unique(denominators).tolist())
-    if shared > LARGEST_DENOMINATOR:
+    if shared > MAX_DENOMINATOR:
         shares = 1.0 / denominators[:, None]
         return decisions * shares, shares
     weights = (shared // denominators)[:, None]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Integers, LazyOutputs
-from sigdask.counts.precision import MOST_DIGITS, ExactNumbers, Lattice, RoundedLattice
+from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, Lattice, RoundedLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, get_identity
@@ -41,7 +41,7 @@ COUNTING_VERSION = 2
 
 DIGEST_BYTES = 20
 
-MOST_NUMBERS = 2**16
+MAX_NUMBERS = 2**16
 """Maximum number of unit sums hashed at a time."""
 
 Digests = NDArray[np.void]
@@ -112,7 +112,7 @@ def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.
     it does not matter which units a panel keeps for the sake of other systems.
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
-    step = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
+    step = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
     for seed in range(2):
         base = mix_bits(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
         for start in range(0, len(sums), step):
@@ -153,7 +153,7 @@ def identify_lattice(lattice: Lattice) -> tuple[Any, ...]:
 
 def get_factor(lattice: Lattice) -> int:
     """Return the factor for integers on a lattice that makes equal decimals equal on all decimal lattices."""
-    return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
+    return 10 ** (MAX_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MAX_DIGITS else 1
 
 
 def digest(value: Any) -> str:

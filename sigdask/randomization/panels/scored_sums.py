@@ -33,7 +33,7 @@ class PanelMetric:
 
 LARGEST = np.iinfo(np.int64).max
 
-MOST_NUMBERS = 2**20
+MAX_NUMBERS = 2**20
 """Maximum number of unit sums transposed at a time."""
 
 
@@ -238,7 +238,7 @@ class ScoredSums:
         result = np.full((*self.shape, 2), -1, np.int64)
         for m in np.flatnonzero(self.linear):
             least, (most, wins, losses) = np.full(len(self.pairs), LARGEST), np.zeros((3, len(self.pairs)), np.int64)
-            step = max(MOST_NUMBERS // max(len(self.totals), 1), 1)
+            step = max(MAX_NUMBERS // max(len(self.totals), 1), 1)
             for start in range(0, len(self.addresses), step):
                 values = self.compute_numerators(int(m), self.values[start : start + step])  # (n_units, n_systems)
                 lowest, highest = int(values.min(initial=0)), int(values.max(initial=0))

@@ -40,7 +40,7 @@ ENUMERATED_UNITS = 20
 
 DEFAULT_TRIALS = 2**20
 
-TOGETHER, FEWEST_TOGETHER, MOST_TOGETHER = 2**23, 64, 1024
+TOGETHER, MIN_TOGETHER, MAX_TOGETHER = 2**23, 64, 1024
 """Maximum of pairs times arrangements in a panel of all arrangements, and its minimum and maximum number of pairs."""
 
 ENUMERATION_SECONDS = 2e-8
@@ -54,7 +54,7 @@ SUMMING_SECONDS = 2e-4
 FEW_SWAPS = 2**19
 """Maximum trials, units and pairs for which NumPy counts linear scores if the process has not loaded numba."""
 
-MOST_NUMBERS = 2**22
+MAX_NUMBERS = 2**22
 """Maximum number of unit sums that are processed at a time, or stored in such a panel."""
 
 SUMS = "sums"
@@ -315,7 +315,7 @@ class Panel(ScoredSums):
     def _find_discordant_units(self, rows: Integers, column: int) -> Integers:
         """Return the kept units in which each pair differs, equally many for all, shape (n_rows, n_discordant)."""
         fields = list(self.metrics[column].fields)
-        size = max(1, MOST_NUMBERS // max(len(self.values) * len(fields), 1))
+        size = max(1, MAX_NUMBERS // max(len(self.values) * len(fields), 1))
         blocks, n_discordant = [], int(self.n_discordant[rows[0], column])
         for start in range(0, len(rows), size):
             i, j = self.pairs[rows[start : start + size]].T
@@ -355,8 +355,8 @@ def is_whole_selection(rows: Sequence[int] | Integers, columns: Sequence[int], s
 
 def compute_max_together(n_discordant: int, n_fields: int) -> int:
     """Return how many pairs at most to count in one panel of all arrangements, given their discordant units."""
-    fitting = MOST_NUMBERS // max(2 * n_discordant * n_fields, 1)
-    return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
+    fitting = MAX_NUMBERS // max(2 * n_discordant * n_fields, 1)
+    return min(max(TOGETHER >> n_discordant, MIN_TOGETHER), MAX_TOGETHER, max(fitting, 1))
 
 
 @known_as(

@@ -37,7 +37,7 @@ from sigdask.randomization.tallies import CountingMethod, Tally
 PILOT = 256
 """Number of resamples that determine the width of cells."""
 
-MOST_NUMBERS = 2**20
+MAX_NUMBERS = 2**20
 """Maximum number of differences held at a time."""
 
 
@@ -133,7 +133,7 @@ class Bootstrap(ResampledPanel):
         unit = compute_binary_size(scores)
         scores = scores / unit
         i, j = self.panel.pairs.T
-        step = max(1, MOST_NUMBERS // scores.shape[1])
+        step = max(1, MAX_NUMBERS // scores.shape[1])
         deviations = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
         return np.asarray(unit * np.nan_to_num(np.concatenate([*deviations, scores.std(axis=1)])))
 

@@ -33,7 +33,7 @@ from sigdask.statistics.classical import sum_rows
 WEIGHT_BYTES = 2**23
 """Maximum bytes of the weights of one block of trials."""
 
-MOST_TRIALS = 4096
+MAX_TRIALS = 4096
 EXACT = {np.float32: 2.0**24, np.float64: 2.0**53}
 """Sums of integers below it are exact."""
 
@@ -96,7 +96,7 @@ class WeightedSums:
     def iter_blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[Integers]:
         """Yield weighted sums for consecutive ranges of trials, shape (n_some, n_systems, n_fields)."""
         n_kinds, kind = len(self.columns[0]), self.columns[0].dtype
-        size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
+        size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MAX_TRIALS, n_trials)))
         room = np.empty((size, n_kinds), kind)
         for start in range(first, first + n_trials, size):
             weights = room[: min(size, first + n_trials - start)]
@@ -279,7 +279,7 @@ def compute_share_below(counts: Integers) -> Floats:
     )
 
 
-MOST_NUMBERS = 2**21
+MAX_NUMBERS = 2**21
 """Maximum number of sums without one unit that are computed at a time."""
 
 CONSTANT = 1e-12
@@ -322,7 +322,7 @@ class Jackknife:
         n_units, n_systems = panel.values.shape[:2]
         full_scores = _compute_scores(panel, metric, panel.totals)
         moments, unit = np.zeros((3, len(i) + n_systems)), compute_binary_size(full_scores)
-        step = max(1, MOST_NUMBERS // max(n_systems * panel.values.shape[2] + len(i), 1))
+        step = max(1, MAX_NUMBERS // max(n_systems * panel.values.shape[2] + len(i), 1))
         for start in range(0, n_units, step):
             values, numbers = _find_distinct_units(panel.values[start : start + step])  # (n_some, n_systems, n_fields)
             remaining = panel.totals - values
@@ -344,7 +344,7 @@ def _find_distinct_units(values: NDArray[Any]) -> tuple[NDArray[Any], Integers |
     if rows.shape[1] <= FEW_NUMBERS and values.dtype.kind in "iu":
         numbers = number_rows(*rows.T)
         firsts = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
-        if len(firsts) * FEWEST_ALIKE <= len(numbers):
+        if len(firsts) * MIN_ALIKE <= len(numbers):
             return values[firsts], numbers
     return values, slice(None)
 
@@ -352,7 +352,7 @@ def _find_distinct_units(values: NDArray[Any]) -> tuple[NDArray[Any], Integers |
 FEW_NUMBERS = 16
 """Maximum numbers per unit for which equal units are searched."""
 
-FEWEST_ALIKE = 4
+MIN_ALIKE = 4
 """Minimum ratio of units to distinct units for which each distinct one is scored once."""
 
 
@@ -363,7 +363,7 @@ def _compute_scores(panel: ScoredSums, metric: int, totals: Integers) -> Floats:
 def compute_binary_size(values: Floats) -> float:
     """Return a power of two above the largest absolute value, to divide by so that powers of values do not overflow."""
     finite = np.abs(values[np.isfinite(values)])
-    return float(np.ldexp(1.0, min(int(np.frexp(finite.max(initial=0.0))[1]), MOST_EXPONENT)))
+    return float(np.ldexp(1.0, min(int(np.frexp(finite.max(initial=0.0))[1]), MAX_EXPONENT)))
 
 
-MOST_EXPONENT = 1023
+MAX_EXPONENT = 1023

@@ -11,21 +11,21 @@ import numpy as np
 from sigdask.identity import dataclass
 from sigdask.report.page import comparisons
 from sigdask.report.page import grids as page_data
-from sigdask.report.page.comparisons import MOST_HEADLINES, build_card, list_borderline
+from sigdask.report.page.comparisons import MAX_HEADLINES, build_card, list_borderline
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
 from sigdask.report.page.rankings import (
-    MOST_FORESTS,
-    MOST_IN_MATRIX,
-    MOST_IN_RANKINGS,
+    MAX_FORESTS,
+    MAX_IN_MATRIX,
+    MAX_IN_RANKINGS,
     WIDTH,
     RankingSection,
     build_forests,
     build_sections,
 )
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
-from sigdask.report.terminal import MOST_ALARMS
-from sigdask.report.terminal.overview import MOST_NAMED
+from sigdask.report.terminal import MAX_ALARMS
+from sigdask.report.terminal.overview import MAX_NAMED
 from sigdask.report.terminal.remarks import describe_trials
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
@@ -42,7 +42,7 @@ NO_TEXTS: Mapping[str, str] = {}
 NO_PARTS: Mapping[str, PagePart] = {}
 
 
-MOST_OPEN = 30
+MAX_OPEN = 30
 """Up to this number of systems, a matrix is open at first."""
 
 
@@ -107,15 +107,15 @@ def render_page(
     tests = page_data.build_tests_grid(table.take(rows))
     grids = [all_comparisons, *(entry.together for entry in set_sections), tests.grid]
     disagreeing = np.flatnonzero(table.has_disagreement)
-    alarming = table.take(disagreeing[:MOST_ALARMS])
+    alarming = table.take(disagreeing[:MAX_ALARMS])
     context = {
         "title": title,
         "home": home,
         "created": created,
         "answer": card,
-        "forests": build_forests([results.table for results in leading_first.values()][:MOST_FORESTS]),
+        "forests": build_forests([results.table for results in leading_first.values()][:MAX_FORESTS]),
         "command": command,
-        "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
+        "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
         "warnings": group_by_weight(_iter_notes(nonempty)),
         "alarms": [(r, check) for r in iter_results(alarming) for check in r.disagreements()],
         "n_alarming": len(disagreeing),
@@ -128,8 +128,8 @@ def render_page(
         "n_rows": len(table),
         "alpha": table.alpha,
         "adjusted": is_adjusted(table),
-        "most_in_matrix": MOST_IN_MATRIX,
-        "most_open": MOST_OPEN,
+        "most_in_matrix": MAX_IN_MATRIX,
+        "most_open": MAX_OPEN,
         "drawing": WIDTH,
         "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
         "curve": page_data.build_curve(table),
@@ -146,14 +146,14 @@ def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
             names_by_note.setdefault((note.kind, note.text), []).append(name)
     for (kind, text), names in names_by_note.items():
         is_named = len(names) == len(sets) or text.startswith(f"{names[0]}: ")
-        yield Note(kind, text if is_named else f"{format_list(names, MOST_NAMED)}: {text}")
+        yield Note(kind, text if is_named else f"{format_list(names, MAX_NAMED)}: {text}")
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
-    n_left = MOST_IN_RANKINGS
+    n_left = MAX_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
         rankings, n_left_out = build_sections(
-            results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed
+            results.table, n_left, is_first=n_left == MAX_IN_RANKINGS, all_listed=all_listed
         )
         n_left -= sum(len(ranking.places) for ranking in rankings)
         together = page_data.build_sets_grid(f"together-{k}", results) if results.together else None

@@ -47,7 +47,7 @@ CHECK_HINTS = {
 }
 """Hover texts that explain verdicts and outcomes of checks."""
 
-MOST_ROWS = 20_000
+MAX_ROWS = 20_000
 """Maximum number of comparisons listed, those with the smallest p."""
 
 
@@ -80,11 +80,11 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
 
 def select_listed(table: Table) -> NDArray[np.int64]:
     """Return the rows to list: all, or those with the smallest p."""
-    if len(table) <= MOST_ROWS:
+    if len(table) <= MAX_ROWS:
         return np.arange(len(table))
     single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
     order: NDArray[np.int64] = np.lexsort((single, np.where(np.isnan(table.p_adjusted), single, table.p_adjusted)))
-    return order[:MOST_ROWS]
+    return order[:MAX_ROWS]
 
 
 def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[PageColumn]:
@@ -221,7 +221,7 @@ def _list_interval_ends(table: Table) -> dict[str, list[float | None]]:
     }
 
 
-MOST_HEADLINES, MOST_SETS = 3, 200
+MAX_HEADLINES, MAX_SETS = 3, 200
 """Number of test sets whose sentence is in the card at first, and when it is opened."""
 
 
@@ -249,12 +249,12 @@ class AnswerCard:
     @property
     def first(self) -> list[tuple[str, Verdict]]:
         """Verdicts of the first test sets, which the card shows before it is opened."""
-        return [*self.verdicts.items()][:MOST_HEADLINES]
+        return [*self.verdicts.items()][:MAX_HEADLINES]
 
     @property
     def more(self) -> list[tuple[str, Verdict]]:
         """Verdicts of the other test sets, which the card shows when it is opened."""
-        return [*self.verdicts.items()][MOST_HEADLINES:]
+        return [*self.verdicts.items()][MAX_HEADLINES:]
 
     @property
     def checks(self) -> list[tuple[str, Verdict]]:
@@ -262,13 +262,13 @@ class AnswerCard:
         by_line: dict[str, tuple[str, Verdict]] = {}
         for name, verdict in sorted(self.verdicts.items(), key=lambda item: item[1].is_checked):
             by_line.setdefault(verdict.checks, (name, verdict))
-        distinct = [*by_line.values()][:MOST_HEADLINES]
+        distinct = [*by_line.values()][:MAX_HEADLINES]
         return [("", verdict) for _, verdict in distinct] if len(by_line) == 1 else distinct
 
 
 def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
     """Return the card of all test sets, given one table of their comparisons."""
-    verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MOST_SETS)}
+    verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MAX_SETS)}
     causes = [cause for verdict in verdicts.values() for cause in verdict.causes]
     return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)], explain_checks(table))
 

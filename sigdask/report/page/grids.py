@@ -24,7 +24,7 @@ from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.statistics.rounding import format_signed
 
-MOST_PLAIN = 200
+MAX_PLAIN = 200
 """Maximum number of rows in plain HTML, for browsers without scripts."""
 
 
@@ -107,7 +107,7 @@ class PageTable:
     columns: Sequence[PageColumn]
     left_out: str = ""
     more: dict[str, Any] = field(default_factory=dict)
-    n_plain: int = MOST_PLAIN
+    n_plain: int = MAX_PLAIN
 
     @property
     def n_rows(self) -> int:
@@ -175,13 +175,13 @@ def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
     return CodedColumn(new_codes[codes], tuple(indices))
 
 
-MOST_TESTED = 500
+MAX_TESTED = 500
 """Maximum number of comparisons whose classical tests are listed."""
 
-MOST_TOGETHER = 5000
+MAX_TOGETHER = 5000
 """Maximum number of verdicts over several sets that are listed."""
 
-FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
+MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
 """Minimum number of comparisons for a curve, and its maximum number of points."""
 
 
@@ -196,14 +196,14 @@ class ClassicalTestsSection:
 def build_tests_grid(table: Table) -> ClassicalTestsSection:
     """Return the classical tests of the first comparisons."""
     tested = [r for r in iter_results(table) if r.tests] if table.tests else []
-    rows = [*comparisons.iter_rows(tested[:MOST_TESTED], table.alpha)]
+    rows = [*comparisons.iter_rows(tested[:MAX_TESTED], table.alpha)]
     misfits = [*comparisons.iter_misfits(tested)]
     if not rows:
         return ClassicalTestsSection(None, misfits)
     columns = build_columns(comparisons.build_test_columns(rows))
     left_out = ""
-    if len(tested) > MOST_TESTED:
-        left_out = f"Of {MOST_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
+    if len(tested) > MAX_TESTED:
+        left_out = f"Of {MAX_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
     extra = {"quiet": "".join("1" if row.is_contrast else "0" for row in rows)}
     return ClassicalTestsSection(
         PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
@@ -212,7 +212,7 @@ def build_tests_grid(table: Table) -> ClassicalTestsSection:
 
 def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
     """Return a grid of the verdicts over several test sets or subsets."""
-    shown = results.together[:MOST_TOGETHER]
+    shown = results.together[:MAX_TOGETHER]
     alpha = results.alpha
     columns = list_cells(shown, A="a", B="b", metric="metric") | {
         "mean A − B": [format_signed(v.difference) for v in shown],
@@ -258,9 +258,9 @@ def build_curve(table: Table) -> SignificanceCurve | None:
     """Return the curve of all p-values, the largest first (Sakai 2006), or None for too few p-values."""
     ordered = np.array(achieved_significance(table.p_value))
     n = len(ordered)
-    if n < FEWEST_IN_CURVE:
+    if n < MIN_IN_CURVE:
         return None
-    indices = np.unique(np.linspace(0, n - 1, min(n, MOST_IN_CURVE)).round().astype(np.int64))
+    indices = np.unique(np.linspace(0, n - 1, min(n, MAX_IN_CURVE)).round().astype(np.int64))
     positions, heights = WIDTH * indices / (n - 1), HEIGHT * (1 - ordered[indices])
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(positions.tolist(), heights.tolist(), strict=True))
     return SignificanceCurve(points, HEIGHT * (1 - table.alpha), n)

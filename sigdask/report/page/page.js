@@ -92,12 +92,12 @@ const sigdask = (() => {
 
   /* ---- filters: choices of values and words to find ---- */
 
-  const MOST_CHOICES = 500;
+  const MAX_CHOICES = 500;
 
   /** A bar of filters; `changed({head: value, …}, words)` is called with what is chosen. */
   const filterBar = (name, choices, changed) => {
     const status = make("p", { class: "count", role: "status" });
-    const selects = choices.filter(([, values]) => values.length > 1 && values.length <= MOST_CHOICES).map(([head, values]) => {
+    const selects = choices.filter(([, values]) => values.length > 1 && values.length <= MAX_CHOICES).map(([head, values]) => {
       const all = make("option", { value: "" }, "all");
       const options = [...values].sort(collator.compare).map((value) => make("option", { value: `=${value}` }, value || "none"));
       const select = make("select", { name: head }, all, ...options);
@@ -117,7 +117,7 @@ const sigdask = (() => {
 
   /* ---- grids: tables whose rows are drawn as they scroll ---- */
 
-  const MOST_PRINTED = 500;
+  const MAX_PRINTED = 500;
   const BEYOND = 12; // rows that are drawn above and below what is seen
   const NARROW = matchMedia("(max-width: 600px)");
   const FOLDED = ["B", "test set", "subset", "metric"]; // in the cell of A, where a table has too little room
@@ -310,8 +310,8 @@ const sigdask = (() => {
     }
 
     print() {
-      this.tell(this.shown.length > MOST_PRINTED ? `, of which the first ${MOST_PRINTED} are printed` : "");
-      this.draw(MOST_PRINTED);
+      this.tell(this.shown.length > MAX_PRINTED ? `, of which the first ${MAX_PRINTED} are printed` : "");
+      this.draw(MAX_PRINTED);
     }
 
     /** Draw the rows that are seen, or so many of all of them. */

@@ -17,16 +17,16 @@ from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, it
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.rounding import format_score, format_signed
 
-MOST_IN_MATRIX = 150
+MAX_IN_MATRIX = 150
 """Maximum number of systems for which every pair is drawn."""
 
-MOST_IN_RANKINGS = 5000
+MAX_IN_RANKINGS = 5000
 """Maximum number of systems in all rankings after the first."""
 
 WIDTH, PAD = 340, 14
 """Width of the drawing of differences, and its margins."""
 
-MOST_FORESTS, MOST_IN_FOREST, MOST_IN_FORESTS = 3, 8, 5
+MAX_FORESTS, MAX_IN_FOREST, MAX_IN_FORESTS = 3, 8, 5
 """Maximum number of forest plots at the top of the page, of systems in a single one, and of systems in each of
 several.
 """
@@ -144,9 +144,9 @@ class Forest:
 def build_forests(tables: Iterable[Table]) -> list[Forest]:
     """Return forest plots for the top of the page, of the first test sets, subsets and metrics."""
     groups = [table.take(rows) for table in tables for rows in group_rows(table)]
-    standings = [*map(Standings.from_table, groups[:MOST_FORESTS])]
+    standings = [*map(Standings.from_table, groups[:MAX_FORESTS])]
     has_many_sets = len({group.test_set[0] for group in groups}) > 1
-    most = MOST_IN_FOREST if len(groups) == 1 else MOST_IN_FORESTS
+    most = MAX_IN_FOREST if len(groups) == 1 else MAX_IN_FORESTS
     shown = (pair for pair in zip(groups, standings, strict=False) if pair[1].design != SOME)
     return [_build_forest(group, c, most, has_many_sets=has_many_sets) for group, c in shown]
 
@@ -201,7 +201,7 @@ def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) ->
     for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True):
         labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
         rows.append(_build_row(labels, compared.get(ranked.system), scale, table.alpha))
-    fits = all_listed and len(rows) <= MOST_IN_MATRIX
+    fits = all_listed and len(rows) <= MAX_IN_MATRIX
     return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence)
 
 

@@ -41,10 +41,10 @@ STYLES: tuple[dict[str, Any], ...] = tuple(
 )
 """Line styles that differ in colour, dashes and marks."""
 
-MOST_CHARACTERS = 36
+MAX_CHARACTERS = 36
 """Maximum characters of a name in a drawing. Longer names are shortened in the middle."""
 
-FEWEST_CHARACTERS = 8
+MIN_CHARACTERS = 8
 """Minimum characters of names, however narrow the figure."""
 
 WIDTH_OF_CHARACTER = 0.6
@@ -137,7 +137,7 @@ def _silence_font_logs() -> Iterator[None]:
             log.setLevel(level)
 
 
-def shorten_names(names: Sequence[str], max_characters: int = MOST_CHARACTERS) -> list[str]:
+def shorten_names(names: Sequence[str], max_characters: int = MAX_CHARACTERS) -> list[str]:
     """Return names for display: printable, not too long, and still distinct.
 
     Examples
@@ -161,12 +161,12 @@ def get_chosen_width() -> float | None:
     return _STYLE.get().width
 
 
-def fit_names(names: Sequence[str], share: float, *, max_characters: int = MOST_CHARACTERS) -> list[str]:
+def fit_names(names: Sequence[str], share: float, *, max_characters: int = MAX_CHARACTERS) -> list[str]:
     """Return names for display that fit into a share of the width that the user chose."""
     width = get_chosen_width()
     if width is not None:
         n_fitting = int(share * width * 72 / (WIDTH_OF_CHARACTER * _STYLE.get().font_size))
-        max_characters = min(max_characters, max(n_fitting, FEWEST_CHARACTERS))
+        max_characters = min(max_characters, max(n_fitting, MIN_CHARACTERS))
     return shorten_names(names, max_characters)
 
 

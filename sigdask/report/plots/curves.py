@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MOST_IN_PANEL = 3
+MAX_IN_PANEL = 3
 """Maximum number of curves with intervals in one panel. With more, each has a panel."""
 
 
@@ -68,7 +68,7 @@ def n_best_curves(curves: Mapping[str, NBestCurve], *, title: str = "", score: s
         1.05 * max((curve.high[np.isfinite(curve.high)].max(initial=0) for curve in curves.values()), default=0.0)
         or 1.0
     )
-    if len(curves) <= MOST_IN_PANEL:
+    if len(curves) <= MAX_IN_PANEL:
         with canvas.build_figure(5.2, 3.2) as figure:
             axes = figure.add_subplot()
             lines = [
@@ -186,7 +186,7 @@ def _label_runs(axes: Axes, runs: Sequence[str]) -> None:
     axes.set_xlabel("run")
 
 
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """Maximum points of a curve. More cannot be seen."""
 
 
@@ -219,7 +219,7 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
         ):
             p_values = np.asarray(values, np.float64)
             ordered = np.array(compute_curve(p_values[~np.isnan(p_values)]))
-            ranks = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+            ranks = np.unique(np.linspace(1, len(ordered), min(len(ordered), MAX_POINTS)).round().astype(np.int64))
             curves += axes.plot(ranks, ordered[ranks - 1], markevery=0.1, **style)
             legend_names.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
         axes.axhline(alpha, color=canvas.INK, linewidth=0.8, linestyle="--")

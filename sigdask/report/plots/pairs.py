@@ -134,7 +134,7 @@ worse.
 
 ALPHA_SHARES = (1.0, 0.2, 0.02)
 
-MOST_WITH_P = 24
+MAX_WITH_P = 24
 """Maximum number of systems for which squares have room for p."""
 
 SIDE_WITH_P = 0.3
@@ -177,8 +177,8 @@ def matrix(
         smaller p.
     """
     n, short_names = len(names), canvas.fit_names(names, 0.3)
-    side = 0.34 if n <= MOST_WITH_P else 0.18 if n <= 60 else 0.12
-    size = 8 if n <= MOST_WITH_P else 7 if n <= 60 else 5
+    side = 0.34 if n <= MAX_WITH_P else 0.18 if n <= 60 else 0.12
+    size = 8 if n <= MAX_WITH_P else 7 if n <= 60 else 5
     names_width = canvas.estimate_width(short_names, size)
     if (chosen_width := canvas.get_chosen_width()) is not None:
         side = min(side, max(chosen_width - names_width - 0.4, 1.0) / max(n, 1))
@@ -254,13 +254,13 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
     return [*better, *worse, square(1, "not significantly different"), *nothing]
 
 
-MOST_ON_AXIS = 16
+MAX_ON_AXIS = 16
 """Maximum numbers of systems and of bars on one axis. With more, each system has its own line."""
 
-FEWEST_INCHES = 1.5
+MIN_INCHES = 1.5
 """Minimum length of the axis between the names, in inches. If the width leaves less, each system has its own line."""
 
-MOST_BARS = 48
+MAX_BARS = 48
 """Maximum number of bars, those of the best systems."""
 
 Bars = Sequence[tuple[str, NDArray[np.int64]]]
@@ -311,12 +311,12 @@ def critical_difference(
     """
     sorted_groups = [np.sort(np.asarray(members, np.int64)) for members in groups]
     bars = [(format_letter(k), members) for k, members in enumerate(sorted_groups) if len(members) > 1]
-    drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MOST_BARS]
-    full_title = f"{title} (the first {MOST_BARS} of {len(bars):,} groups)" if len(bars) > MOST_BARS else title
-    needed_width = FEWEST_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
+    drawn_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MAX_BARS]
+    full_title = f"{title} (the first {MAX_BARS} of {len(bars):,} groups)" if len(bars) > MAX_BARS else title
+    needed_width = MIN_INCHES + 2 * canvas.estimate_width([f"{name} 0.0000" for name in canvas.shorten_names(names)])
     is_narrow = needed_width > (canvas.get_chosen_width() or math.inf)
     fitted_names, values = canvas.fit_names(names, 0.4), np.asarray(scores, np.float64)
-    if is_narrow or max(len(names), len(drawn_bars)) > MOST_ON_AXIS:
+    if is_narrow or max(len(names), len(drawn_bars)) > MAX_ON_AXIS:
         starts = sorted(int(members[0]) for members in sorted_groups)
         ranges = None if rank_ranges is None else (rank_ranges, starts)
         return _plot_in_lines(

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 
 
-MOST_IN_FOREST = 120
+MAX_IN_FOREST = 120
 """Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
 
-MOST_IN_MATRIX = 200
+MAX_IN_MATRIX = 200
 """Maximum systems of a matrix."""
 
-FEWEST_IN_CURVE = 10
+MIN_IN_CURVE = 10
 """Minimum number of comparisons for a curve of achieved significance."""
 
 
@@ -57,7 +57,7 @@ ALL_KINDS = (
 
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 WIDTH_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)")
-LEAST_WIDTH, MOST_WIDTH = 1.5, 40.0
+MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
 """Smallest and largest width of figures, in inches."""
 
 
@@ -85,7 +85,7 @@ class FigureStyle:
         if (text := options.get("figure_width")) is not None:
             match = WIDTH_PATTERN.fullmatch(text.strip())
             width = float(match[1]) * INCHES[match[2]] if match else 0.0
-            if not LEAST_WIDTH <= width <= MOST_WIDTH:
+            if not MIN_WIDTH <= width <= MAX_WIDTH:
                 raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
         font, size, dpi = options.get("font"), options.get("font_size", 8.0), options.get("dpi", 200)
         return FigureStyle(kinds, plots.CanvasStyle(width, font, size, dpi))
@@ -117,11 +117,11 @@ def iter_pictures(table: Table) -> Iterator[FigureSpec]:
         yield FigureSpec("forest", get_subject(selected), partial(forest, selected))
         if is_ranked(selected):
             yield FigureSpec("critical-difference", get_subject(selected), partial(critical_difference, selected))
-            if len(build_ranking(selected).systems) <= MOST_IN_MATRIX:
+            if len(build_ranking(selected).systems) <= MAX_IN_MATRIX:
                 yield FigureSpec("matrix", get_subject(selected), partial(matrix, selected))
     for code in np.unique(table.test_set.codes).tolist():
         selected = table.take(np.flatnonzero(table.test_set.codes == code))
-        if np.count_nonzero(~np.isnan(selected.p_value)) >= FEWEST_IN_CURVE:
+        if np.count_nonzero(~np.isnan(selected.p_value)) >= MIN_IN_CURVE:
             draw = partial(achieved_significance, selected)
             yield FigureSpec("achieved-significance", tuple(filter(None, [table.test_set.values[code]])), draw)
 
@@ -305,16 +305,16 @@ def _select_forest_rows(table: Table) -> tuple[Table, str | None]:
 
     If there are too many, only those of the best system are drawn, or else those with the smallest p.
     """
-    if len(table) <= MOST_IN_FOREST:
+    if len(table) <= MAX_IN_FOREST:
         return table, None
     if is_ranked(table):
         best = build_ranking(table).systems[0].system
         has_best = [best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)]
         selected = table.take(np.flatnonzero(has_best))
-        if len(selected) <= MOST_IN_FOREST:
+        if len(selected) <= MAX_IN_FOREST:
             return selected, best
     single = np.where(np.isnan(table.p_value), table.p_high, table.p_value)
-    return table.take(np.lexsort((single, _get_p_values(table)))[:MOST_IN_FOREST]), None
+    return table.take(np.lexsort((single, _get_p_values(table)))[:MAX_IN_FOREST]), None
 
 
 def _get_p_values(table: Table) -> NDArray[np.float64]:
@@ -354,7 +354,7 @@ def _format_title(table: Table) -> str:
     return ", ".join(get_subject(table))
 
 
-MOST_CURVES = 12
+MAX_CURVES = 12
 """Maximum number of measures whose curves are drawn."""
 
 
@@ -365,7 +365,7 @@ def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
         raise InputError(f"no {score} of n best was found: there is nothing to draw")
     measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
     best = [m.measure for m in measures if m.measure in curves]
-    selected = [name for name in curves if name in best[:MOST_CURVES]]
+    selected = [name for name in curves if name in best[:MAX_CURVES]]
     selection = f"{len(selected)} of {len(curves)} measures, of the best average precision"
     title = ": ".join(filter(None, [evaluation.name, selection if len(selected) < len(curves) else ""]))
     return plots.n_best_curves({name: curves[name] for name in selected}, title=title, score=score)
@@ -381,13 +381,13 @@ def _build_curves(evaluation: RankingEvaluation, score: str) -> dict[str, NBestC
     return {name: NBestCurve(column[0].astype(np.int64), *column[1:]) for name, column in columns.items()}
 
 
-MOST_NULLS = 12
+MAX_NULLS = 12
 """Maximum number of null distributions that are drawn."""
 
-MOST_FIGURES = 60
+MAX_FIGURES = 60
 """Maximum number of figures in a folder. A message gives the number of those left out."""
 
-MOST_CHARACTERS = 40
+MAX_CHARACTERS = 40
 """Maximum characters of each part of a file's name."""
 
 
@@ -400,7 +400,7 @@ def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[F
 
 def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
     """Yield pictures of the null distributions of the first comparisons that have details."""
-    for details in all_details[:MOST_NULLS]:
+    for details in all_details[:MAX_NULLS]:
         row = table.take(slice(details.row, details.row + 1))
         draw = partial(plot_null, table, details.row, details.null)
         yield FigureSpec("null", (*get_subject(row), row.a[0], row.b[0]), draw)
@@ -408,7 +408,7 @@ def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -
 
 def iter_unit_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
     """Yield pictures of the sorted contributions of units to the first comparisons that have details."""
-    for details in all_details[:MOST_NULLS]:
+    for details in all_details[:MAX_NULLS]:
         if details.units is not None:
             row = table.take(slice(details.row, details.row + 1))
             draw = partial(plot_units, table, details.row, details.units)
@@ -444,7 +444,7 @@ def write_figures(
     """
     style = style or FigureStyle()
     all_pictures = [picture for picture in pictures_to_write if not style.kinds or picture.kind in style.kinds]
-    selected = all_pictures[:MOST_FIGURES]
+    selected = all_pictures[:MAX_FIGURES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -476,7 +476,7 @@ def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
 
 
 def _clean_part(part: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MOST_CHARACTERS]
+    return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MAX_CHARACTERS]
 
 
 def _is_clean(picture: FigureSpec) -> bool:

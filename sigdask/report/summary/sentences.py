@@ -140,9 +140,9 @@ def is_adjusted(table: Table) -> bool:
     return not bool(np.isnan(table.p_adjusted).all())
 
 
-MOST_DECIMALS = 10
+MAX_DECIMALS = 10
 
-LARGEST_PLAIN = 1e16
+MAX_PLAIN = 1e16
 """Larger numbers are written in scientific notation."""
 
 
@@ -217,12 +217,12 @@ def _format_end(value: float, n_decimals: int) -> str:
     """Return an end of an interval as text, with more decimals if it would otherwise be written as 0."""
     if math.isinf(value) or value == 0 or round(value, n_decimals) != 0:
         return _format_decimals(value, n_decimals)
-    return _format_decimals(value, min(-math.floor(math.log10(abs(value))), MOST_DECIMALS))
+    return _format_decimals(value, min(-math.floor(math.log10(abs(value))), MAX_DECIMALS))
 
 
 def _format_decimals(value: float, n_decimals: int) -> str:
-    is_hidden = value != 0 and n_decimals >= MOST_DECIMALS and round(value, n_decimals) == 0
-    if not math.isfinite(value) or abs(value) >= LARGEST_PLAIN or is_hidden:
+    is_hidden = value != 0 and n_decimals >= MAX_DECIMALS and round(value, n_decimals) == 0
+    if not math.isfinite(value) or abs(value) >= MAX_PLAIN or is_hidden:
         return f"{value:.3g}"
     return f"{round(value, n_decimals) + 0.0:.{n_decimals}f}"
 
@@ -235,7 +235,7 @@ def _count_decimals(difference: float, width: float) -> int:
     needed = 1 - math.floor(math.log10(large)) if large > 0 else 1
     if 0 < size < tenth:
         needed = max(needed, -math.floor(math.log10(size)))  # it is not written as 0
-    return min(max(needed, 1), MOST_DECIMALS)
+    return min(max(needed, 1), MAX_DECIMALS)
 
 
 def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "") -> str:

@@ -37,7 +37,7 @@ GroupKey = tuple[str, str, str]
 PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
 """Which systems were compared in each group: two, all with one, all with each other, or others."""
 
-MOST_LEADING = 20
+MAX_LEADING = 20
 """Maximum number of groups whose best system and runner-up are opened on a page."""
 
 
@@ -185,7 +185,7 @@ class Standings:
 
     def list_leading_rows(self) -> list[int]:
         """Return the row of each of the first groups that compares its best system with the runner-up or baseline."""
-        groups = range(min(self.n_groups, MOST_LEADING))
+        groups = range(min(self.n_groups, MAX_LEADING))
         if self.design == BASELINE:
             rows = (np.flatnonzero(self.group == g) for g in groups)
             return [int(own[np.argmax(np.nan_to_num(self.ahead[own], nan=-np.inf))]) for own in rows]

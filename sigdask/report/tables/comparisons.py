@@ -14,7 +14,7 @@ from sigdask.identity import dataclass
 from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
-from sigdask.report.summary.sentences import LARGEST_PLAIN, find_metrics_in_points
+from sigdask.report.summary.sentences import MAX_PLAIN, find_metrics_in_points
 from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import EMPTY, CodedColumn, ScoredMetric, Subset
@@ -33,7 +33,7 @@ from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
 from sigdask.text import capitalize_first, format_list
 
-LEAST_PLAIN = 1e-9
+MIN_PLAIN = 1e-9
 """Smaller numbers other than 0 are written in scientific notation, whatever number of decimals is requested."""
 
 NO_SCORE = "–"
@@ -413,7 +413,7 @@ def _format_number(value: float, digits: int | None, *, sign: bool) -> str:
 
 def _choose_notation(value: float) -> str:
     """Return the format type: "e" for very large and very small numbers, else "f"."""
-    return "f" if value == 0 or LEAST_PLAIN <= abs(value) < LARGEST_PLAIN else "e"
+    return "f" if value == 0 or MIN_PLAIN <= abs(value) < MAX_PLAIN else "e"
 
 
 def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:

@@ -17,10 +17,10 @@ from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.results.comparisons import get_version
 from sigdask.text import make_printable
 
-MOST_LINES = 40
+MAX_LINES = 40
 """Maximum lines of a page. A row with broken names takes several."""
 
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """Maximum number of numeric columns side by side."""
 
 COLUMN_POINTS, LINE_POINTS = 225, 342
@@ -37,7 +37,7 @@ CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "↓": 2.0} | dict.f
 CAPITAL, BOLD = 1.4, 1.15
 """Widths of a capital letter, and of a bold digit, relative to a digit."""
 
-LEAST_NAME_POINTS = 50
+MIN_NAME_POINTS = 50
 """Minimum points of a column of long names."""
 
 SIZES = (
@@ -233,7 +233,7 @@ def _choose_form(sections: Sequence[TableSection], line: float) -> tuple[str, st
                 return environment, size, long_header, None
     names = [width - 2 * gap for width, column in zip(widths, sections[0].columns, strict=True) if column.is_name]
     rest = line - (sum(widths) - sum(names))
-    least = min(LEAST_NAME_POINTS, max(names, default=0))
+    least = min(MIN_NAME_POINTS, max(names, default=0))
     return environment, size, long_header, max(rest / max(len(names), 1), least)
 
 
@@ -244,9 +244,9 @@ def _split_columns(sections: Sequence[TableSection], line: float) -> Iterator[li
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
     _, points, gap, long_header = SIZES[-1]
     widths = _measure_columns(sections, points, gap, long_header)
-    room = line - sum(min(widths[k], LEAST_NAME_POINTS + 2 * gap) for k in names)
-    n_parts = max(math.ceil(len(numbers) / MOST_COLUMNS), math.ceil(sum(widths[k] for k in numbers) / max(room, 1)), 1)
-    per_part = MOST_COLUMNS if n_parts * MOST_COLUMNS - len(numbers) < MOST_COLUMNS else -(-len(numbers) // n_parts)
+    room = line - sum(min(widths[k], MIN_NAME_POINTS + 2 * gap) for k in names)
+    n_parts = max(math.ceil(len(numbers) / MAX_COLUMNS), math.ceil(sum(widths[k] for k in numbers) / max(room, 1)), 1)
+    per_part = MAX_COLUMNS if n_parts * MAX_COLUMNS - len(numbers) < MAX_COLUMNS else -(-len(numbers) // n_parts)
     for start in range(0, max(len(numbers), 1), max(per_part, 1)):
         selected = sorted(names + numbers[start : start + per_part])
         yield [TableSection(section.heading, tuple(section.columns[k] for k in selected)) for section in sections]
@@ -260,7 +260,7 @@ def _split_pages(sections: Sequence[TableSection], name_points: float | None) ->
         heading = rf"\multicolumn{{{_count_columns(section.columns)}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
         lines_by_row = _count_lines(section, name_points)
         for k, (row, row_lines) in enumerate(zip(_format_rows(section, name_points), lines_by_row, strict=True)):
-            if page and n_lines + row_lines > MOST_LINES:
+            if page and n_lines + row_lines > MAX_LINES:
                 yield page
                 page, n_lines = [], 0
             if section.heading and (k == 0 or not page):

@@ -15,7 +15,7 @@ from sigdask.report.summary.headline import Verdict
 from sigdask.report.summary.sentences import describe_settings, find_metrics_in_points, is_adjusted
 from sigdask.report.terminal import comparisons, remarks
 from sigdask.report.terminal.remarks import (
-    MOST_ALARMS,
+    MAX_ALARMS,
     describe_stopping,
     describe_trials,
     iter_other_warnings,
@@ -27,15 +27,15 @@ from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.text import format_count, make_printable
 
-__all__ = ["MOST_ALARMS", "iter_other_warnings", "render", "render_with_warnings", "select_warnings"]
+__all__ = ["MAX_ALARMS", "iter_other_warnings", "render", "render_with_warnings", "select_warnings"]
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Number of comparisons shown by default."""
 
-MOST_DETAILED = 12
+MAX_DETAILED = 12
 """Maximum number of comparisons shown in full in addition to a ranking."""
 
-MOST_CLOSEST = 10
+MAX_CLOSEST = 10
 """Maximum number of borderline results shown below a ranking."""
 
 
@@ -70,7 +70,7 @@ def render(
     parts += _describe_rest(results, summary, len(rows))
     parts += _format_classical(results, shown, width, everything=everything)
     if verbose or everything:
-        n_detailed = MOST_DETAILED if verbose or len(shown) <= MOST_DETAILED else 0
+        n_detailed = MAX_DETAILED if verbose or len(shown) <= MAX_DETAILED else 0
         detailed = shown if verbose and everything else shown[:n_detailed]
         parts += comparisons.format_details(detailed, results.alpha)
         parts += list(describe_trials(results))
@@ -103,14 +103,14 @@ def _select_rows(
 ) -> NDArray[np.int64]:
     """Return the rows to show: all if few, otherwise borderline ones of a ranking, or those with the smallest p."""
     table = results.table
-    n_most = MOST_DETAILED if is_ranked else MOST_SHOWN
+    n_most = MAX_DETAILED if is_ranked else MAX_SHOWN
     if everything or len(table) <= n_most:
         return np.arange(len(table))
     if is_ranked:
-        return summary.close[: MOST_SHOWN if verbose else MOST_CLOSEST]
+        return summary.close[: MAX_SHOWN if verbose else MAX_CLOSEST]
     order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give an interval alone
     sort_keys = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
-    return np.lexsort(sort_keys)[:MOST_SHOWN]
+    return np.lexsort(sort_keys)[:MAX_SHOWN]
 
 
 def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _format_classical(
     results: ComparisonResults, shown: Sequence[Result], width: int | None, *, everything: bool
 ) -> list[str]:
     """Return classical tests if comparisons are few, otherwise a hint on how to print them."""
-    if len(results) <= MOST_DETAILED or everything:
+    if len(results) <= MAX_DETAILED or everything:
         return comparisons.format_tests(shown, results.alpha, width)
     return [comparisons.TESTS_HINT] if results.table.tests else []
 

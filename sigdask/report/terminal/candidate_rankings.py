@@ -21,10 +21,10 @@ from sigdask.statistics.candidates import IntervalCoverage, PrecisionHistogram
 from sigdask.statistics.rounding import format_p, format_p_equals
 from sigdask.text import format_count, format_list, make_printable
 
-MOST_CUTOFFS = 7
+MAX_CUTOFFS = 7
 """Number of cutoffs of a curve shown by default."""
 
-MOST_PAIRS = 40
+MAX_PAIRS = 40
 """Number of pairs shown by default."""
 
 
@@ -134,7 +134,7 @@ def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int
         ap = average.get((a, b))
         cells = [] if ap is None else [f"{ap.difference:+.4f}", format_p(ap.p_adjusted, evaluation.alpha)]
         rows.append([a, b, *better, *cells])
-    shown = rows if everything else rows[:MOST_PAIRS]
+    shown = rows if everything else rows[:MAX_PAIRS]
     names = ["A", "B", "A better at n", "B better at n", *(["AP: A - B", "adjusted p"] if average else [])]
     more_text = f"\n{len(rows) - len(shown):,} more pairs: --all" if len(shown) < len(rows) else ""
     title = f"which is better, at {evaluation.alpha:g} over all pairs and n together"
@@ -218,15 +218,15 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
 def _select_cutoffs(rows: Sequence[Precision | SampledPrecision | Validation], *, everything: bool) -> list[int]:
     """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
     cutoffs = sorted({row.n for row in rows})
-    if everything or len(cutoffs) <= MOST_CUTOFFS:
+    if everything or len(cutoffs) <= MAX_CUTOFFS:
         return cutoffs
-    return [cutoffs[round(k * (len(cutoffs) - 1) / (MOST_CUTOFFS - 1))] for k in range(MOST_CUTOFFS)]
+    return [cutoffs[round(k * (len(cutoffs) - 1) / (MAX_CUTOFFS - 1))] for k in range(MAX_CUTOFFS)]
 
 
 DISPERSION_LEVEL = 0.05
 """Level at which samples are reported to vary more than the model predicts."""
 
-MOST_BAR = 30
+MAX_BAR = 30
 
 
 def render_repeated_samples(samples: RepeatedSamples, *, width: int | None = None) -> str:
@@ -278,7 +278,7 @@ def _describe_outside(noun: str, coverage: IntervalCoverage, confidence: float) 
 
 def _format_bars(bars: PrecisionHistogram, width: int | None) -> str:
     """Return a histogram of samples by precision in characters, with marks at the numbers that the model predicts."""
-    room = max(5, min(MOST_BAR, (width or 80) - 40))
+    room = max(5, min(MAX_BAR, (width or 80) - 40))
     unit = max(bars.observed.max(), bars.expected.max()) / room
     names = ["precision", "samples (#), expected (|)", "found", "expected"]
     rows = []

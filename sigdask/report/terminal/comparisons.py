@@ -157,7 +157,7 @@ def _format_legend(marks: set[str], methods: set[str], alpha: float) -> str:
     return "; ".join(entries)
 
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Number of verdicts shown by default."""
 
 
@@ -166,8 +166,8 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     if not results.together:
         return []
     verdicts: Sequence[ResultAcrossSets] = results.together
-    if len(verdicts) > MOST_SHOWN and not everything:
-        verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:MOST_SHOWN]
+    if len(verdicts) > MAX_SHOWN and not everything:
+        verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:MAX_SHOWN]
     alpha, adjusted = results.alpha, any(v.p_adjusted is not None for v in results.together)
     rows = [
         [
@@ -187,7 +187,7 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
     parts = [f"{title}\n{format_table(names, rows, width)}"]
     if len(verdicts) < len(results.together):
-        parts.append(f"the {MOST_SHOWN} smallest p of {len(results.together):,} ({ALL_HINT})")
+        parts.append(f"the {MAX_SHOWN} smallest p of {len(results.together):,} ({ALL_HINT})")
     return parts
 
 
@@ -337,10 +337,10 @@ def _iter_lines(r: Result, alpha: float) -> Iterator[str]:
         yield f"    signature: {r.test_signature}"
 
 
-MOST_SYSTEMS = 40
+MAX_SYSTEMS = 40
 """Number of systems of each ranking shown by default."""
 
-MOST_RANKINGS = 6
+MAX_RANKINGS = 6
 """Number of rankings shown by default."""
 
 
@@ -357,8 +357,8 @@ def format_rankings(results: ComparisonResults, width: int | None, *, everything
         Whether all are shown, and with the details of all pairs.
     """
     rankings = results.rankings()
-    shown = rankings if everything else rankings[:MOST_RANKINGS]
-    n_systems = None if everything else MOST_SYSTEMS
+    shown = rankings if everything else rankings[:MAX_RANKINGS]
+    n_systems = None if everything else MAX_SYSTEMS
     parts = []
     for ranking in shown:
         parts.append("\n".join(_format_ranking(ranking, width, n_systems)))

@@ -14,13 +14,13 @@ from sigdask.results.comparisons import get_version
 from sigdask.statistics.rounding import format_limits, format_p_equals, format_score
 from sigdask.text import format_count, make_printable
 
-MOST_SENTENCES = 12
+MAX_SENTENCES = 12
 """Maximum number of tests that are each described in a sentence."""
 
 
 def render(results: IndependenceResults, *, width: int | None = None) -> str:
     """Return the results of tests of independence as text."""
-    is_short = len(results) <= MOST_SENTENCES
+    is_short = len(results) <= MAX_SENTENCES
     sentences = [line for result in results for line in _iter_sentences(result, results.alpha)] if is_short else []
     lines = [*sentences, *([""] if is_short else []), _format_table(results, width), ""]
     citation = (

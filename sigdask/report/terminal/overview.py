@@ -16,13 +16,13 @@ from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count, format_list, make_printable
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 """Number of rows of the table shown by default."""
 
-MOST_WARNINGS = 5
+MAX_WARNINGS = 5
 """Number of different warnings shown by default."""
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Maximum number of systems or test sets that a line names."""
 
 
@@ -56,7 +56,7 @@ def format_overview(
     is_doubtful = np.bincount(standings.group[table.has_disagreement], minlength=standings.n_groups) > 0
     is_changed = np.array([key in changed for key in keys], np.bool_)
     order = np.lexsort((-n_borderline, ~is_doubtful, ~is_changed))
-    shown = range(len(keys)) if everything else sorted(order[:MOST_LISTED].tolist())
+    shown = range(len(keys)) if everything else sorted(order[:MAX_LISTED].tolist())
     rows = [
         [
             *keys[g],
@@ -117,7 +117,7 @@ def _describe_baseline(table: Table, c: Standings) -> tuple[str, str, str]:
 
 
 def _name_some(systems: list[str]) -> str:
-    return join_phrases(systems) if len(systems) <= MOST_NAMED else f"{len(systems):,} others"
+    return join_phrases(systems) if len(systems) <= MAX_NAMED else f"{len(systems):,} others"
 
 
 def _format_p(table: Table, row: int) -> str:
@@ -149,8 +149,8 @@ def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, e
         for note in select_warnings(results):
             sets_by_text.setdefault(note.text, []).append(name)
     texts = sorted(sets_by_text, key=lambda text: -len(sets_by_text[text]))
-    shown = texts if everything else texts[:MOST_WARNINGS]
+    shown = texts if everything else texts[:MAX_WARNINGS]
     for text in shown:
-        yield make_printable(f"warning ({format_list(sets_by_text[text], MOST_NAMED)}): {text}")
+        yield make_printable(f"warning ({format_list(sets_by_text[text], MAX_NAMED)}): {text}")
     if len(shown) < len(texts):
         yield f"warning: and {len(texts) - len(shown):,} more warnings (--all lists all)"

@@ -12,10 +12,10 @@ from sigdask.report.layout import format_table
 from sigdask.statistics.power import Estimate
 from sigdask.text import format_count, format_list, make_printable
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Number of pairs shown by default."""
 
-MOST_NOTED = 3
+MAX_NOTED = 3
 """Maximum number of pairs with the same note that are named."""
 
 
@@ -34,9 +34,9 @@ def render(powers: PowerResults, *, everything: bool = False, width: int | None 
     warnings = [f"warning: {note}" for note in powers.notes if isinstance(note, ScopeNote)]
     parts = ["\n".join(map(make_printable, warnings)), *_iter_answers(powers)]
     if len(powers) > 1:
-        parts.append(_format_table(powers if everything else powers[:MOST_SHOWN], width))
-        if len(powers) > MOST_SHOWN and not everything:
-            parts.append(f"{len(powers) - MOST_SHOWN:,} further pairs: --all, or --json FILE")
+        parts.append(_format_table(powers if everything else powers[:MAX_SHOWN], width))
+        if len(powers) > MAX_SHOWN and not everything:
+            parts.append(f"{len(powers) - MAX_SHOWN:,} further pairs: --all, or --json FILE")
     parts.append("\n".join(_describe_method(powers)))
     return "\n\n".join(filter(None, parts))
 
@@ -204,5 +204,5 @@ def _iter_notes(powers: PowerResults) -> Iterator[str]:
         if power.note is not None:
             by_text.setdefault(power.note.partition(":")[0], []).append(power)
     for text, noted in by_text.items():
-        pairs = format_list([f"{power.a} and {power.b}" for power in noted], MOST_NOTED, "; ")
+        pairs = format_list([f"{power.a} and {power.b}" for power in noted], MAX_NOTED, "; ")
         yield f"note: {pairs}: {noted[0].note if len(noted) == 1 else text}"

@@ -24,13 +24,13 @@ from sigdask.text import make_printable
 if TYPE_CHECKING:
     from sigdask.analysis.independence import Independence
 
-MOST_ALARMS = 100
+MAX_ALARMS = 100
 """Maximum number of comparisons with disagreeing cross-checks that are named."""
 
-MOST_NOTES = 5
+MAX_NOTES = 5
 """Maximum number of notes on single comparisons that are printed."""
 
-MOST_BORDERLINE = 3
+MAX_BORDERLINE = 3
 """Maximum number of borderline results named in a line."""
 
 EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"exact-by-holm", "intervals-alone"})
@@ -68,17 +68,17 @@ def iter_remarks(
     """Yield lines on the checks made, on borderline results, and the notes that the answer depends on."""
     yield f"checks: {summary.checks}"
     disagreeing = np.flatnonzero(results.table.has_disagreement)
-    yield from list_alarms(iter_results(results.table.take(disagreeing[:MOST_ALARMS])))
-    if len(disagreeing) > MOST_ALARMS:
-        yield f"!!! and cross-checks of {len(disagreeing) - MOST_ALARMS:,} more comparisons"
+    yield from list_alarms(iter_results(results.table.take(disagreeing[:MAX_ALARMS])))
+    if len(disagreeing) > MAX_ALARMS:
+        yield f"!!! and cross-checks of {len(disagreeing) - MAX_ALARMS:,} more comparisons"
     if len(disagreeing):
         yield "!!! Do not use these p-values; run `sigdask verify` and report this."
     if len(shown) == len(results) and len(summary.close):
         yield make_printable(f"{describe_borderline(summary.causes)}: {_name_borderline(results, summary)}")
     notes = [] if verbose else _collect_notes(shown)
-    yield from (make_printable(f"note: {text}") for text in notes[:MOST_NOTES])
-    if len(notes) > MOST_NOTES:
-        yield f"note: and {len(notes) - MOST_NOTES:,} more notes (-v shows them)"
+    yield from (make_printable(f"note: {text}") for text in notes[:MAX_NOTES])
+    if len(notes) > MAX_NOTES:
+        yield f"note: and {len(notes) - MAX_NOTES:,} more notes (-v shows them)"
 
 
 def format_title(summary: Verdict) -> str:
@@ -103,7 +103,7 @@ def describe_shown(summary: Verdict, n_shown: int) -> str:
 def _name_borderline(results: ComparisonResults, summary: Verdict) -> str:
     with_metric = len({score.name for score in results.table.metric.values}) > 1 or len(results) == 1
     names = []
-    for r in iter_results(results.table.take(summary.close[:MOST_BORDERLINE])):
+    for r in iter_results(results.table.take(summary.close[:MAX_BORDERLINE])):
         scope = (f" on {r.metric}" if with_metric else "") + (f" ({r.subset['value']})" if r.subset else "")
         names.append(f"{r.a} and {r.b}{scope}, {format_verdict_p(r, results.alpha)}")
     if len({*summary.causes}) > 1:

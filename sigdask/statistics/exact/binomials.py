@@ -17,7 +17,7 @@ import numpy as np
 from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.result import ProbabilityLimits
 
-LARGEST_FRACTION = 4096
+MAX_FRACTION = 4096
 """Maximum number of units for which tails are summed as integers."""
 
 MIN_STIRLING = 200
@@ -32,7 +32,7 @@ BERNOULLI = [Fraction(text) for text in ("1/12", "-1/360", "1/1260", "-1/1680", 
 
 def estimate_cost(n: int) -> tuple[int, int]:
     """Return the estimated operations for one tail, and bytes."""
-    return (n * (n // 128 + 1) if n <= LARGEST_FRACTION else 100_000 + 20 * math.isqrt(n)), 100 * n
+    return (n * (n // 128 + 1) if n <= MAX_FRACTION else 100_000 + 20 * math.isqrt(n)), 100 * n
 
 
 def compute_tail(n: int, k: int) -> ProbabilityLimits:
@@ -46,7 +46,7 @@ def compute_tail(n: int, k: int) -> ProbabilityLimits:
     if k <= 0 or k > n:
         p = Fraction(int(k <= 0))
         return ProbabilityLimits(p, p)
-    if n <= LARGEST_FRACTION:
+    if n <= MAX_FRACTION:
         p = Fraction(_count_tail(n, k), 1 << n)
         return ProbabilityLimits(p, p)
     if 2 * k > n:

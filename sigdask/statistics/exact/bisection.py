@@ -114,7 +114,7 @@ def _is_falling(problem: QuotientProblem, cells: Cells, across: int) -> bool | N
 
 def is_exact(n: int) -> bool:
     """Return whether arrangements of n units are counted as integers instead of adding probabilities."""
-    return n <= binomials.LARGEST_FRACTION
+    return n <= binomials.MAX_FRACTION
 
 
 def estimate_cost(table: ArrangementTable, expected: float) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from sigdask.statistics.exact.problems import StepSizes
 # mypy: disable-error-code="no-untyped-def"
 
 
-MOST_UNITS = 62
+MAX_UNITS = 62
 """Maximum number of units, so that 2**n fits into 64 bits."""
 
 WORD = 64
@@ -41,7 +41,7 @@ WORD = 64
 
 def estimate_polynomial_cost(steps: StepSizes) -> tuple[int, int]:
     """Return the number of additions of coefficients, and bytes."""
-    if steps.n <= MOST_UNITS:
+    if steps.n <= MAX_UNITS:
         halves = steps.weights[::2], steps.weights[1::2]
         return sum(_count_additions(half) + int(half.sum()) for half in halves), 8 * (steps.total + 2)
     return _count_additions(steps.weights) * (steps.n // WORD + 1), 3 * (steps.total + 1) * (steps.n + 1) // 8
@@ -49,7 +49,7 @@ def estimate_polynomial_cost(steps: StepSizes) -> tuple[int, int]:
 
 def count_coefficients(steps: StepSizes) -> list[int]:
     """Return how many arrangements reach each of the two thresholds."""
-    if steps.n <= MOST_UNITS:
+    if steps.n <= MAX_UNITS:
         first, second = (_compute_coefficients(half) for half in (steps.weights[::2], steps.weights[1::2]))
         tails = np.cumsum(second[::-1])[::-1]
         return [int(_sum_tail(first, tails, threshold)) for threshold in steps.thresholds]
@@ -197,7 +197,7 @@ def _count_pairs(first, second, needed):
     return n_pairs
 
 
-MOST_SLOTS = 2**11
+MAX_SLOTS = 2**11
 """Maximum slots of a distribution for which it is faster than meeting in the middle."""
 
 
@@ -255,7 +255,7 @@ def _count_all_reaching(steps: Integers, thresholds: Integers) -> Integers:
     sizes = np.abs(steps)
     n_slots = int(sizes.sum(axis=1).max(initial=0)) + 1
     needed = thresholds - np.minimum(steps, 0).sum(axis=1)[:, None]  # of sums of sizes, which have no sign
-    if n_slots <= MOST_SLOTS:
+    if n_slots <= MAX_SLOTS:
         ways = np.zeros((len(steps), n_slots + 1), np.int64)
         ways[:, 0] = 1
         slots = np.arange(n_slots)

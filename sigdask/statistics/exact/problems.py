@@ -27,7 +27,7 @@ from sigdask.identity import dataclass
 FEW_KEYS = 2**16
 """Maximum number of keys for which equal rows are found by counting instead of sorting."""
 
-MOST_UNITS = 62
+MAX_UNITS = 62
 """Maximum number of units, so that arrangements are counted in 64-bit integers."""
 
 
@@ -68,7 +68,7 @@ class Cells:
     @property
     def is_counted(self) -> bool:
         """Whether arrangements are counted as integers instead of adding probabilities."""
-        return self.n <= MOST_UNITS
+        return self.n <= MAX_UNITS
 
     @cached_property
     def size(self) -> int:

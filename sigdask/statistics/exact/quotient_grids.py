@@ -275,7 +275,7 @@ def sum_tails(grid: StepGrid, decision: TieRule, distribution: Floats, low: Inte
     return math.fsum(parts[0]), math.fsum(parts[1])
 
 
-FEWEST_UNITS, MOST_UNITS = 63, 200_000
+MIN_UNITS, MAX_UNITS = 63, 200_000
 """Range of the number of units. Fewer can be counted. With more, the rounding of powers would exceed the claimed
 error.
 """
@@ -290,7 +290,7 @@ N_ITERATIONS = 8
 def is_smooth(problem: QuotientProblem) -> bool:
     """Return whether the method applies: the number of units is suitable and no score can be 0/0."""
     reach = int(np.abs(problem.vectors[:, 1]).sum())
-    return FEWEST_UNITS <= len(problem.vectors) <= MOST_UNITS and int(problem.totals[:, 1].sum()) > reach
+    return MIN_UNITS <= len(problem.vectors) <= MAX_UNITS and int(problem.totals[:, 1].sum()) > reach
 
 
 def compute_lengths(grid: StepGrid) -> tuple[int, int]:

@@ -52,7 +52,7 @@ class PValueLimits(NamedTuple):
     p_hi: float
 
 
-LARGEST_ESTIMATE = 10**100
+MAX_ESTIMATE = 10**100
 """Larger estimates count as infinite, as they may not fit into a float."""
 
 
@@ -84,10 +84,10 @@ class ChosenMethod:
     def seconds(self) -> float:
         """Estimated seconds on one core; machine-independent, from constants measured once."""
         nanoseconds, slow_bytes = COSTS.get(self.method, (1.0, math.inf))
-        slowdown = 1 + min(self.n_bytes, LARGEST_ESTIMATE) / slow_bytes
+        slowdown = 1 + min(self.n_bytes, MAX_ESTIMATE) / slow_bytes
         # `operations` sorts the halves once for all parts, but each part is a task, which sorts them anew
         repeated = 2 * self.n_parts / (1 + self.n_parts)
-        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, LARGEST_ESTIMATE)
+        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, MAX_ESTIMATE)
 
 
 def format_about(number: float) -> str:

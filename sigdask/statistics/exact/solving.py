@@ -130,12 +130,12 @@ def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
     if n == 0:
         yield result.ChosenMethod("no difference", "exact", 1, 0)
     elif len(steps.groups[0]) == 1:
-        guarantee: result.Guarantee = "exact" if n <= binomials.LARGEST_FRACTION else "certified"
+        guarantee: result.Guarantee = "exact" if n <= binomials.MAX_FRACTION else "certified"
         yield result.ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
     else:
         yield result.ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
         yield result.ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
-        if n <= counting.MOST_UNITS:
+        if n <= counting.MAX_UNITS:
             yield result.ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
         yield result.ChosenMethod("tilted-fft", "numeric", *tilted.estimate_cost(steps))
         coarse = convolution.CoarseSizes.from_steps(steps)

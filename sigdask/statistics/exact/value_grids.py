@@ -18,10 +18,10 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.problems import MOST_UNITS, CellProblem, Cells, TieRule
+from sigdask.statistics.exact.problems import MAX_UNITS, CellProblem, Cells, TieRule
 from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits, format_about
 
-MOST_CELLS = 2**34
+MAX_CELLS = 2**34
 CELL_BLOCK = 2**16
 """Cells scored at a time."""
 NANOSECONDS_PER_CELL = 60
@@ -38,7 +38,7 @@ def iter_cell_methods(problem: CellProblem) -> Iterator[ChosenMethod]:
     cells = problem.cells
     if not cells.n:
         yield ChosenMethod("no difference", "exact", 1, 0)
-    elif cells.size <= MOST_CELLS:
+    elif cells.size <= MAX_CELLS:
         exact = cells.is_counted
         distinct = len(cells.counts) == cells.n
         yield ChosenMethod(
@@ -100,7 +100,7 @@ def compute_cell_tails(problem: CellProblem, decision: TieRule) -> tuple[Probabi
 # mypy: disable-error-code="no-untyped-def"
 
 
-MOST_DIRECTIONS = 8
+MAX_DIRECTIONS = 8
 BLOCK = 2**17
 NANOSECONDS = 25
 """Nanoseconds of a decision about a point, for each sum and once more."""
@@ -176,7 +176,7 @@ def _find_independent_columns(cells: Cells) -> list[int]:
 def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
     """Return the estimated operations and bytes; None where there are too many directions."""
     vectors = problem.vectors
-    if vectors.shape[1] > MOST_DIRECTIONS or not len(vectors):
+    if vectors.shape[1] > MAX_DIRECTIONS or not len(vectors):
         return None
     box = ValueGrid.from_cells(problem.cells)
     operations = box.n * box.size // 2 + box.size * NANOSECONDS * (1 + vectors.shape[1])
@@ -207,7 +207,7 @@ def iter_points(problem: CellProblem, decision: TieRule) -> Iterator[DecidedPoin
 
 def _compute_distribution(box: ValueGrid) -> Integers | Floats:
     """Return the number of arrangements, or the probability, of each grid point."""
-    is_counted = box.n <= MOST_UNITS
+    is_counted = box.n <= MAX_UNITS
     distribution: NDArray[Any] = np.zeros(box.size, np.int64 if is_counted else np.float64)
     factor = np.int64(1) if is_counted else np.float64(0.5)
     distribution[0] = 1

@@ -192,8 +192,8 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
         groups = [d[in_group] for g in range(12) if (in_group := (document == g) & ~np.isnan(d)).any()]
         assert correlation.n_groups[k] == len(groups)
         assert correlation.p_value[k] == pytest.approx(stats.f_oneway(*groups).pvalue, rel=1e-6)
-    monkeypatch.setattr(nesting, "MOST_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
-    monkeypatch.setattr(nesting, "MOST_PAIRS", 2)
+    monkeypatch.setattr(nesting, "MAX_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
+    monkeypatch.setattr(nesting, "MAX_PAIRS", 2)
     [tiled] = nesting.compute_unit_correlations(comparison_jobs.comparisons, comparison_jobs.spec.units)
     for name in ("n_groups", "icc", "design_effect", "p_value"):
         assert getattr(tiled, name) == pytest.approx(getattr(correlation, name), rel=1e-9)

@@ -24,7 +24,7 @@ def path(request, monkeypatch):
         monkeypatch.setattr(layouts, "compute_max_planes", worth)
         monkeypatch.setattr(layouts, "ALWAYS_PLANES", 0)
     if request.param == "dense":
-        monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
+        monkeypatch.setattr(layouts, "MIN_DENSE", 1)
         monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
         monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
     layouts._layouts.clear()
@@ -115,7 +115,7 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
 
 
 def test_products_are_taken_only_while_they_are_exact(monkeypatch):
-    monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
+    monkeypatch.setattr(layouts, "MIN_DENSE", 1)
     monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
     for size, is_taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
         values = np.zeros((40, 2, 2), np.int64)

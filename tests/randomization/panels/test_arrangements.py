@@ -196,7 +196,7 @@ def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypat
     assert [len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)] == [
         sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
     ]
-    monkeypatch.setattr(sums, "MOST_TOGETHER", 2)
+    monkeypatch.setattr(sums, "MAX_TOGETHER", 2)
     assert max(len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)) == 2
 
 

@@ -26,7 +26,7 @@ def count_wins_losses(differences):
 @pytest.mark.parametrize("numbers", [1, 50, 450, 2**20])
 @pytest.mark.parametrize("reach", [1, 2, 3, 200, 70_000, 2**40])
 def test_discordant_units_and_signs_are_those_of_each_pair_alone(monkeypatch, numbers, reach):
-    monkeypatch.setattr("sigdask.randomization.panels.scored_sums.MOST_NUMBERS", numbers)
+    monkeypatch.setattr("sigdask.randomization.panels.scored_sums.MAX_NUMBERS", numbers)
     rng = np.random.default_rng(reach)
     values = rng.integers(0, reach, (150, 7), endpoint=True)
     values[:, 1] = values[:, 0]  # no difference
