@@ -28,6 +28,8 @@ def examples(name: str | None, folder: Path | None) -> None:
             print_text(f"{example:{_NAME_COLUMNS}}{description}", hang=_NAME_COLUMNS)
         return
     target = folder or Path(name)
+    if str(target) in EXAMPLES and str(target) != name:
+        raise InputError(f"{target} is another example, not a folder for {name}: copy one example at a time")
     print_text(f"{target}: {_list_files(copy_example(name, target))}")
 
 

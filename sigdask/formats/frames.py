@@ -157,16 +157,21 @@ def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
 
 def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
     """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
-    matrices: dict[str, Array] = {}
+    scores: dict[str, list[Array]] = {}
     for name in names:
         kept = {column: cells for column, cells in table.columns.items() if column == name or column not in names}
         own = replace(options, score_column=name, min_items=0, missing="pairwise")
         with tables.provide_table(replace(table, columns=kept)):
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
-        matrices[name] = np.mean([*map(_get_scores, counts.replicates or [counts])], axis=0)
+        scores[name] = [*map(_get_scores, counts.replicates or [counts])]
+    sizes = {len(replicates) for replicates in scores.values()}
+    weight, combine = (max(sizes), np.sum) if len(sizes) == 1 else (1, np.mean)  # sums of whole numbers stay whole
+    matrices = {name: combine(replicates, axis=0) for name, replicates in scores.items()}
     groups = {name: counts.groups[name] for name in options.groups}
     notes = (*map(ScopeNote, counts.scope), *counts.warnings)
-    return build_score_counts(matrices, counts.systems, counts.ids, groups=groups, options=options, warnings=notes)
+    return build_score_counts(
+        matrices, counts.systems, counts.ids, groups=groups, options=options, weight=weight, warnings=notes
+    )
 
 
 def _get_scores(counts: Counts) -> Array:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -212,6 +213,23 @@ def test_an_index_of_pandas_is_columns_of_ids_systems_and_groups():
         "document", append=True
     )
     assert {r.unit for r in compare(documents.reset_index("document"), unit="document", **options)} == {"document"}
+
+
+def test_samples_in_a_column_of_a_metric_have_the_exact_p_of_all_swaps():
+    rng = np.random.default_rng(5)
+    right = rng.random((90, 2, 3)) < [[0.5], [0.6]]
+    rows = [(f"i{i}", "ab"[s], seed, int(right[i, s, seed])) for i, s, seed in np.ndindex(right.shape)]
+    frame = pd.DataFrame(rows, columns=["item", "system", "seed", "correct"])
+    differences = np.diff(right.sum(axis=2), axis=1).ravel().tolist()  # whole numbers: right answers of three
+    ways = {0: 1}  # by the sum of differences, the number of the 2^90 swaps that give it
+    for difference in differences:
+        shifted = [Counter({total + sign * difference: n for total, n in ways.items()}) for sign in (1, -1)]
+        ways = shifted[0] + shifted[1]
+    p_value = sum(n for total, n in ways.items() if abs(total) >= abs(sum(differences))) / 2**90
+    for name in ("correct", "score"):
+        [result] = compare_all(as_counts(frame.rename(columns={"correct": name})), trials=999)
+        assert (result.exact.p_lo, result.exact.p_hi) == pytest.approx((p_value, p_value), rel=1e-12)
+        assert result.difference == pytest.approx(-sum(differences) / 270)
 
 
 def test_several_samples_of_an_item_are_averaged_in_every_column_of_a_metric():

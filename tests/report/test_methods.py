@@ -7,13 +7,14 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from command import call_sigdask
 from nights import write_plan, write_scores
 from pybtex.database import parse_string
 
-from sigdask import compare_all
+from sigdask import as_counts, compare_all
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
 from sigdask.report.methods.sources import SOURCES, format_bibtex, get_field
@@ -88,6 +89,15 @@ def test_a_paragraph_tells_what_was_run(how, sentence, keys):
     assert set(parse_string(citation.bibtex, "bibtex").entries) == set(citation.keys)
     assert "[[" not in citation.text + citation.latex
     assert citation.text.startswith("3 systems were compared by mean in 3 comparisons. ")
+
+
+@pytest.mark.parametrize(("n_news", "size"), [(20, "20 items"), (16, "16 to 24 items")])
+def test_a_paragraph_states_the_number_of_units(n_news, size):
+    scores = {"a": SCORES[:, 0].tolist(), "b": SCORES[:, 1].tolist()}
+    table = {"id": range(40), **scores, "set": ["news"] * n_news + ["law"] * (40 - n_news)}
+    by_set = compare_all(as_counts(pd.DataFrame(table), ids="id", groups=["set"]), by="set", trials=500)
+    assert f"recomputed on the whole test set ({size}). " in by_set.cite().text
+    assert "recomputed on the whole test set (40 items). " in cite_comparison().text
 
 
 def test_the_paragraph_of_a_file_has_the_resamples_of_its_family(tmp_path):

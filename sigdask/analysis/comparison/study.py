@@ -157,8 +157,8 @@ class SetAnalysis:
             text = (
                 f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
                 f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}). Swapping by {unit} ignores "
-                f"this, so p is too small: of pairs of equal systems, a test at 0.05 would find about "
-                f"{100 * compute_naive_size(worst.design_effect):.0f} % different on other values of {column}. {remedy}"
+                f"this, so p is too small: if the groups are a sample of many, a test at 0.05 calls about "
+                f"{100 * compute_naive_size(worst.design_effect):.0f} % of pairs of equal systems different. {remedy}"
             )
             worst_values = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
             shares = {"n_comparisons": len(is_clear), "of": n}

@@ -166,7 +166,8 @@ def power(**options: Any) -> None:
     """Find how many units a test needs to detect a difference, or which difference the test set can detect.
 
     SYSTEM is as in `compare`. Power is simulated: samples are drawn from the observed pairs of units, reweighted so
-    that the systems differ by D, and the test is applied to each sample.
+    that the systems differ by D, and the test is applied to each sample. For scores of 0 and 1, such as accuracy,
+    power is computed exactly.
     """
 
 

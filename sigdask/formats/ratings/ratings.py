@@ -510,7 +510,7 @@ class Ratings:
         if first_place != (path, line):
             raise InputError(
                 f"{path}, line {line}: system {system!r}, item {item!r} has a rating already, on line {first_place[1]} "
-                f"of {first_place[0]}; --format ratings:raters=mean averages them"
+                f"of {first_place[0]}; --format ratings:raters=mean averages them, such as raters, runs or seeds"
             )
 
 

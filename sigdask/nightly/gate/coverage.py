@@ -14,6 +14,11 @@ from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
+from sigdask.statistics.rounding import format_upper_limit
+from sigdask.text import format_list
+
+MAX_METRICS = 6
+"""Maximum number of metrics whose largest detectable losses are listed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,3 +150,25 @@ def describe_scope(c: CoveredComparison) -> str:
 def sort_findings(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
     """Return the findings with those that failed before those that passed."""
     return tuple(sorted(findings, key=lambda f: f.passed))
+
+
+def find_largest_losses(findings: Sequence[RuleFinding]) -> dict[str, float]:
+    """Return the largest detectable loss by each metric, because metrics differ in scale."""
+    losses: dict[str, float] = {}
+    for finding in findings:
+        if finding.detectable is not None:
+            metric = finding.key[-1]
+            losses[metric] = max(losses.get(metric, 0.0), finding.detectable)
+    return losses
+
+
+def format_losses(losses: Mapping[str, float]) -> str:
+    """Return losses as text, with the metrics' names if there are several.
+
+    Examples
+    --------
+    >>> format_losses({"f1": 0.05}), format_losses({"AP": 0.07, "BLEU": 2.01})
+    ('0.05', '0.07 (AP), 2.01 (BLEU)')
+    """
+    texts = [f"{format_upper_limit(loss)} ({metric})" for metric, loss in losses.items()]
+    return format_list(texts, MAX_METRICS) if len(losses) > 1 else format_upper_limit(*losses.values())

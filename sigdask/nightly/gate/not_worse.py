@@ -10,7 +10,14 @@ from typing import Protocol
 import scipy
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
+from sigdask.nightly.gate.coverage import (
+    CoveredComparison,
+    GateContext,
+    describe_scope,
+    find_largest_losses,
+    format_losses,
+    sort_findings,
+)
 from sigdask.nightly.gate.rules import (
     FALSE_ALARMS_PER_YEAR,
     POWER,
@@ -338,9 +345,9 @@ def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
 
 def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
     """Return text on how large a loss may be and still pass the gate at this night's level."""
-    losses = [f.detectable for f in findings if f.detectable is not None]
+    losses = find_largest_losses(findings)
     if not losses:
         return "losses of a usual size are not detected at this level"
-    if math.isinf(max(losses)):
+    if math.inf in losses.values():
         return "no loss at all can be detected in some comparisons"
-    return f"a loss of less than {format_upper_limit(max(losses))} passes in more than one night in five"
+    return f"a loss of less than {format_losses(losses)} passes in more than one night in five"

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
+from sigdask.nightly.gate.coverage import find_largest_losses, format_losses
 from sigdask.nightly.gate.rules import POWER
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -151,12 +152,12 @@ def iter_reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _describe_largest(findings: list[RuleFinding]) -> str:
-    losses = [f.detectable for f in findings if f.detectable is not None]
+    losses = find_largest_losses(findings)
     if not losses:
         return ""
-    if math.isinf(max(losses)):
+    if math.inf in losses.values():
         return "; in some of them no difference could be detected"
-    return f"; in each of them a loss of {format_upper_limit(max(losses))} would be detected with power {POWER:g}"
+    return f"; in each of them a loss of {format_losses(losses)} would be detected with power {POWER:g}"
 
 
 def format_alarms(rule: RuleVerdict) -> str:

@@ -30,7 +30,7 @@ from sigdask.report.wording import (
     STOPPING_SOURCES,
     find_citations,
 )
-from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value
+from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value, pluralize
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
@@ -51,6 +51,8 @@ class Facts:
         Names, and what scorers say of how they counted; empty where they say nothing.
     alternatives, units, test_sets, columns, versions : tuple of str
         Of the tests, what is exchanged, the test sets' names, columns of subsets, versions of the program.
+    n_units : str
+        Smallest and largest number of units, as text; empty if unknown.
     seeds : tuple of int
     n_comparisons, n_systems : int
         0 if unknown.
@@ -89,6 +91,7 @@ class Facts:
     metrics: tuple[tuple[str, str], ...]
     alternatives: tuple[str, ...]
     units: tuple[str, ...]
+    n_units: str = ""
     test_sets: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
@@ -143,6 +146,7 @@ class Facts:
             metrics=tuple((score.name, score.signature or "") for score in list_used(table.metric)),
             alternatives=list_used(table.alternative),
             units=list_used(table.unit),
+            n_units=_format_range(table.n_units) if len(table) else "",
             test_sets=tuple(name for name in list_used(table.test_set) if name),
             columns=_drop_duplicates(entry.column for entry in list_used(table.subset) if entry),
             versions=versions or (get_version(),),
@@ -326,11 +330,13 @@ def _describe_null_hypothesis(facts: Facts) -> Iterator[str]:
     if agreements := _list_agreements(name for name, _ in facts.metrics):
         yield from _describe_agreement_test(agreements, facts.units, program)
     else:
+        unit = facts.units[0] if len(facts.units) == 1 else "unit"
+        size = f" ({facts.n_units} {pluralize(unit)})" if facts.n_units else ""
         yield (
             f"Each difference was tested by approximate randomization, also called stratified shuffling "
             f"[[noreen1989,yeh2000]], with {program}: under the null hypothesis the outputs of two systems for the "
             f"same {' or '.join(facts.units)} are exchangeable, so they were swapped at random and the metric was "
-            "recomputed on the whole test set."
+            f"recomputed on the whole test set{size}."
         )
 
 

@@ -237,6 +237,16 @@ def test_non_inferiority_of_few_units_says_that_nothing_can_be_shown(metric):
     assert verdict.rules[0].alarms_per_year == 365
 
 
+def test_the_largest_detectable_loss_is_that_of_each_metric():
+    verdict = judge_losses(NotWorse(0.05), [0.5, 0.0, 0.0, 0.0])
+    failure, *passed = verdict.rules[0].findings
+    scales = [("AP", 0.0625), ("BLEU", 1.5), ("BLEU", 2.25)]  # no system can lose 2.25 AP
+    passed = [replace(f, key=(*f.key[:-1], name), detectable=x) for f, (name, x) in zip(passed, scales, strict=True)]
+    for findings, loss in ((passed, "0.0625 (AP), 2.25 (BLEU)"), (passed[1:], "2.25")):
+        text = render(replace(verdict, rules=(replace(verdict.rules[0], findings=(failure, *findings)),)))
+        assert f"{len(findings)} more that passed; in each of them a loss of {loss} would be detected" in text
+
+
 def test_too_few_trials_cannot_detect_either():
     _, results = compare_losses([0.0])
     few_trials = replace(results[0], method="approximate", n_trials=50)
