@@ -171,4 +171,4 @@ def format_losses(losses: Mapping[str, float]) -> str:
     ('0.05', '0.07 (AP), 2.01 (BLEU)')
     """
     texts = [f"{format_upper_limit(loss)} ({metric})" for metric, loss in losses.items()]
-    return format_list(texts, MAX_METRICS) if len(losses) > 1 else format_upper_limit(*losses.values())
+    return format_list(texts, MAX_METRICS) if len(losses) > 1 else format_upper_limit(max(losses.values()))
