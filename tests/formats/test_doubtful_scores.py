@@ -164,3 +164,12 @@ def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
     counts = read(*files[:2], gold=files[2], format="conllx")
     assert {result.metric: result.score_a for result in compare_all(counts, metrics=["UAS"])} == {"UAS": 0.0}
     assert counts.n_items == 2
+
+
+def test_further_columns_of_conll_u_are_no_conll_2009(tmp_path):
+    """In CoNLL-U Plus, whose ninth and tenth columns are no heads, column 13 may be empty in every row."""
+    words = [("1", "Ann", "B-PER"), ("2", "ran", "O")]
+    rows = "".join("\t".join([k, word, *"_" * 11, tag]) + "\n" for k, word, tag in words)
+    for name in ("gold", "a", "b"):
+        (tmp_path / name).write_text(f"{rows}\n" * 3)
+    assert read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold").n_items == 3
