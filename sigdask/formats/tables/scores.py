@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +67,9 @@ DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-te
 
 MAX_SUMMARIES, MAX_DERIVED = 4, 8
 """Number of last rows, and maximum number of columns, that are searched for such."""
+
+ROUNDED_SUM = 1e-9
+"""Largest rounding error of sums, relative to scores."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that belong to a system and are no system."""
@@ -318,19 +320,20 @@ def _describe_values(
 
 def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
     """Yield a note on a column that is a difference, sum or maximum of others in every row."""
-    kept = [k for k in range(len(names)) if np.ptp(values[:, k]) > 0]
-    largest = np.abs(values).max(axis=0)
-    for a, b, c in combinations(kept, 3):
-        for part, other, whole in ((a, b, c), (a, c, b), (b, c, a)):
-            tolerance = 1e-9 * largest[[part, other, whole]].min()
-            if (np.abs(values[:, part] + values[:, other] - values[:, whole]) <= tolerance).all():
-                listed = format_list([repr(names[k]) for k in (a, b, c)])
-                yield (
-                    f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                    "the one that is no system with --ignore"
-                )
-                return
-    for k in kept:
+    kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
+    head = values[:MIN_ROWS, kept]  # rules out nearly all
+    gaps = np.abs(head[:, :, None, None] + head[:, None, :, None] - head[:, None, None]).max(axis=0)
+    for part, other, whole in kept[np.argwhere(gaps <= ROUNDED_SUM * largest.max())].tolist():
+        columns = sorted({part, other, whole})
+        gap = np.abs(values[:, part] + values[:, other] - values[:, whole]).max()
+        if len(columns) == 3 and gap <= ROUNDED_SUM * largest[columns].min():
+            listed = format_list([repr(names[k]) for k in columns])
+            yield (
+                f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
+                "the one that is no system with --ignore"
+            )
+            return
+    for k in kept.tolist():
         others = np.delete(values, k, axis=1)
         is_best = others == values[:, [k]]
         if len(names) > 2 and (others.max(axis=1) == values[:, k]).all() and not is_best.all(axis=0).any():
