@@ -255,6 +255,7 @@ def test_a_column_with_one_value_for_each_item_names_no_metrics(tmp_path, names,
     path.write_text("system,item,score,aspect\n" + "".join(rows))
     results = compare_all(read(path))
     assert ([result.metric for result in results], results[0].n_items) == (metrics, 12)
+    assert {*read(path, options=Options(metrics=names)).suggested} == {*names}
 
 
 def test_metrics_in_rows_of_a_wide_table_are_no_replicates(tmp_path):

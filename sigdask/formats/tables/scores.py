@@ -460,7 +460,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         for columns in zip(*(file.groups for file in files), strict=True)
     ]
     item_order, first_rows = items.first_occurrences
-    metrics, codes = _number_metrics(files, system_codes, len(systems), items)
+    metrics, codes = _number_metrics(files, system_codes, len(systems), items, options.metrics)
     _check_long_rows(files, systems * len(metrics), codes, items, groups)
     columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
     scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
@@ -511,18 +511,22 @@ def _find_metric_column(table: FileTable, *aside: str) -> str | None:
 
 
 def _number_metrics(
-    files: Sequence[_LongFile], system_codes: NDArray[np.intp], n_systems: int, items: Factor
+    files: Sequence[_LongFile],
+    system_codes: NDArray[np.intp],
+    n_systems: int,
+    items: Factor,
+    requested: Sequence[str],
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system.
 
-    A column with one value for each item describes items, unless it says that lower is better.
+    A column with one value for each item describes items, unless a value is requested or says that lower is better.
     """
     if all(file.metrics is None for file in files):
         return [""], system_codes
     cells = [file.metrics or Factor.from_values(["score"] * len(file.items)) for file in files]
     metrics = Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
     n_cells = len(np.unique(items.codes * np.int64(len(metrics.levels)) + metrics.codes))
-    if n_cells == len(items.levels) and not any(map(is_lower_better, metrics.levels)):
+    if n_cells == len(items.levels) and not any(name in requested or is_lower_better(name) for name in metrics.levels):
         return [""], system_codes
     return metrics.levels.tolist(), metrics.codes.astype(np.intp) * n_systems + system_codes
 
