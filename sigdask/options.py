@@ -148,7 +148,7 @@ VALUE_GUESSES = {
 def suggest_choice(value: str, choices: Sequence[str]) -> str:
     """Return the end of an error message about a wrong value: the nearest choice, or the option that has this value."""
     if (nearest := VALUE_GUESSES.get(value.lower())) in choices:
-        return f"; write {nearest!r}" + (", which is never less powerful" if nearest == "holm" else "")
+        return f"; write {nearest!r}" + (", which is never less powerful" if value.lower() == "bonferroni" else "")
     owner = next((name for name, option in list_all_options().items() if value in option.choices), None)
     return f"; it is a value of {owner}" if owner else suggest_name(value, choices)
 

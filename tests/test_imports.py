@@ -59,6 +59,19 @@ def test_special_functions_do_not_load_the_slowest_modules_of_numpy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["[]", "True"]
 
 
+def test_modules_of_numpy_that_are_imported_late_can_be_used_by_threads_and_pickled():
+    """importlib.util.LazyLoader fails at both under Python 3.11."""
+    code = (
+        "import threading, cloudpickle, numpy as np, sigdask.statistics\n"
+        "assert cloudpickle.dumps(lambda: np.testing.assert_equal(1, 1))\n"
+        "barrier, found = threading.Barrier(8), []\n"
+        "def use(): barrier.wait(); found.append(np.testing.assert_equal)\n"
+        "threads = [threading.Thread(target=use) for _ in range(8)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]; print(len(found))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["8"]
+
+
 COUNT_ENTERED = """
 import sys
 from sigdask.cli import main

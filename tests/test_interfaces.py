@@ -222,6 +222,11 @@ def test_the_command_line_answers_the_options_of_other_programs(options, message
     assert message in result.stderr
 
 
+def test_a_command_names_no_option_of_another_command(tmp_path):
+    assert "Did you mean '--workers'" in call_sigdask("compare", "a", "b", "--n-jobs", "2", cwd=tmp_path).stderr
+    assert "Did you mean" not in call_sigdask("cite", "--n-jobs", "2", cwd=tmp_path).stderr
+
+
 def test_unknown_names_are_answered_by_the_right_ones():
     results = sigdask.compare({"new": [1, 2, 3], "old": [0, 0, 4]})
     for read, message in (

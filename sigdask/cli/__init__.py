@@ -76,7 +76,8 @@ def _run_command() -> int:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
-        if isinstance(error, click.NoSuchOption) and (flag := suggest_flag(error.option_name)):
+        known = [name for option in context.command.params for name in option.opts] if context else []
+        if isinstance(error, click.NoSuchOption) and (flag := suggest_flag(error.option_name)) in known:
             error = click.UsageError(f"No such option {error.option_name!r}. Did you mean {flag!r}?", context)
         named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.commands), "sigdask")
         return _log_error(f"{error.format_message()} (see {context.command_path if context else named} --help)", 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -783,8 +784,8 @@ def _describe_start(table: FileTable) -> str | None:
     lines = [*next(iter(table.columns.values()))] if len(table.columns) == 1 and not table.nested else []
     for delimiter in ("\t", ";", ",", "|", "&"):
         counts = [line.count(delimiter) for line in lines]
-        usual = max(counts, key=counts.count, default=0)
-        start = counts.index(usual) if usual and 5 * counts.count(usual) >= 4 * len(counts) else -1
+        ((usual, n_usual),) = Counter(counts).most_common(1) or [(0, 0)]
+        start = counts.index(usual) if usual and 5 * n_usual >= 4 * len(counts) else -1
         if start > 0 and delimiter in "\t;,":
             return (
                 f"{table.path}, line {table.lines[start]}: is this the header? {delimiter!r} separates columns from "

@@ -52,6 +52,23 @@ def test_a_last_row_of_means_is_doubted_under_any_name(tmp_path):
     assert any("row 'p-value' is taken for an item" in note for note in read(path).scope)
 
 
+def test_a_last_row_of_means_is_found_below_many_rows_but_not_among_a_few_named_items(tmp_path):
+    shift = [round(k % 97 / 100, 2) for k in range(10_500)]
+    path = tmp_path / "long.csv"
+    path.write_text("x,y\n" + "".join(f"{a},{0.5 * a:.3f}\n" for a in [*shift, sum(shift) / len(shift)]))
+    assert any("the last row holds the means" in note for note in read(path).scope)
+    path.write_text("id,x,y\nq1,1,2\nq2,2,3\nq3,3,5\n")
+    assert not any("the last row" in note for note in read(path).scope)
+
+
+def test_tiny_scores_are_no_sums_of_each_other(tmp_path):
+    columns = {"x": A, "y": B, "z": A[::-1]}
+    tiny = {name: [score * 1e-12 for score in scores] for name, scores in columns.items()}
+    assert not any("of the others" in note and "columns" in note for note in read(_write(tmp_path, tiny)).scope)
+    tiny["z"] = [a - b for a, b in zip(tiny["x"], tiny["y"], strict=True)]
+    assert any("difference or sum of the others" in note for note in read(_write(tmp_path, tiny)).scope)
+
+
 def test_ranks_in_every_row_are_doubted(tmp_path):
     columns = {name: [1 + (k + shift) % 3 for k in range(12)] for shift, name in enumerate("xyz")}
     assert any("each row holds the ranks 1 to 3" in note for note in read(_write(tmp_path, columns)).scope)
@@ -147,3 +164,12 @@ def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
     counts = read(*files[:2], gold=files[2], format="conllx")
     assert {result.metric: result.score_a for result in compare_all(counts, metrics=["UAS"])} == {"UAS": 0.0}
     assert counts.n_items == 2
+
+
+def test_further_columns_of_conll_u_are_no_conll_2009(tmp_path):
+    """In CoNLL-U Plus, whose ninth and tenth columns are no heads, column 13 may be empty in every row."""
+    words = [("1", "Ann", "B-PER"), ("2", "ran", "O")]
+    rows = "".join("\t".join([k, word, *"_" * 11, tag]) + "\n" for k, word, tag in words)
+    for name in ("gold", "a", "b"):
+        (tmp_path / name).write_text(f"{rows}\n" * 3)
+    assert read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold").n_items == 3

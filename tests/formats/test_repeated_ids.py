@@ -245,6 +245,19 @@ def test_rows_that_name_their_metric_are_compared_metric_by_metric(tmp_path):
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("names", "metrics"), [(("food", "service"), ["mean"]), (("accuracy",) * 2, ["mean"]), (("WER",) * 2, ["WER"])]
+)
+def test_a_column_with_one_value_for_each_item_names_no_metrics(tmp_path, names, metrics):
+    """Aspects of reviews are properties of items, and a single metric keeps the name mean unless lower is better."""
+    path = tmp_path / "long.csv"
+    rows = [f"{s},q{k},{0.1 * (k % 7):.1f},{names[k % 2]}\n" for s in "xy" for k in range(12)]
+    path.write_text("system,item,score,aspect\n" + "".join(rows))
+    results = compare_all(read(path))
+    assert ([result.metric for result in results], results[0].n_items) == (metrics, 12)
+    assert {*read(path, options=Options(metrics=names)).suggested} == {*names}
+
+
 def test_metrics_in_rows_of_a_wide_table_are_no_replicates(tmp_path):
     path = tmp_path / "wide.csv"
     path.write_text("id,metric,x,y\n" + "".join(f"q{k},f1,0.{k},0.{k + 1}\nq{k},em,0,{k % 2}\n" for k in range(1, 9)))

@@ -158,7 +158,8 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
 def _check_no_confusions(table: FileTable) -> None:
     """Raise an error for a table whose rows and columns have the same names."""
     first_column, *others = table.columns
-    if table.header and len(others) > 1 and sorted(table.columns[first_column]) == sorted(others):
+    is_square = table.header and table.n_rows == len(others) > 1
+    if is_square and sorted(table.columns[first_column]) == sorted(others):
         raise InputError(
             f"{table.path}: rows and columns have the same names, as in a confusion matrix. A test needs a row per item"
         )

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +67,9 @@ DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-te
 
 MAX_SUMMARIES, MAX_DERIVED = 4, 8
 """Number of last rows, and maximum number of columns, that are searched for such."""
+
+ROUNDED_SUM = 1e-9
+"""Largest rounding error of sums, relative to scores."""
 
 SPREAD_ENDINGS = ("_std", "_sd", "_se", "_stderr", "_sem", "_ci", "_var", " std", " sd", " se")
 """Endings of columns that belong to a system and are no system."""
@@ -270,7 +272,7 @@ def _describe_doubts(
     most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
     if len(scores) > most_systems > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
-    yield from _describe_values(path, scores)
+    yield from _describe_values(path, scores, has_ids=ids is not None)
     if all(list(table.columns) == [""] for table in tables):
         values = np.unique(np.concatenate(list(scores.values())))
         if values[-1] > 1 and len(values) <= MAX_CLASSES and (values == np.arange(len(values)) + values[0]).all():
@@ -286,13 +288,15 @@ def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Seque
             yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
 
 
-def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) -> Iterator[str]:
+def _describe_values(
+    path: object, scores: Mapping[str, NDArray[np.float64]], *, has_ids: bool = False
+) -> Iterator[str]:
     """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
-    names = [*scores][:MAX_CORRELATED]
-    columns = [scores[name][:MAX_ROWS] for name in names]
-    if len(columns) > 1 and summaries.has_mean_row(columns):
+    columns = [*scores.values()]
+    if len(columns) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(columns):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
-    values = np.column_stack(columns).astype(np.float64)
+    names = [*scores][:MAX_CORRELATED]
+    values = np.column_stack([column[:MAX_ROWS] for column in columns[:MAX_CORRELATED]]).astype(np.float64)
     values = values[~np.isnan(values).any(axis=1)]
     if len(values) < MIN_ROWS or len(names) < 2:
         return
@@ -316,18 +320,20 @@ def _describe_values(path: object, scores: Mapping[str, NDArray[np.float64]]) ->
 
 def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
     """Yield a note on a column that is a difference, sum or maximum of others in every row."""
-    kept = [k for k in range(len(names)) if np.ptp(values[:, k]) > 0]
-    tolerance = 1e-9 * max(1.0, float(np.abs(values).max()))
-    for a, b, c in combinations(kept, 3):
-        for part, other, whole in ((a, b, c), (a, c, b), (b, c, a)):
-            if (np.abs(values[:, part] + values[:, other] - values[:, whole]) <= tolerance).all():
-                listed = format_list([repr(names[k]) for k in (a, b, c)])
-                yield (
-                    f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
-                    "the one that is no system with --ignore"
-                )
-                return
-    for k in kept:
+    kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
+    head = values[:MIN_ROWS, kept]  # rules out nearly all
+    gaps = np.abs(head[:, :, None, None] + head[:, None, :, None] - head[:, None, None]).max(axis=0)
+    for part, other, whole in kept[np.argwhere(gaps <= ROUNDED_SUM * largest.max())].tolist():
+        columns = sorted({part, other, whole})
+        gap = np.abs(values[:, part] + values[:, other] - values[:, whole]).max()
+        if len(columns) == 3 and gap <= ROUNDED_SUM * largest[columns].min():
+            listed = format_list([repr(names[k]) for k in columns])
+            yield (
+                f"{path}: of columns {listed}, one is the difference or sum of the others in every row: leave out "
+                "the one that is no system with --ignore"
+            )
+            return
+    for k in kept.tolist():
         others = np.delete(values, k, axis=1)
         is_best = others == values[:, [k]]
         if len(names) > 2 and (others.max(axis=1) == values[:, k]).all() and not is_best.all(axis=0).any():
@@ -454,7 +460,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         for columns in zip(*(file.groups for file in files), strict=True)
     ]
     item_order, first_rows = items.first_occurrences
-    metrics, codes = _number_metrics(files, system_codes, len(systems))
+    metrics, codes = _number_metrics(files, system_codes, len(systems), items, options.metrics)
     _check_long_rows(files, systems * len(metrics), codes, items, groups)
     columns = [f"{metric}\0{system}" if metric else system for metric in metrics for system in systems]
     scores = _build_long_scores(columns, codes, items, [file.scores for file in files])
@@ -505,13 +511,23 @@ def _find_metric_column(table: FileTable, *aside: str) -> str | None:
 
 
 def _number_metrics(
-    files: Sequence[_LongFile], system_codes: NDArray[np.intp], n_systems: int
+    files: Sequence[_LongFile],
+    system_codes: NDArray[np.intp],
+    n_systems: int,
+    items: Factor,
+    requested: Sequence[str],
 ) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system."""
+    """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system.
+
+    A column with one value for each item describes items, unless a value is requested or says that lower is better.
+    """
     if all(file.metrics is None for file in files):
         return [""], system_codes
     cells = [file.metrics or Factor.from_values(["score"] * len(file.items)) for file in files]
     metrics = Factor.from_values(join_columns([Texts.from_values(column.tolist()) for column in cells]))
+    n_cells = len(np.unique(items.codes * np.int64(len(metrics.levels)) + metrics.codes))
+    if n_cells == len(items.levels) and not any(name in requested or is_lower_better(name) for name in metrics.levels):
+        return [""], system_codes
     return metrics.levels.tolist(), metrics.codes.astype(np.intp) * n_systems + system_codes
 
 

@@ -161,6 +161,8 @@ def _check_no_conll_2009(path: Path) -> None:
     rows = [] if path.is_dir() else [row for row in _read_rows(path) if row]
     if not rows or any(len(row) < 14 or not row[0].isdecimal() or row[12] not in {"Y", "_"} for row in rows):
         return
+    if not all(row[8].isdecimal() or row[9].isdecimal() for row in rows):  # heads, gold and predicted
+        return
     program = r"""awk -F'\t' -v OFS='\t' '{print NF ? $1 OFS $2 OFS %s OFS "_" OFS "_" : ""}'"""
     gold, system = (program % " OFS ".join(f"${k}" for k in columns) for columns in (GOLD_2009, SYSTEM_2009))
     raise InputError(

@@ -369,11 +369,13 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
 
 def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence if differences are significant, but p is too small as units are correlated within columns."""
-    columns = dict.fromkeys(str(note.numbers["column"]) for note in results.notes if note.kind == "dependence")
-    if columns and (results.table.decision == 1).any():
-        warnings = "warning" if len(columns) == 1 else "warnings"
-        where = join_phrases([*columns])
-        yield f"But p is too small, as differences are correlated within {where}: see the {warnings}."
+    notes = [note for note in results.notes if note.kind == "dependence"]
+    if notes and (results.table.decision == 1).any():
+        n, of = (max(int(note.numbers.get(key) or 0) for note in notes) for key in ("n_comparisons", "of"))
+        some = "" if n == of else f" in {n:,} of {of:,} comparisons"
+        columns = join_phrases([*dict.fromkeys(str(note.numbers["column"]) for note in notes)])
+        warnings = "warning" if len(notes) == 1 else "warnings"
+        yield f"But p is too small{some}, as differences are correlated within {columns}: see the {warnings}."
 
 
 def _add_full_stop(text: str) -> str:
