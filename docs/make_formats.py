@@ -142,7 +142,7 @@ ROWS = [
                 OfficialScore("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055),
             ],
             note="these are the means in the data's README: "
-            "rounded twice (to 3, then to 2 decimals), they may differ by 0.0055",
+            "rounded twice, they may differ by 0.0055",
         )
         for name in MQM
     ),

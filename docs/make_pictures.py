@@ -119,7 +119,7 @@ def update_page(page: str) -> str:
     for picture in (forest(), chance()):
         link = rf"!\[[^\]\n]*(?:\[[^\]\n]*\][^\]\n]*)*\]\(((?:docs/)?figures/{picture.path.name})\)"
         page = re.sub(link, partial(_format_link, picture.alt), page)
-    return re.sub(r"^> .*$", f"> {answer()}", page, flags=re.MULTILINE)
+    return re.sub(r"^> .*; adjusted p = .*$", f"> {answer()}", page, flags=re.MULTILINE)
 
 
 def _format_link(alt: str, match: re.Match[str]) -> str:

@@ -289,7 +289,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
             (UNUSUAL,),
             {},
             InputError,
-            "only 'val'; columns: item, val. Are systems named in 'who'.*call that column 'system'",
+            "only 'val'; columns: who, item, val. Are systems named in 'who'.*call that column 'system'",
         ),
         ((LONG,), {}, InputError, "id '2' of system 'b' stands on line 4 already"),
         (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"different numbers of items \(a: 3, b: 2\)"),

@@ -104,9 +104,9 @@ def test_roles_are_names_whose_order_has_no_meaning(tmp_path):
     counts = _read(systems, gold)
     assert counts.field("relation-strict-tp").tolist() == [[2, 1, 0]]
     assert counts.field("relation-strict-predicted").tolist() == [[2, 2, 2]]
-    [warning] = counts.warnings
-    assert warning == (
-        "relations of types and roles that gold never has are never correct: c 1 of 2 (such as Works-For(Arg1, Arg2))"
+    [note] = counts.notices
+    assert note == (
+        "relations of types and roles that gold never has are never correct: c 1 of 2 (such as 'Works-For(Arg1, Arg2)')"
     )
     assert _read(systems, gold, own={"symmetric": "Works-For"}).field("relation-strict-tp").tolist() == [[2, 2, 1]]
 

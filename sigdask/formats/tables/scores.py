@@ -236,8 +236,7 @@ def are_same_scores(first: Counts, second: Counts) -> bool:
 def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str], options: Options) -> InputError:
     """Return the error for a table with only one score column, with advice on its other columns."""
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
-    whole = read_table(table.path, decimal=options.decimal)  # a data frame is only there without `ignore`
-    columns = ", ".join(name for name in whole.columns if name not in options.ignore)
+    columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # also those that are ignored
     group_names = " or ".join(map(repr, groups))
     advice = (
         f" Are systems named in {group_names}? Then call that column 'system' (or say --system-column)."
