@@ -141,8 +141,7 @@ ROWS = [
                 OfficialScore("mean", ("sets", name, "systems", "{system}", "mean")),
                 OfficialScore("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055),
             ],
-            note="these are the means in the data's README: "
-            "rounded twice, they may differ by 0.0055",
+            note="these are the means in the data's README: rounded twice, they may differ by 0.0055",
         )
         for name in MQM
     ),

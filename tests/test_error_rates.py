@@ -37,8 +37,8 @@ def measure_case(name, n_sets=1000):
 
 
 def test_the_tables_of_the_pages_are_those_of_the_kept_results(tmp_path):
-    written = {page.name: page.read_text() for page in FOLDER.iterdir()}
-    assert written.keys() - {"nights.md"} == {f"{name}.md" for name in PAGES}
+    written = {page.name: page.read_text() for page in FOLDER.iterdir() if page.name != "nights.md"}
+    assert written.keys() == {f"{name}.md" for name in PAGES}
     for name, text in written.items():
         (tmp_path / name).write_text(text)
         assert text.count(BEGIN) == text.count(END) == 1
