@@ -144,7 +144,9 @@ def test_dependence_is_told_by_its_worst():
         "column": "topic", "unit": "item", "n_groups": 25, "icc": d.icc, "design_effect": d.design_effect,
         "n_comparisons": 1, "of": 1,
     }  # fmt: skip
-    assert f"about {100 * compute_naive_size(note.numbers['design_effect']):.0f} % different" in note.text
+    assert (
+        f"about {100 * compute_naive_size(note.numbers['design_effect']):.0f} % of pairs of equal systems" in note.text
+    )
 
 
 def test_what_reading_said_comes_first_and_once():
