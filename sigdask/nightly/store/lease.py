@@ -24,7 +24,7 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
 from sigdask.identity import dataclass
-from sigdask.nightly.store.database import Database, read_clock
+from sigdask.nightly.store.database import CONNECT_SECONDS, Database, read_clock
 from sigdask.nightly.store.limits import is_time
 
 log = logging.getLogger("sigdask.nightly.store")
@@ -107,7 +107,7 @@ class Lease:
     def release(self) -> None:
         """Give up the lease; if the database cannot be reached, the lease expires later."""
         self._ended.set()
-        self._beating.join(BEAT_SECONDS)
+        self._beating.join(CONNECT_SECONDS)  # else a connection in use would outlive `Database.close`
         with suppress(SigdaskError), self.database.transaction() as connection:
             connection.execute(text("DELETE FROM leases WHERE name = :name AND token = :token"), self._key)
 

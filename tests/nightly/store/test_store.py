@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -359,6 +360,23 @@ def test_a_lease_shows_signs_of_life(where, monkeypatch):
         assert len(beats) > 3
 
 
+def test_a_lease_is_given_up_only_after_its_last_sign_of_life(where, monkeypatch):
+    # a connection that is in use while the others are closed stays open until it is collected
+    asleep, read_clock = threading.Event(), lease.read_clock
+
+    def read_clock_slowly(connection):
+        if threading.current_thread().name == "sigdask lease":
+            asleep.set()
+            time.sleep(0.3)
+        return read_clock(connection)
+
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(lease, "read_clock", read_clock_slowly)
+    with open_store(where, "p"):
+        assert asleep.wait(10)
+    assert "sigdask lease" not in {thread.name for thread in threading.enumerate()}
+
+
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
     with open_store(where, "p") as store:
         ids = store.fetch_ids(build_digests("a"), ["pair"])
@@ -658,8 +676,6 @@ def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_killed_server_loses_nothing_and_is_waited_for(server):
-    import threading
-
     with open_store(server.url, "waiting") as store:
         store.begin_run("", {}, [])
         ids = store.fetch_ids(build_digests("e"), ["pair"])
