@@ -1,7 +1,7 @@
 """Write the tables of docs/statistics/families-measured.md on families, simulated and of real matrices.
 
     python docs/make_families.py            # all of them
-    python docs/make_families.py matrices   # or errors, power, skewness, resamples
+    python docs/make_families.py matrices   # or skewness, coverage
 
 Real matrices lie in ../shared/data, the simulated scenarios in benchmarks/calibration/families.py.
 """
@@ -52,34 +52,6 @@ def matrices() -> Iterator[str]:
         yield f"| {name} | {size} | {len(results):,} | {' | '.join(numbers)} | {lacking} |"
 
 
-def errors() -> Iterator[str]:
-    """Yield a row for each scenario of equal means: how often any difference is found."""
-    from benchmarks.calibration.families import NULLS, get_n_topics, measure_errors_and_notes
-    from benchmarks.calibration.families import count_errors as found_in
-
-    yield "| 8 systems of one mean, 30 units unless said | max-T alone | `max-t:raw` | Holm | noted as skewed |"
-    yield "|---|---|---|---|---|"
-    for name, noise in NULLS.items():
-        shares = [f"{n / N_SETS:.3f}" for n in found_in(name, N_SETS)]
-        noted = measure_errors_and_notes(noise, N_SETS // 4, seed=name, n_topics=get_n_topics(name))[1]
-        print(name, *shares, noted, flush=True)
-        yield f"| {name} | {' | '.join(shares)} | {noted:.0%} |"
-
-
-def power() -> Iterator[str]:
-    """Yield a row for each scenario of different means: true differences found, and sets with a false one."""
-    from benchmarks.calibration.families import ALTERNATIVES
-    from benchmarks.calibration.families import power as found_in
-
-    yield "| 8 systems, 30 units | max-T alone | `max-t:raw` | Holm |"
-    yield "|---|---|---|---|"
-    for name in ALTERNATIVES:
-        true, false = found_in(name, N_SETS)
-        cells = [f"{t:.1%} ({f:.3f})" for t, f in zip(true, false, strict=True)]
-        print(name, *cells, flush=True)
-        yield f"| {name} | {' | '.join(cells)} |"
-
-
 def skewness() -> Iterator[str]:
     """Yield a row for each skewness: how often a difference is found, and how often skewness is noted."""
     from benchmarks.calibration.families import FLIPPED_GAMMAS, NULLS, measure_errors_and_notes
@@ -97,24 +69,19 @@ def skewness() -> Iterator[str]:
         yield f"| {name} | " + " | ".join(f"{wrong:.3f} ({noted:.0%})" for wrong, noted in cells) + " |"
 
 
-def resamples() -> Iterator[str]:
-    """Yield a row for each scenario: error rates and power of the studentised bootstrap."""
-    from benchmarks.calibration.families import ALTERNATIVES, NULLS, measure_bootstrap_errors, measure_bootstrap_power
+def coverage() -> Iterator[str]:
+    """Yield a row for each scenario: how often all simultaneous intervals contain the true differences."""
+    from benchmarks.calibration.families import NULLS, measure_bootstrap_errors
 
-    yield "| 8 systems of one mean | `max-t` | max-T alone | `bootstrap-t` | Holm | simultaneous intervals hold |"
-    yield "|---|---|---|---|---|---|"
+    yield "| 8 systems of one mean | coverage |"
+    yield "|---|---|"
     for name in NULLS:
-        shares, coverage = measure_bootstrap_errors(name, N_SETS // 2)
-        print(name, *shares, coverage, flush=True)
-        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in (*shares, coverage))} |"
-    yield "| **share of true differences found** | | | | | |"
-    for name in ALTERNATIVES:
-        shares = measure_bootstrap_power(name, N_SETS // 4)
-        print(name, *shares, flush=True)
-        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in shares)} | |"
+        covered = measure_bootstrap_errors(name, N_SETS // 2)[1]
+        print(name, covered, flush=True)
+        yield f"| {name} | {covered:.3f} |"
 
 
-TABLES = {made.__name__: made for made in (matrices, errors, power, skewness, resamples)}
+TABLES = {made.__name__: made for made in (matrices, skewness, coverage)}
 
 
 def main(names: list[str]) -> None:

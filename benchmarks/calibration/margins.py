@@ -1,7 +1,6 @@
 """Error rates of non-inferiority tests, for a system that is worse by exactly the margin.
 
-0/1 scores by item are enumerated; clusters and graded scores are simulated. `docs/make_noninferiority.py` writes further
-tables of the same.
+0/1 scores by item are enumerated; clusters and graded scores are simulated.
 """
 
 from __future__ import annotations

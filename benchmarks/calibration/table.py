@@ -128,44 +128,64 @@ def format_tables(rates: Sequence[MeasuredRate], tables: Collection[str] = TITLE
 
 def _format_table(name: str, rates: Sequence[MeasuredRate]) -> Iterator[str]:
     rows_are, meaning = TITLES[name]
-    max_sets, min_sets = max(m.n_sets for m in rates), min(m.n_sets for m in rates)
     procedures = list(dict.fromkeys(m.procedure for m in rates))
     by_cell = {(m.row, m.procedure): m for m in rates}
+    level = find_common_level(rates)
+    shown_rows = [row for row in dict.fromkeys(m.row for m in rates) if _has_share(m for m in rates if m.row == row)]
     yield ""
     title = SHOWN_NAMES.get(name, name)
     yield f"## {title[0].upper()}{title[1:]}"
     yield ""
-    yield f"{meaning}{_describe_sizes(min_sets, max_sets)}"
+    yield f"{meaning}{_describe_sizes(rates)}{_describe_errors(rates)}"
+    if len(shown_rows) < len({m.row for m in rates}):
+        yield "Rows with 0.000 in every column are left out."
     yield ""
     yield f"| {rows_are} | {' | '.join(procedures)} |"
     yield "|---" * (1 + len(procedures)) + "|"
-    for row in dict.fromkeys(m.row for m in rates):
+    for row in shown_rows:
         cells = (by_cell.get((row, procedure)) for procedure in procedures)
-        yield f"| {row} | {' | '.join('' if m is None else format_cell(m) for m in cells)} |"
+        yield f"| {row} | {' | '.join('' if m is None else format_cell(m, level) for m in cells)} |"
 
 
-def _describe_sizes(min_sets: int, max_sets: int) -> str:
+def _has_share(rates: Iterable[MeasuredRate]) -> bool:
+    return any(m.share >= 0.0005 or m.is_wrong for m in rates)
+
+
+def find_common_level(rates: Sequence[MeasuredRate]) -> float:
+    """Return the value with which all shares of a table are compared, or 0.05 if there are several."""
+    levels = {m.expected for m in rates if _is_compared(m)}
+    return levels.pop() if len(levels) == 1 else 0.05
+
+
+def _describe_sizes(rates: Sequence[MeasuredRate]) -> str:
+    min_sets, max_sets = min(m.n_sets for m in rates), max(m.n_sets for m in rates)
     if max_sets <= 1:
         return ""
     return (
-        f" {max_sets:,} data sets per row."
+        f" {min_sets:,} data sets per row."
         if min_sets == max_sets
         else f" {min_sets:,} to {max_sets:,} data sets per row."
     )
 
 
-def format_cell(m: MeasuredRate) -> str:
-    """Format a share, its error and, if not 0.05, its expected value in brackets; bold if wrong.
+def _describe_errors(rates: Sequence[MeasuredRate]) -> str:
+    errors = [m.error for m in rates if m.error]
+    return f" The largest standard error is {max(errors):.3f}." if errors else ""
+
+
+def _is_compared(m: MeasuredRate) -> bool:
+    return m.should != "nothing" or m.table in {"power", "foretold power"}
+
+
+def format_cell(m: MeasuredRate, level: float = 0.05) -> str:
+    """Format a share and, if it is not the level, its expected value in brackets; bold if wrong.
 
     Examples
     --------
     >>> format_cell(MeasuredRate("pairs", "normal, 6", "sampled", 18579, 0.0321, 0.0013, 0.0325, "at most"))
-    '0.032 ± 0.001 (0.033)'
+    '0.032 (0.033)'
     >>> format_cell(MeasuredRate("pairs", "normal, 6", "sampled", 18579, 0.0921, 0.0021, 0.05, "at most"))
-    '**0.092** ± 0.002'
+    '**0.092**'
     """
     share = f"**{m.share:.3f}**" if m.is_wrong else f"{m.share:.3f}"
-    error = f" ± {max(m.error, 0.0005):.3f}" if m.error else ""
-    is_compared = m.should != "nothing" or m.table in {"power", "foretold power"}
-    against = f" ({m.expected:.3f})" if is_compared and abs(m.expected - 0.05) > 5e-4 else ""
-    return share + error + against
+    return share + (f" ({m.expected:.3f})" if _is_compared(m) and abs(m.expected - level) > 5e-4 else "")
