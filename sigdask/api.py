@@ -38,6 +38,7 @@ from sigdask.options import (
     FrameOptions,
     SelectionOptions,
     fill_options,
+    take_positions,
 )
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
@@ -94,6 +95,11 @@ def compare(
     names: Sequence[str] | None = None,
     **options: Unpack[FrameOptions],
 ) -> Results: ...
+@take_positions(
+    2,
+    "write compare(a, b, gold=references, metric='BLEU') for two sequences, compare(frame, pairs=[('new', 'old')]) for "
+    "a data frame",
+)
 def compare(
     a: Any,
     b: Sequence[Any] | NDArray[Any] | None = None,
@@ -295,6 +301,7 @@ def _compare_frame(
     return compare_all(counts, **rest)
 
 
+@take_positions(1, "write compare_all({'new': a, 'old': b}, metrics='mean')")
 def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Results:
     """Compare any number of systems by any number of metrics, on the same random swaps.
 

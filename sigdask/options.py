@@ -1089,6 +1089,21 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
         raise
 
 
+def take_positions(n: int, remedy: str) -> Callable[[Callable[Parameters, Answer]], Callable[Parameters, Answer]]:
+    """Return a decorator for functions of `n` positional arguments: with more, the error says what to write instead."""
+
+    def decorate(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
+        @wraps(function)
+        def call(*args: Parameters.args, **options: Parameters.kwargs) -> Answer:
+            if len(args) > n:
+                raise TypeError(f"{function.__name__}: an argument too many without a name; {remedy}")
+            return function(*args, **options)
+
+        return call
+
+    return decorate
+
+
 def name_arguments(function: Callable[Parameters, Answer], interface: Interface) -> Callable[Parameters, Answer]:
     """Return a function whose errors and notes call options by their Python or plan names."""
     checked = rename_error_options(interface)(function)

@@ -303,6 +303,8 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"random_state": 1}, TypeError, "no option 'random_state'; write seed; options"),
         ((SCORES,), {"method": "holm"}, InputError, "method = 'holm': must be one of auto.*; it is a value of adjust"),
         ((SCORES,), {"adjust": "fdr_bh"}, InputError, "must be one of none.*; write 'bh'"),
+        ((SCORES, "new", "old"), {}, TypeError, r"compare\(frame, pairs=\[\('new', 'old'\)\]\) for a data frame"),
+        ((*PAIR, [1, 1, 1]), {}, TypeError, r"compare\(a, b, gold=references, metric='BLEU'\) for two sequences"),
         (PAIR, {"names": ["a"]}, InputError, "expected the names of two systems"),
         ((["x", "y"], ["x", "x"]), {}, InputError, "'A' holds texts such as 'x'.*gold="),
         ((["x"], ["x"]), {"gold": ["x", "y"]}, InputError, r"different numbers of items \(gold: 2, A: 1, B: 1\)"),
@@ -311,7 +313,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
 def test_mistakes_of_a_call_are_named_by_pythons_arguments(arguments, options, error, message):
     pandas = pytest.importorskip("pandas")
     if isinstance(arguments[0], dict) and "item" in arguments[0]:
-        arguments = (pandas.DataFrame(arguments[0]),)
+        arguments = (pandas.DataFrame(arguments[0]), *arguments[1:])
     with pytest.raises(error, match=message) as raised:
         sigdask.compare(*arguments, **options)
     assert not find_options(str(raised.value))

@@ -135,6 +135,23 @@ class Commands(click.Group):
             raise UnfinishedError(f"a connection was lost ({error})") from None
 
 
+def refuse_repeats(command: click.Command) -> None:
+    """Make a command refuse an option of one value that is given several times, of which click would keep the last."""
+    parse = command.parse_args
+
+    def parse_args(ctx: click.Context, args: list[str]) -> list[str]:
+        given = command.make_parser(ctx).parse_args([*args])[2]
+        for param in given:
+            if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
+                remedy = "; join its values with commas" if ",..." in (param.metavar or "") else ""
+                if param.name == "gold" and any(other.name == "references" for other in command.params):
+                    remedy = "; name further references with --reference"
+                raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value{remedy}", ctx)
+        return parse(ctx, args)
+
+    command.parse_args = parse_args  # type: ignore[method-assign]
+
+
 class Context(click.Context):
     """A click context whose help is formatted by `Help`."""
 
@@ -174,4 +191,5 @@ for _command in (
     commands.add_command(_command)
 for _command in (commands, *commands.commands.values(), *plan.store.commands.values()):
     _command.context_class = Context
+    refuse_repeats(_command)
     complete_files(_command)

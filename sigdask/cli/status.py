@@ -22,7 +22,7 @@ from sigdask.cli.output.write import (
     write_tables,
     write_text,
 )
-from sigdask.errors import InputError
+from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan, read_store_and_name
 from sigdask.nightly.plan.cross_checks import list_files
 from sigdask.nightly.report.gate import format_record
@@ -46,7 +46,7 @@ from sigdask.text import as_json
 
 if TYPE_CHECKING:
     from sigdask.analysis.details import ComparisonDetails
-    from sigdask.nightly.store.status import PlanReport
+    from sigdask.nightly.store.status import PlanReport, Status
     from sigdask.results.table import Table
 
 
@@ -54,8 +54,8 @@ FOLLOWING_SECONDS = 2.0
 """Interval between updates of a run that is followed, in seconds."""
 
 
-def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> None:
-    """Print the progress of a plan's latest run, once or until the run ends."""
+def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> int:
+    """Print the progress of a plan's latest run, once or until the run ends. Return the exit status."""
     location, plan = find_store_and_plan(where, store, name)
     while True:
         with report_damage(location):
@@ -66,9 +66,20 @@ def status(where: str, store: str | None, name: str | None, in_json: bool, follo
             print_json(as_json(build_status_dict(plan_status)))
         else:
             print_text(format_status(plan_status, time.time(), width=output_columns()))
-        if not follow or plan_status.state != "running":
-            return
+        if not follow:
+            return 0
+        if plan_status.state != "running":
+            return _judge_end(plan_status)
         time.sleep(FOLLOWING_SECONDS)
+
+
+def _judge_end(followed: Status) -> int:
+    """Return the exit status of a followed run: 1 if its gate failed; raise if it ended before it had finished."""
+    run = followed.run
+    if followed.state != "finished":
+        reason = f" ({run.message})" if run.message else ""
+        raise UnfinishedError(f"run {run.number} of plan {run.plan} was not finished: it is {followed.state}{reason}")
+    return int(not run.details.get("verdict", {"passed": True})["passed"])
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:

@@ -113,7 +113,11 @@ def list_values(values: Any, name: str) -> Any:
     if isinstance(values, Iterator | ValuesView):
         return list(values)
     if getattr(values, "ndim", 1) != 1:
-        remedy = " (of probabilities of classes argmax(axis=1))" if values.ndim > 1 else ""
+        remedy = (
+            " (of probabilities of classes argmax(axis=1); of a data frame compare(frame, pairs=[('new', 'old')]))"
+            if values.ndim > 1
+            else ""
+        )
         raise InputError(f"{name}: {values.ndim} dimensions, expected one number per item, or one label{remedy}")
     return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values
 

@@ -14,7 +14,7 @@ import numpy as np
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
-from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options
+from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options, take_positions
 from sigdask.report import notebook, plots
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
@@ -58,6 +58,12 @@ HINTS = {
     TESTS_HINT: "classical tests: `tests` of each result",
 }
 """Hints of the terminal's report that name command-line options, and their replacements in Python."""
+
+
+returns_text = take_positions(
+    1, "it returns the text of a table, and results.write('table.tex', 'table.md') writes files"
+)
+returns_figure = take_positions(1, "write metric='f1'; it returns a figure, which sigdask.report.plots.save writes")
 
 
 def use_style(style: CanvasOptions) -> AbstractContextManager[None]:
@@ -185,6 +191,7 @@ class Results(ComparisonResults):
         """
         return build_methods(Facts.from_results(self))
 
+    @returns_figure
     def plot_forest(
         self,
         *,
@@ -219,6 +226,7 @@ class Results(ComparisonResults):
         with use_style(style):
             return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
 
+    @returns_figure
     def plot_matrix(
         self,
         *,
@@ -234,6 +242,7 @@ class Results(ComparisonResults):
         with use_style(style):
             return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
 
+    @returns_figure
     def plot_critical_difference(
         self,
         *,
@@ -288,6 +297,7 @@ class Results(ComparisonResults):
         with use_style(style):
             return result_figures.plot_units(self.table, opened.row, opened.units)
 
+    @returns_figure
     def plot_achieved_significance(self, **style: Unpack[CanvasOptions]) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1); `style` as in `plot_forest`."""
         with use_style(style):
@@ -344,6 +354,7 @@ class Results(ComparisonResults):
         """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text."""
         return comparisons.build_tables(self, layout, digits, percent=percent)
 
+    @returns_text
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = True) -> str:
         """Return a table for a paper or a page as Markdown, with its caption and notes.
 
@@ -361,6 +372,7 @@ class Results(ComparisonResults):
         """
         return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
+    @returns_text
     def to_latex(
         self,
         *,

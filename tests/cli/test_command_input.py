@@ -8,6 +8,7 @@ import pytest
 from command import call_sigdask
 from conftest import YEH
 
+from sigdask.cli import commands
 from sigdask.cli.declared.analyses import COMPARE_EXAMPLES, COMPARE_GROUPS, compare
 
 QUICK_RUN = (YEH, "--trials", "1e3", "--cluster", "none")
@@ -50,6 +51,37 @@ def test_gold_has_the_names_that_each_field_gives_it(scores):
     }
     assert len(help_texts) == 1
     assert "accuracy" in help_texts.pop()
+
+
+COMMANDS = {
+    **commands.commands,
+    **{f"store {name}": command for name, command in commands.commands["store"].commands.items()},
+}
+
+
+def test_an_option_of_one_value_is_never_silently_overwritten(tmp_path):
+    for name, command in COMMANDS.items():
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.is_flag:
+                values = ["1"] * option.nargs
+                twice = call_sigdask(
+                    *name.split(), option.opts[0], *values, option.opts[-1], *values, cwd=tmp_path
+                ).stderr
+                assert (f"{'/'.join(option.opts)} is given twice" in twice) != option.multiple, (name, option.opts)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["--items", "a.csv", "--items", "b.csv"], "--items is given twice, but takes one value (see sigdask compare"),
+        (["--tests", "t", "--tests", "sign"], "takes one value; join its values with commas"),
+        (["--ref", "a", "--gold", "b"], "--gold/--qrels/--ref is given twice, but takes one value; name further refer"),
+    ],
+)
+def test_an_option_that_is_given_twice_names_the_remedy(words, remedy, tmp_path):
+    result = call_sigdask("compare", "x.csv", *words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert remedy in result.stderr
 
 
 @pytest.mark.parametrize("written", ["1000", "1e3", "1.0E+3", "1_000"])

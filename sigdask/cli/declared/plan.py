@@ -101,7 +101,12 @@ def submit(**options: Any) -> None:
 @click.command()
 @add_options(*STORE, PLAN_NAME)
 @click.option("--json", "in_json", is_flag=True, help="Write JSON.")
-@click.option("--follow", is_flag=True, help="Show the progress anew every few seconds, until the run ends.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Show the progress anew every few seconds, until the run ends. The exit status is then the run's: 1 if the "
+    "gate failed, 3 if the run was stopped or killed.",
+)
 @run_by("sigdask.cli.status:status")
 def status(**options: Any) -> None:
     """Show the progress of a plan, during a run or after it."""

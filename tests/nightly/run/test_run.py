@@ -507,6 +507,28 @@ def test_a_run_is_followed_until_it_ends(tmp_path):
     assert shown.screen[0] == last  # nothing of the control sequence is printed
 
 
+def test_following_ends_as_the_run_ended(tmp_path):
+    folder = tmp_path / "night"
+    path = write_slow_plan(folder, trials=1_000_000)
+    options = {"cwd": folder, "start": True, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    process = run_sigdask("run", path, "--cluster", "none", **options)
+    wait_for_run(folder)
+    process.kill()
+    process.wait()
+    followed = call_sigdask("status", path, "--follow", cwd=folder)
+    assert followed.returncode == 3
+    assert "run 1 of plan night was not finished: it is killed" in followed.stderr
+    assert call_sigdask("status", path, cwd=folder).returncode == 0
+
+
+def test_following_a_run_ends_with_1_if_its_gate_failed(tmp_path):
+    path = write_plan(tmp_path / "night", sets=1)
+    settings = '[pairs]\nbaseline = "s0"\n[gate]\nrules = [{ rule = "equivalent", margin = 1e-9 }]\n'
+    path.write_text(f"{path.read_text()}{settings}")
+    assert call_sigdask("run", path, "--cluster", "none", cwd=tmp_path).returncode == 1
+    assert call_sigdask("status", path, "--follow", cwd=tmp_path).returncode == 1
+
+
 def test_an_estimate_that_has_run_out_is_no_estimate(tmp_path):
     path = write_plan(tmp_path / "night", sets=1)
     run_plan(load_plan(path), cluster="none")
