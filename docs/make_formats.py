@@ -362,9 +362,9 @@ def describe_agreement(row: Row) -> str:
         label, value, official, _ = unequal[0] if unequal else ("nothing", None, None, 0)
         return f"{len(unequal)} of {len(compared)} DIFFER: {label} is {value!r}, official {official!r}"
     exact = sum(not within for *_, within in compared)
-    text = f"{len(systems)} systems, {exact} scores, all equal to the printed digits"
+    text = f"{len(systems)} systems: {exact} score{'s' if exact != 1 else ''} equal"
     if exact < len(compared):
-        text += f"; {len(compared) - exact} more to the error stated here"
+        return f"{text}, {len(compared) - exact} within an error: {row.note}"
     return f"{text}; {row.note}" if row.note else text
 
 

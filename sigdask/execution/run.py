@@ -59,7 +59,7 @@ TASKS_PER_SECOND = 100
 """Rate of tasks that a dask scheduler can sustain for hours with its workers hardly waiting."""
 
 SUSTAINED = 300
-"""Rate of tasks at which a dask scheduler saturates (docs/clusters.md)."""
+"""Rate of tasks at which a dask scheduler saturates (docs/clusters-tested.md)."""
 
 SHORTEST_SECONDS = 0.02
 

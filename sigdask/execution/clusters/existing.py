@@ -217,7 +217,7 @@ def _warn_settings(client: Any) -> None:
     if differences:
         log.warning(
             "the scheduler at %s lacks settings for quick recovery from lost workers (counts are the same "
-            "without them): %s; docs/clusters.md explains how to set them",
+            "without them): %s; docs/clusters-tested.md explains how to set them",
             client.scheduler.address,
             ", ".join(differences),
         )
