@@ -65,6 +65,17 @@ def test_an_item_called_like_a_summary_stays_and_is_noted(tmp_path, name):
     assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.notices[0]
 
 
+@pytest.mark.parametrize("exponent", [-16, -12, -6, 0, 12])
+def test_a_summary_is_told_from_an_item_at_every_scale_of_scores(tmp_path, exponent):
+    """The oracle are whole numbers times a power of ten, with their sum and with another number."""
+    scores = {"bert": [3712, 25, 9100, 408], "gpt": [871, 4410, 60, 7002]}
+    for last, n_items in (({"bert": 13245, "gpt": 12343}, 4), ({"bert": 6311, "gpt": 13}, 5)):
+        rows = [f"{name},{scores['bert'][k]}e{exponent},{scores['gpt'][k]}e{exponent}" for k, name in enumerate("wxyz")]
+        text = "\n".join(["item,bert,gpt", *rows, f"total,{last['bert']}e{exponent},{last['gpt']}e{exponent}"])
+        (tmp_path / "t.csv").write_text(text + "\n")
+        assert read(tmp_path / "t.csv").n_items == n_items
+
+
 @pytest.mark.parametrize("cell", ["inf", "nan", "-1e999"])
 def test_an_infinite_score_above_a_mean_is_an_error_that_names_its_line(tmp_path, cell):
     (tmp_path / "t.csv").write_text(f"id,a,b\nx,1,2\ny,{cell},3\nz,2,4\nmean,2,3\n")

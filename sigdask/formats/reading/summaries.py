@@ -41,7 +41,7 @@ MAX_ROUNDING = 0.051
 """A cell whose rounding is coarser than this share of the range is compared with all its digits."""
 
 TOLERANCE = 1e-9
-"""Maximum difference of two means in full precision, as the order of the sum changes it."""
+"""Maximum difference of two means in full precision, relative to the largest score. The order of the sum changes it."""
 
 
 STATISTICS: dict[str, tuple[Statistic, ...]] = {
@@ -147,8 +147,7 @@ def _may_have_mean_row(scores: Sequence[Array]) -> bool:
     for statistic, n_summed, scale in _list_statistics("mean", base.shape[1]):
         expected = statistic(base.T)
         is_near = (
-            np.abs(cells / scale - expected)
-            <= 2 * TOLERANCE * np.maximum(1, np.abs(expected)) + MAX_ROUNDING * n_summed * spread
+            np.abs(cells / scale - expected) <= 2 * _bound_error(base.T, expected) + MAX_ROUNDING * n_summed * spread
         )
         may_match |= bool((is_near | np.isnan(cells)).all())
     return may_match
@@ -285,12 +284,18 @@ def _are_equal(
 ) -> bool:
     """Return whether all present cells equal the expected statistic up to rounding, and some column is not constant."""
     spread = np.nanmax(base, axis=0) - np.nanmin(base, axis=0)
-    exact = TOLERANCE * np.maximum(1, np.abs(expected))
+    exact = _bound_error(base, expected)
     half = 0.5 * 10.0 ** -printed.astype(float) * (1 + TOLERANCE)
     loosest = MAX_ROUNDING * n_summed * spread.max()
     allowed = exact + np.where(half + slack <= loosest, half + slack, np.where(half <= loosest, half, 0))
     is_present = ~np.isnan(cells)
     return bool((spread[is_present] > 0).any() and (np.abs(cells - expected) <= allowed)[is_present].all())
+
+
+def _bound_error(base: Array, expected: Array) -> Array:
+    """Return the largest numerical error of a statistic of each column."""
+    error: Array = TOLERANCE * np.maximum(np.nanmax(np.abs(base), axis=0), np.abs(expected))
+    return error
 
 
 def _count_decimals(cell: str) -> int:
