@@ -158,11 +158,10 @@ def collect_scores(table: Table) -> SystemScores:
 def build_ranking(table: Table) -> SystemRanking:
     """Return the ranking of the systems in a table of one metric with all pairs compared."""
     system_scores = collect_scores(table)
-    decision = table.decision
-    significant_pairs = np.column_stack([system_scores.a, system_scores.b])[decision == 1]
-    score = table.metric[0]
+    decision, score = table.decision, table.metric[0]
+    pairs = _order_pairs(table, system_scores)
     systems_ranked = rank_systems(
-        system_scores.systems, system_scores.scores, significant_pairs, higher_is_better=score.higher_is_better
+        system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=score.higher_is_better
     )
     p_values = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
     subset = table.subset[0]
@@ -172,17 +171,22 @@ def build_ranking(table: Table) -> SystemRanking:
         score.name,
         discriminative_power(p_values, table.alpha),
         tuple(systems_ranked),
-        _find_clusters(table, system_scores, [ranked.system for ranked in systems_ranked]),
+        _find_clusters(table, pairs, [system_scores.systems.index(ranked.system) for ranked in systems_ranked]),
         choose_grouping(table.grouping, systems_ranked),
     )
 
 
-def _find_clusters(table: Table, scores: SystemScores, best_first: list[str]) -> tuple[int, ...] | None:
+def _order_pairs(table: Table, scores: SystemScores) -> Integers:
+    """Return the places of each row's systems, the better one first: shape (n, 2)."""
+    is_a_better = (table.difference >= 0) == table.metric[0].higher_is_better
+    return np.where(is_a_better, [scores.a, scores.b], [scores.b, scores.a]).T
+
+
+def _find_clusters(table: Table, pairs: Integers, best_first: list[int]) -> tuple[int, ...] | None:
     """Return the clusters of metrics by unadjusted p, as WMT's metrics tasks do; None of other systems."""
     if not is_agreement(table):
         return None
-    position = np.array([best_first.index(name) for name in scores.systems])
-    better, worse = np.where(table.difference >= 0, [scores.a, scores.b], [scores.b, scores.a])
     is_beaten = np.zeros((len(best_first), len(best_first)), np.bool_)
-    is_beaten[position[better], position[worse]] = table.p_value <= table.alpha
+    better, worse = np.argsort(best_first)[pairs[table.p_value <= table.alpha]].T
+    is_beaten[better, worse] = True
     return tuple(number_clusters(is_beaten))

@@ -36,7 +36,8 @@ class RankedSystem:
     cluster : int
         1 for the best; ranges of ranks of different clusters do not overlap, as WMT ranks systems.
     tied_with_best : bool
-        Whether the system is not significantly different from the first; of the first itself true.
+        Whether the system is not significantly worse than the first; of the first, whether no other is significantly
+        better.
     """
 
     system: str
@@ -61,7 +62,8 @@ def rank_systems(
     scores : float64 array, shape (n_systems,)
         Score of each system.
     different_pairs : int array, shape (n, 2)
-        Pairs of places that differ significantly; all others are taken as not significantly different.
+        Pairs of places that differ significantly, the better system first. It may have the lower score, if scores are
+        of other items than the pair's. All other pairs are taken as not significantly different.
     higher_is_better : bool
         Direction of the score.
     """
@@ -73,7 +75,7 @@ def rank_systems(
             letters[k].append(format_letter(g))
     low, high = find_rank_ranges(len(systems), positions[different_pairs])
     clusters = number_range_clusters(low, high)
-    behind_first = {int(max(pair)) for pair in positions[different_pairs].reshape(-1, 2) if min(pair) == 0}
+    not_best = {worse for better, worse in positions[different_pairs].reshape(-1, 2).tolist() if 0 in {better, worse}}
     ranked, rank, previous = [], 0, math.nan
     for k, system in enumerate(best_first.tolist()):
         score = float(scores[system])
@@ -81,7 +83,7 @@ def rank_systems(
             rank = k + 1
         ranked.append(
             RankedSystem(
-                systems[system], score, rank, tuple(letters[k]), low[k], high[k], clusters[k], k not in behind_first
+                systems[system], score, rank, tuple(letters[k]), low[k], high[k], clusters[k], k not in not_best
             )
         )
         previous = score
@@ -98,7 +100,7 @@ def find_rank_ranges(n_systems: int, different_pairs: Integers) -> tuple[list[in
     >>> find_rank_ranges(3, np.array([(0, 2)]))
     ([1, 1, 2], [2, 3, 3])
     """
-    pairs = np.unique(np.sort(np.asarray(different_pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
+    pairs = np.unique(np.asarray(different_pairs, np.int64).reshape(-1, 2), axis=0)
     losses, wins = (np.bincount(pairs[:, side], minlength=n_systems) for side in (1, 0))
     low: list[int] = (1 + losses).tolist()
     high: list[int] = (n_systems - wins).tolist()

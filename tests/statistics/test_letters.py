@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sigdask
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.statistics.ranking_letters import (
@@ -112,6 +113,27 @@ def test_a_system_with_gaps_takes_no_item_from_the_scores_of_others():
     means = {name: np.nanmean(column) for name, column in scores.items() if name != "d"}
     assert {s.system: s.score for s in ranked.systems if s.system != "d"} == pytest.approx(means)
     assert [s.system for s in ranked.systems] == ["c", "a", "b", "d"]
+
+
+def mean_score(score, items):
+    return score / items
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_ranks_follow_the_verdicts_where_items_of_pairs_differ(sign):
+    """By construction a is above b on each common item, and both are above c; only b has the easy items."""
+    easy, common, hard = np.arange(40) / 1000 + 0.9, np.arange(30) / 1000 + 0.5, np.arange(60) / 1000 + 0.2
+    gap = np.full(40, np.nan)
+    a = np.concatenate([gap, common + 0.1, hard])
+    b = np.concatenate([easy, common, np.full(60, np.nan)])
+    c = np.concatenate([easy - 0.1, common - 0.02, hard - 0.04])
+    metric = sigdask.metric(mean_score, higher_is_better=sign > 0)
+    scores = {"a": sign * a, "b": sign * b, "c": sign * c}
+    results = compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=[metric], trials=9999)
+    [ranked] = results.rankings()
+    marks = {s.system: (s.rank_low, s.rank_high, s.cluster, s.tied_with_best) for s in ranked.systems}
+    assert [s.system for s in ranked.systems] == ["b", "a", "c"]
+    assert marks == {"a": (1, 1, 1, True), "b": (2, 2, 1, False), "c": (3, 3, 2, False)}
 
 
 def test_a_family_of_one_side_has_no_ranking():
