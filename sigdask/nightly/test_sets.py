@@ -18,7 +18,6 @@ from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
-from sigdask.errors import SigdaskError
 from sigdask.formats import Options, Source, remember_shapes
 from sigdask.identity import dataclass
 from sigdask.io import addresses
@@ -198,8 +197,7 @@ class PreparedSet:
     counts : Counts
         Its data.
     study : Study or None
-        The study to count. None if it needs statistics of whole outputs or the other test sets, or if building it
-        raised an error, which is raised again after all test sets are read.
+        The study to count. None if it needs statistics of whole outputs or the other test sets.
     """
 
     state: str
@@ -252,9 +250,7 @@ def prepare_set(plan: FamilySettings, shared: str, test_set: TestSet) -> Prepare
     """Read a test set, and list its jobs if these need nothing else."""
     prepared = PreparedSet(digest_file_state(test_set, shared), test_set.read())
     counts = prepared.counts
-    if not judges_sets_together(plan):
-        with suppress(SigdaskError):
-            metrics = build_spec(test_set, counts, ()).find_metrics(counts)
-            if not needs_extraction(counts, metrics):
-                prepared.study = build_study(plan, [(test_set, counts)], metrics)
+    metrics = build_spec(test_set, counts, ()).find_metrics(counts)
+    if not judges_sets_together(plan) and not needs_extraction(counts, metrics):
+        prepared.study = build_study(plan, [(test_set, counts)], metrics)
     return prepared

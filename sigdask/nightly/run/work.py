@@ -200,7 +200,10 @@ def _prepare_waiting(parts: Sequence[PlanPart], waiting: list[int]) -> dict[str,
     with suppress(IndexError):  # none is left
         while True:
             part = parts[waiting.pop(0)]
-            results |= zip((test_set.name for test_set in part.test_sets), part.read(), strict=False)
+            prepared = part.read()
+            results |= zip((test_set.name for test_set in part.test_sets), prepared, strict=False)
+            if len(prepared) < len(part.test_sets):  # an error, which the caller finds next
+                waiting.clear()
     return results
 
 

@@ -163,3 +163,18 @@ def test_this_process_reads_too_and_no_test_set_is_read_twice(night, monkeypatch
     monkeypatch.setattr(work, "pickle", SimpleNamespace(loads=load_sets, dumps=work.pickle.dumps))
     assert describe_sets(night, n) == alone
     assert len(read) == len(set(read)) == len(FILES) + 2 - 2 - 1
+
+
+@pytest.mark.parametrize("n_probed", [50, 0])
+@pytest.mark.parametrize("metric", ["maen", "f1"])
+def test_a_metric_that_a_test_set_lacks_is_reported_before_further_files_are_read(night, monkeypatch, n_probed, metric):
+    night.write_text(night.read_text().replace('name = "alike"\n', f'name = "alike"\nmetrics = ["{metric}"]\n'))
+    read, read_set = [], work.TestSet.read
+    monkeypatch.setattr(work.TestSet, "read", lambda test_set: read.append(test_set.name) or read_set(test_set))
+    monkeypatch.setattr(work, "PROBED_SETS", n_probed)
+    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "count_cores", lambda: 2)
+    monkeypatch.setattr(work, "ProcessExtraction", lambda *_: lambda *_: iter(()))
+    with pytest.raises(InputError, match=f"metric '{metric}'"):
+        work.read_batches(load_plan(night), StatisticsSource(), (), {}, 2)
+    assert set(read) == {"scores", "swapped", "alike"}
