@@ -248,9 +248,8 @@ def check_complete(
     item, system = (int(k) for k in np.argwhere(~present)[0])
     position = f"at position {item + 1}" if ids is None else repr(ids[item])
     raise InputError(
-        f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing "
-        "in total); choose --missing pairwise (compares each pair on the items that both have) or --missing "
-        f"zero{zero}"
+        f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing in "
+        f"total); choose --missing pairwise (compares each pair on the items that both have) or --missing zero{zero}"
     )
 
 

@@ -191,7 +191,7 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
 
 
 class NumberColumn(TypedColumn):
-    """A column of numbers in memory that are formatted as text only on access; NaN is a missing score."""
+    """A column of numbers or truth values in memory, formatted as text only on access; NaN and None are gaps."""
 
     def __init__(self, values: Array) -> None:
         vars(self).update(values=values, size=len(values), is_numeric=True)
@@ -203,22 +203,13 @@ class NumberColumn(TypedColumn):
 
     @cached_property
     def texts(self) -> Texts:
-        """The numbers formatted as the cells of a file, empty for a missing number."""
+        """The values formatted as the cells of a file, empty for a gap."""
         return Texts.from_values(_format_cells(self.values))
 
     def get_numbers(self) -> tuple[Array, Array]:
         """Return the numbers, and a mask that is true for infinite numbers."""
         values = self.values.astype(np.float64)
         return values, np.isinf(values)
-
-
-class TruthColumn(NumberColumn):
-    """A column of truth values and gaps: as numbers 0, 1 and NaN, as texts False, True and empty."""
-
-    def get_numbers(self) -> tuple[Array, Array]:
-        """Return the numbers, and a mask that is false everywhere."""
-        values = np.array([np.nan if value is None else value for value in self.values], np.float64)
-        return values, np.zeros(len(values), np.bool_)
 
 
 def _build_table(columns: Mapping[str, Array]) -> FileTable:
@@ -230,10 +221,8 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
     }
     columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
     cells = {
-        name: TruthColumn(column)
-        if name not in nested and _has_truths(column)
-        else NumberColumn(column)
-        if column.dtype.kind in "biuf"
+        name: NumberColumn(column)
+        if column.dtype.kind in "biuf" or (name not in nested and _has_truths(column))
         else Texts.from_values(map(str.strip, _format_cells(column)))
         for name, column in columns.items()
     }
@@ -245,13 +234,10 @@ def _build_table(columns: Mapping[str, Array]) -> FileTable:
 
 def _convert_to_numbers(column: Array) -> Array:
     """Convert objects that are numbers or None to float; return others unchanged, among them truth values."""
-    if (
-        column.dtype.kind != "O"
-        or _has_truths(column)
-        or not all(value is None or isinstance(value, int | float) for value in column)
-    ):
+    is_other = column.dtype.kind != "O" or _has_truths(column)
+    if is_other or not all(value is None or isinstance(value, int | float) for value in column):
         return column
-    return np.array([np.nan if value is None else value for value in column], np.float64)
+    return column.astype(np.float64)
 
 
 def _has_truths(column: Array) -> bool:

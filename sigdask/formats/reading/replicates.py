@@ -138,9 +138,8 @@ class SamplesRead:
         if n > MAX_SAMPLES:
             path, sizes = max(self.sizes.items(), key=lambda item: len(item[1]))
             raise InputError(
-                f"{path}: items have {describe_items(list(map(str, sizes)), 'different number')} of samples; "
-                "average the "
-                "scores of each item, or give all items equally many samples"
+                f"{path}: items have {describe_items(list(map(str, sizes)), 'different number')} of samples; average "
+                "the scores of each item, or give all items equally many samples"
             )
         return n
 

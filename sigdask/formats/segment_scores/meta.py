@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ CORRELATION = re.compile(r"(meta-(?:pearson|spearman|kendall)):(?:.*,)?group=(it
 EQUAL = 1e-9
 """Means of systems that differ by less are equal."""
 
+Array = NDArray[Any]
 Column = NDArray[np.float64]
 
 
@@ -52,33 +54,25 @@ class ScoredCells:
     ----------
     path : Path
         File of the scores.
-    systems, segments : sequence of str
     human : float64 array, shape (n_cells,)
         NaN where there is none.
     scores : mapping of str to float64 array, shape (n_cells,)
         By the metric, more being better.
-    groups : mapping of str to sequence of str
-        Further columns.
+    groups : mapping of str to object array, shape (n_cells,)
+        The columns "system" and "segment", and further ones.
     """
 
     path: Path
-    systems: Sequence[str]
-    segments: Sequence[str]
     human: Column
     scores: Mapping[str, Column]
-    groups: Mapping[str, Sequence[str]]
+    groups: Mapping[str, Array]
 
     def select(self, mask: NDArray[np.bool_]) -> ScoredCells:
         """Return some of the cells."""
-        rows = np.flatnonzero(mask).tolist()
-        return replace(
-            self,
-            systems=[self.systems[k] for k in rows],
-            segments=[self.segments[k] for k in rows],
-            human=self.human[mask],
-            scores={name: column[mask] for name, column in self.scores.items()},
-            groups={name: [column[k] for k in rows] for name, column in self.groups.items()},
+        scores, groups = (
+            {name: column[mask] for name, column in columns.items()} for columns in (self.scores, self.groups)
         )
+        return replace(self, human=self.human[mask], scores=scores, groups=groups)
 
 
 def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -151,10 +145,10 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
                 f"{table.path}, line {line}: system {cell[1]!r}, segment {cell[2]!r} is on line {first} already; "
                 "expected one row per system and segment"
             )
-    groups = {name: list(table.get_column(name)) for name in others if name not in scored and name not in table.nested}
-    cells = ScoredCells(
-        table.path, systems, segments, numbers[human], {name: numbers[name] for name in scored if name != human}, groups
-    )
+    further = [name for name in others if name not in {"system", "segment", *scored, *table.nested}]
+    groups = {"system": systems, "segment": segments, **{name: list(table.get_column(name)) for name in further}}
+    scores = {name: numbers[name] for name in scored if name != human}
+    cells = ScoredCells(table.path, numbers[human], scores, _as_columns(groups))
     values = np.array(set_names)
     return {str(value): cells.select(values == value) for value in dict.fromkeys(set_names)}
 
@@ -222,14 +216,14 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
             f"{path}: {len(groups['document']):,} lines of documents, but {n:,} segments of {pair}; "
             f"name the document of each"
         )
-    return ScoredCells(
-        path,
-        [system for system in systems for _ in range(n)],
-        [str(k + 1) for k in range(n)] * len(systems),
-        columns[human],
-        {name: columns[name] for name in names if name != human},
-        {name: [*column] * len(systems) for name, column in groups.items()},
-    )
+    cells = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
+    cells |= {name: [*column] * len(systems) for name, column in groups.items()}
+    scores = {name: columns[name] for name in names if name != human}
+    return ScoredCells(path, columns[human], scores, _as_columns(cells))
+
+
+def _as_columns(groups: Mapping[str, Sequence[str]]) -> dict[str, Array]:
+    return {name: np.array(column, object) for name, column in groups.items()}
 
 
 def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, notes: list[str]) -> list[str]:
@@ -279,21 +273,19 @@ def _build_counts(
     sets: Mapping[str, ScoredCells], metric_names: Sequence[str], options: Options, notes: list[str]
 ) -> Counts:
     is_many = len(sets) > 1
-    parts = [(name, f"{name}/" if is_many else "", cells) for name, cells in sets.items()]
-    columns = {
-        "system": [prefix + value for _, prefix, cells in parts for value in cells.systems],
-        "segment": [prefix + value for _, prefix, cells in parts for value in cells.segments],
-    }
+    parts = [*sets.values()]
+    columns: dict[str, Array] = {}
+    for name in parts[0].groups:
+        if all(name in cells.groups for cells in parts):
+            values = [f"{key}/" * is_many + cells.groups[name] for key, cells in sets.items()]
+            columns.setdefault(name, np.concatenate(values))
+        if is_many and name == "segment":
+            columns[SET_COLUMN] = np.repeat([*sets], [len(cells.human) for cells in parts])
     if is_many:
-        columns[SET_COLUMN] = [name for name, _, cells in parts for _ in cells.systems]
-        notes.append(
-            ScopeNote(f"agreement is the mean over {format_count(len(sets), 'set')}: {format_list([*sets], 12)}")
-        )
-    shared = set.intersection(*({*cells.groups} for cells in sets.values())) - columns.keys()
-    for column in (name for name in parts[0][2].groups if name in shared):
-        columns[column] = [prefix + value for _, prefix, cells in parts for value in cells.groups[column]]
+        note = f"agreement is the mean over {format_count(len(sets), 'set')}: {format_list([*sets], 12)}"
+        notes.append(ScopeNote(note))
     ids = [f"{system}\t{segment}" for system, segment in zip(columns["system"], columns["segment"], strict=True)]
-    n_systems = [len({*cells.systems}) for cells in sets.values()]
+    n_systems = [len({*cells.groups["system"]}) for cells in parts]
     where = "" if not is_many else " in each set" if len({*n_systems}) == 1 else " in the largest set"
     n_cells = format_count(len(ids), "cell")
     notes.append(
@@ -305,10 +297,8 @@ def _build_counts(
     return Counts(
         systems=tuple(metric_names),
         fields={
-            "human": np.concatenate([cells.human for _, _, cells in parts])[:, None],
-            "score": np.column_stack(
-                [np.concatenate([cells.scores[m] for _, _, cells in parts]) for m in metric_names]
-            ),
+            "human": np.concatenate([cells.human for cells in parts])[:, None],
+            "score": np.column_stack([np.concatenate([cells.scores[m] for cells in parts]) for m in metric_names]),
         },
         n_items=len(ids),
         name=options.name,
@@ -329,14 +319,14 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
                 f"{cells.path}: all human scores{place} are {cells.human[0]:g}, so no metric can agree with them; "
                 "choose another --human, or leave this data out"
             )
-        if (n_systems := len({*cells.systems})) < 3:
+        if (n_systems := len({*cells.groups["system"]})) < 3:
             limit = (
                 "agreement can only be measured between its segments, not between systems"
                 if n_systems == 1
                 else "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
             )
             notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
-        if (n_segments := len({*cells.segments})) < 3:
+        if (n_segments := len({*cells.groups["segment"]})) < 3:
             limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"
             notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
         if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
@@ -346,9 +336,9 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
                     "accuracies say only how often people call outputs equal; leave such metrics out"
                 )
             )
-        _, codes = np.unique(cells.systems, return_inverse=True)
-        is_flat = {m: n_systems > 1 and np.ptp(_average_groups(codes, cells.scores[m])) < EQUAL for m in metric_names}
-        if flat := [m for m in metric_names if is_flat[m] and m not in constant]:
+        _, codes, sizes = np.unique(cells.groups["system"], return_inverse=True, return_counts=True)
+        means = {m: np.bincount(codes, cells.scores[m]) / sizes for m in metric_names if m not in constant}
+        if flat := [m for m, values in means.items() if n_systems > 1 and np.ptp(values) < EQUAL]:
             notes.append(
                 ScopeNote(
                     f"all systems{place} have the same mean in {describe_items(flat, 'metric')}: such metrics do not "
@@ -358,16 +348,12 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
     return notes
 
 
-def _average_groups(codes: NDArray[np.int64], values: Column) -> Column:
-    return np.bincount(codes, values) / np.bincount(codes)
-
-
 def _note_constant_groups(sets: Mapping[str, ScoredCells], options: Options) -> Iterator[str]:
     """Yield a note for each requested correlation within groups if human scores are constant in some groups."""
     for group in dict.fromkeys(filter(None, map(CORRELATION.fullmatch, options.metrics))):
-        column, n, n_constant = ("segments" if group[2] == "item" else "systems"), 0, 0
+        column, n, n_constant = ("segment" if group[2] == "item" else "system"), 0, 0
         for cells in sets.values():
-            _, codes = np.unique(getattr(cells, column), return_inverse=True)
+            _, codes = np.unique(cells.groups[column], return_inverse=True)
             low, high = np.full(codes.max() + 1, np.inf), np.full(codes.max() + 1, -np.inf)
             np.minimum.at(low, codes, cells.human)
             np.maximum.at(high, codes, cells.human)
@@ -375,6 +361,6 @@ def _note_constant_groups(sets: Mapping[str, ScoredCells], options: Options) -> 
         if n_constant:
             average = "counts them as 0" if "undefined=zero" in group[0] else "leaves them out"
             yield ScopeNote(
-                f"{group[1]}: {n_constant:,} of {n:,} {column} have only equal human scores, so that their correlation "
-                f"is undefined; the average over {column} {average}"
+                f"{group[1]}: {n_constant:,} of {n:,} {column}s have only equal human scores, so that their "
+                f"correlation is undefined; the average over {column}s {average}"
             )

@@ -48,9 +48,8 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
         raise InputError(
-            f"{options.documents}: has one document per line, but these transcripts have ids; choose "
-            f"--unit speaker, or give a "
-            "table of ids and groups by --groups"
+            f"{options.documents}: has one document per line, but these transcripts have ids; choose --unit speaker, "
+            "or give a table of ids and groups by --groups"
         )
     reference = _read_utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
