@@ -216,13 +216,13 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
             f"{path}: {len(groups['document']):,} lines of documents, but {n:,} segments of {pair}; "
             f"name the document of each"
         )
-    cells = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
+    cells: dict[str, Any] = {"system": np.repeat(systems, n), "segment": [str(k + 1) for k in range(n)] * len(systems)}
     cells |= {name: [*column] * len(systems) for name, column in groups.items()}
     scores = {name: columns[name] for name in names if name != human}
     return ScoredCells(path, columns[human], scores, _as_columns(cells))
 
 
-def _as_columns(groups: Mapping[str, Sequence[str]]) -> dict[str, Array]:
+def _as_columns(groups: Mapping[str, Any]) -> dict[str, Array]:
     return {name: np.array(column, object) for name, column in groups.items()}
 
 
