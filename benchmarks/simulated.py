@@ -19,10 +19,6 @@ class SimulatedPanel:
     def __init__(self, n_pairs, nbytes):
         self.shape, self.values = (n_pairs, 1), np.random.default_rng(0).integers(0, 256, nbytes, np.uint8)
 
-    @property
-    def nbytes(self):
-        return float(self.values.nbytes)
-
     def tally(self, *, run, first, n_trials):  # noqa: ARG002
         return Tally(n_trials, np.zeros((*self.shape, 3), np.int64))
 

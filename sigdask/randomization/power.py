@@ -36,10 +36,10 @@ from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative
 from sigdask.randomization.kernels.dense import limit_blas_threads
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.randomization.panels.digests import Digests, digest, digest_values
 from sigdask.randomization.panels.scored_sums import PanelMetric, as_arguments
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits
+from sigdask.randomization.stream import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits, get_run_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics import power
 from sigdask.statistics.bounds import log_choose
@@ -260,8 +260,8 @@ def draw_samples(key: Key, weights: Floats, *, first: int, n_samples: int, size:
     sums = np.cumsum(weights)
     borders = np.round(sums / sums[-1] * 2.0**32).astype(np.uint64)
     units = np.empty((n_samples, size), np.int64)
-    run = np.uint32(UNITS_RUN << 16 | RESAMPLE << 24)
-    _fill_samples(np.uint32(key[0]), np.uint32(key[1]), run, borders, first, units)
+    run_word = get_run_word(UNITS_RUN, RESAMPLE)
+    _fill_samples(np.uint32(key[0]), np.uint32(key[1]), run_word, borders, first, units)
     return units
 
 
@@ -545,11 +545,6 @@ class PowerSamples:
         """The metric, whose function workers must be able to find."""
         return self.pairs.panel.metrics
 
-    @property
-    def nbytes(self) -> float:
-        """Approximate size of the panel of pairs in bytes."""
-        return self.pairs.panel.nbytes
-
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count, for each point, the rejected samples among `first` to `first + n_trials - 1`, the same in each tail.
 
@@ -578,4 +573,4 @@ class PowerSamples:
         contents = (
             ("power", pair_digests[row], strength, size, self.alternative, self.alpha) for row, strength, size in points
         )
-        return pack_digests([bytes.fromhex(digest(content)) for content in contents]).reshape(self.shape)
+        return digest_values(contents, self.shape)

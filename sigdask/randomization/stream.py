@@ -50,7 +50,7 @@ COLUMN = 128
 
 
 SLOTS, CALLS = 4, 128
-"""Slots of a resample that one call serves, and calls made at a time."""
+"""Words that one call draws, and calls made at a time."""
 
 Key = tuple[int, int]
 
@@ -145,9 +145,9 @@ def fill_swap_words(
         words[:] = call_philox.__wrapped__(k0, k1, trials, c1, c2, np.uint32(0))
 
 
-def get_swap_word(run: int) -> np.uint32:
-    """Return the generator's counter word 1 for swaps, which holds run and purpose."""
-    return np.uint32(run << 16 | SWAP << 24)
+def get_run_word(run: int, purpose: int) -> np.uint32:
+    """Return the generator's counter word 1, which holds run and purpose."""
+    return np.uint32(run << 16 | purpose << 24)
 
 
 def fill_counting_words(first: int, words: NDArray[np.uint32]) -> None:
@@ -168,18 +168,17 @@ def draw_sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units:
     -------
     uint32 array, shape (n_trials, n_units)
     """
-    words = np.empty((4, n_trials), np.uint32)
-    ranks = np.empty((n_trials, -(-n_units // 4) * 4), np.uint32)
-    purpose = np.uint32(run << 16 | SAMPLE << 24)
-    for column in range(ranks.shape[1] // 4):
-        philox(np.uint32(key[0]), np.uint32(key[1]), purpose, np.uint32(column), first, words)
-        ranks[:, 4 * column : 4 * column + 4] = words.T
-    return ranks[:, :n_units]
+    return _draw_words(key, get_run_word(run, SAMPLE), first, n_trials, n_units)
 
 
-def get_relabel_word(run: int) -> np.uint32:
-    """Return the generator's counter word 1 for relabelling, which holds run and purpose."""
-    return np.uint32(run << 16 | RELABEL << 24)
+def _draw_words(key: Key, run_word: np.uint32, first: int, n_trials: int, n: int) -> NDArray[np.uint32]:
+    """Return n words for each trial, shape (n_trials, n): word k is output word k mod 4 of column k // 4."""
+    words = np.empty((SLOTS, n_trials), np.uint32)
+    drawn = np.empty((n_trials, -(-n // SLOTS) * SLOTS), np.uint32)
+    for column in range(drawn.shape[1] // SLOTS):
+        philox(np.uint32(key[0]), np.uint32(key[1]), run_word, np.uint32(column), first, words)
+        drawn[:, SLOTS * column : SLOTS * (column + 1)] = words.T
+    return drawn[:, :n]
 
 
 def draw_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> Integers:
@@ -187,13 +186,8 @@ def draw_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -
 
     It serves black-box metrics and tests; sums are made of `draw_kind_counts`.
     """
-    slots = np.empty((n_trials, -(-n_units // SLOTS) * SLOTS), np.int64)
-    words = np.empty((SLOTS, n_trials), np.uint32)
-    for column in range(slots.shape[1] // SLOTS):
-        philox(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), np.uint32(column), first, words)
-        positions = words.astype(np.uint64) * np.uint64(n_units) >> np.uint64(32)
-        slots[:, column * SLOTS : (column + 1) * SLOTS] = positions.T
-    return slots[:, :n_units]
+    words = _draw_words(key, get_run_word(run, BOOTSTRAP), first, n_trials, n_units)
+    return (words.astype(np.uint64) * np.uint64(n_units) >> np.uint64(32)).astype(np.int64)
 
 
 def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: NDArray[Any]) -> None:
@@ -210,12 +204,7 @@ def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: N
     """
     out[:] = 0
     words = np.empty((SLOTS, CALLS), np.uint32)
-    _count_draws(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), first, kinds, words, out)
-
-
-def _get_draw_word(run: int) -> np.uint32:
-    """Return the generator's counter word 1 for the bootstrap, which holds run and purpose."""
-    return np.uint32(run << 16 | BOOTSTRAP << 24)
+    _count_draws(np.uint32(key[0]), np.uint32(key[1]), get_run_word(run, BOOTSTRAP), first, kinds, words, out)
 
 
 @cached_njit()
@@ -236,11 +225,6 @@ def _count_draws(k0, k1, c1, first, kinds, words, out):  # type: ignore[no-untyp
             for j in range(SLOTS):
                 for c in range((n_left - j + SLOTS - 1) // SLOTS):
                     row[kinds[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))]] += 1
-
-
-def get_permute_word(run: int) -> np.uint32:
-    """Return the generator's counter word 1 for permuting labels, which holds run and purpose."""
-    return np.uint32(run << 16 | PERMUTE << 24)
 
 
 @cached_njit()

@@ -10,10 +10,11 @@ from sigdask.errors import InputError
 from sigdask.randomization.kernels.labels import sum_relabelled
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import (
+    RELABEL,
     compute_stream_key,
     draw_swap_bits,
     fill_counting_words,
-    get_relabel_word,
+    get_run_word,
     philox,
 )
 
@@ -83,7 +84,7 @@ def test_the_stream_of_relabellings_is_frozen(run, word, golden):
     sums = np.zeros((4, 4, 1), np.int64)
     sum_relabelled(
         np.array(key, np.uint32),
-        get_relabel_word(run),
+        get_run_word(run, RELABEL),
         2**33,
         np.arange(3),
         values,
@@ -92,7 +93,7 @@ def test_the_stream_of_relabellings_is_frozen(run, word, golden):
         sums,
     )
     assert sums[:, :, 0].tolist() == golden
-    assert int(get_relabel_word(run)) == word
+    assert int(get_run_word(run, RELABEL)) == word
     labels = reference.draw_relabellings(key, run, 2**33, 4, 3, 4) + 1  # (trial, unit, system)
     assert (labels * [[1], [10], [100]]).sum(axis=1).tolist() == golden
 

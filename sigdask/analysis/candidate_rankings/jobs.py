@@ -199,11 +199,6 @@ class SwappedRanks(WholePanel):
         """Numbers of hypotheses and of metrics, which is always 1."""
         return len(self.scales), 1
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of the panel's arrays in bytes."""
-        return self.orders.nbytes + self.gold.nbytes + self.pairs.nbytes
-
     @cached_property
     def observed(self) -> Floats:
         """Observed differences, shape (n_hypotheses,)."""
@@ -341,11 +336,6 @@ class RandomSamples(WholePanel):
     def shape(self) -> tuple[int, int]:
         """Numbers of samples, and of measures times cutoffs."""
         return self.n_samples, len(self.orders) * len(self.cutoffs)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of the panel's arrays in bytes."""
-        return self.orders.nbytes + self.gold.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count, for each sample and each n best, the sampled candidates and the true candidates among them.

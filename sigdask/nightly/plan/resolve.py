@@ -24,15 +24,7 @@ from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.cross_checks import check_comparisons, check_pairs, check_plan
 from sigdask.nightly.plan.errors import Complaint, PlanKey, format_value, suggest_nearest
-from sigdask.nightly.plan.model import (
-    OUTPUTS,
-    Gate,
-    NotifySettings,
-    Plan,
-    RankedCandidates,
-    ReportFiles,
-    TestedLabels,
-)
+from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, RankedCandidates, ReportFiles, TestedLabels
 from sigdask.nightly.test_sets import TestSet
 from sigdask.options import (
     FIGURE_STYLE,

@@ -38,15 +38,7 @@ from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import (
-    format_count,
-    format_duration,
-    format_list,
-    format_time,
-    iter_json,
-    make_printable,
-    to_plain,
-)
+from sigdask.text import format_count, format_duration, format_list, format_time, iter_json, make_printable, to_plain
 
 OPENED = (
     "comparisons that the gate judges or the plan opens, the best system and its runner-up, and borderline results "

@@ -40,14 +40,7 @@ from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import PlanProgress, ProgressWatch
-from sigdask.nightly.run.work import (
-    Batch,
-    UnreadSets,
-    build_provenance,
-    build_source,
-    digest_file_states,
-    read_batches,
-)
+from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, digest_file_states, read_batches
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set

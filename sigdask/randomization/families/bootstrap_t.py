@@ -32,8 +32,8 @@ from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_
 from sigdask.randomization.families.deviations import get_contribution_step
 from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
 from sigdask.randomization.kernels.dense import limit_blas_threads
-from sigdask.randomization.panels.build import compute_family_digest, iter_chunks
-from sigdask.randomization.panels.digests import Digests, ResampledPanel
+from sigdask.randomization.panels.build import FamilyMember, iter_chunks
+from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import find_kinds
 from sigdask.randomization.stream import Key, draw_kind_counts
@@ -150,6 +150,11 @@ class StudentisedBootstrap(ResampledPanel):
         return self.n_hypotheses + CELL_ROWS, 1
 
     @property
+    def members(self) -> tuple[FamilyMember, ...]:
+        """The members of the family."""
+        return self.family.members
+
+    @property
     def n_hypotheses(self) -> int:
         """Number of hypotheses tested together."""
         return len(self.family.parts)
@@ -158,11 +163,6 @@ class StudentisedBootstrap(ResampledPanel):
     def n_drawn(self) -> int:
         """Number of units that one resample draws, summed over the test sets."""
         return sum(dict(zip((m.panel.key for m in self.family.members), self.n_units, strict=True)).values())
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        return self.family.nbytes
 
     @property
     def n_arrangements(self) -> int:
@@ -217,10 +217,6 @@ class StudentisedBootstrap(ResampledPanel):
     def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
         """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
         return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
-
-    def compute_digests(self) -> Digests:
-        """Return the digest of the whole family, shape (1, 1)."""
-        return compute_family_digest(self, self.family.members)
 
     def build_enumeration(self) -> StudentisedBootstrap:
         """Return the family to enumerate, which is the family itself, as resamples are never enumerated."""

@@ -20,8 +20,8 @@ from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
 from sigdask.randomization.kernels.layouts import get_layout
-from sigdask.randomization.panels.build import FamilyMember, compute_family_digest, iter_chunks
-from sigdask.randomization.panels.digests import Digests, WholePanel
+from sigdask.randomization.panels.build import FamilyMember, iter_chunks
+from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
 from sigdask.randomization.slabs import TrialSlab, compute_slab_size, iter_slabs
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
@@ -228,10 +228,6 @@ class MaxTFamily(WholePanel):
         if method == "single-step-max-t":
             return FAMILY_TAILS.index("single-step"), None
         return FAMILY_TAILS.index("step-down"), self.order
-
-    def compute_digests(self) -> Digests:
-        """Return the digest of the whole family, shape (1, 1)."""
-        return compute_family_digest(self, self.members)
 
     def build_enumeration(self) -> MaxTFamily:
         """Return the family whose trials are all arrangements of the kept units."""

@@ -13,11 +13,7 @@ import math
 import numpy as np
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.randomization.families.deviations import (
-    compute_skewness,
-    compute_system_skewness,
-    find_possibly_skewed,
-)
+from sigdask.randomization.families.deviations import compute_skewness, compute_system_skewness, find_possibly_skewed
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember
 

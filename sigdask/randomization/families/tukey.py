@@ -13,10 +13,10 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import dataclass, known_as
 from sigdask.randomization.kernels.labels import sum_relabelled
-from sigdask.randomization.panels.build import FamilyMember, compute_family_digest
-from sigdask.randomization.panels.digests import Digests, WholePanel
+from sigdask.randomization.panels.build import FamilyMember
+from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS
-from sigdask.randomization.stream import get_relabel_word
+from sigdask.randomization.stream import RELABEL, get_run_word
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20
@@ -52,11 +52,6 @@ class Relabelling(WholePanel):
     def shape(self) -> tuple[int, int]:
         """Number of hypotheses, and of metrics, always 1."""
         return len(self.rows), 1
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        return sum(member.panel.nbytes for member in self.members)
 
     @cached_property
     def observed(self) -> Floats:
@@ -96,10 +91,6 @@ class Relabelling(WholePanel):
         """Return the index of the tail that is counted, always 0, and None, since no method here is step-down."""
         return 0, None
 
-    def compute_digests(self) -> Digests:
-        """Return the digest of the whole family, shape (1, 1)."""
-        return compute_family_digest(self, self.members)
-
     def build_enumeration(self) -> Relabelling:
         """Return the family whose trials are all relabellings of the kept units."""
         return replace(self, enumerated=True)
@@ -111,7 +102,7 @@ def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: Floats, *,
     values = np.ascontiguousarray(panel.values)
     fixed = panel.totals - values.sum(axis=0)
     sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
-    key, word = np.array(panel.key, np.uint32), get_relabel_word(run)
+    key, word = np.array(panel.key, np.uint32), get_run_word(run, RELABEL)
     for start in range(0, len(ranges), size):
         block = sums[: len(ranges) - start]
         sum_relabelled(key, word, first + start, panel.addresses, values, fixed, enumerated, block)

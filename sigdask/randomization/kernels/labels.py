@@ -33,7 +33,7 @@ def count_agreements(key, run_word, first, starts, meant, given, part, out):
     key : uint32 array, shape (2,)
         Key of the stream.
     run_word : uint32
-        Run and purpose, from `stream.get_permute_word`.
+        Run and purpose, from `stream.get_run_word`.
     first : int
         The first trial.
     starts : int64 array, shape (n_strata + 1,)
@@ -104,7 +104,7 @@ def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, o
     key : uint32 array, shape (2,)
         Key of the stream.
     run_word : uint32
-        Run and purpose, from `stream.get_relabel_word`.
+        Run and purpose, from `stream.get_run_word`.
     first : int
         The first trial.
     addresses : int64 array, shape (n_kept,)

@@ -33,14 +33,7 @@ from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.dense import DistinctColumns
 from sigdask.randomization.kernels.discordance import is_zero, popcount
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import (
-    BLOCK,
-    COLUMN,
-    fill_counting_words,
-    fill_swap_words,
-    get_swap_word,
-    philox,
-)
+from sigdask.randomization.stream import BLOCK, COLUMN, SWAP, fill_counting_words, fill_swap_words, get_run_word, philox
 
 SLAB_BYTES = 2**20
 """Maximum bytes of the swap words and sums of one slab of trials, so that they stay in the L2 cache."""
@@ -206,7 +199,7 @@ def _add_pieces(
     out: NDArray[Any],
 ) -> None:
     """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
-    stream = (*map(np.uint32, panel.key), get_swap_word(run), first, not panel.enumerated)
+    stream = (*map(np.uint32, panel.key), get_run_word(run, SWAP), first, not panel.enumerated)
     for start in range(0, len(pieces.columns), COLUMNS_AT_ONCE):
         borders = slice(start, start + COLUMNS_AT_ONCE + 1)
         planes, tables = pieces.planes[borders], pieces.tables[borders]

@@ -42,11 +42,6 @@ class AnyPanel(Protocol):
         """Numbers of pairs and metrics; of a family, the number of hypotheses and 1."""
         ...
 
-    @property
-    def nbytes(self) -> float:
-        """Approximate size of its arrays."""
-        ...
-
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
         ...

@@ -21,7 +21,7 @@ from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement_counters import Counter, build_counter
 from sigdask.randomization.panels.cells import AgreementCells, check_calibration, score_cells
-from sigdask.randomization.panels.digests import Digests, digest, hash_content, pack_digests
+from sigdask.randomization.panels.digests import Digests, digest, digest_values, hash_content
 from sigdask.randomization.panels.sums import Panel, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -115,11 +115,6 @@ class AgreementPanel(ComparedPanel):
         """Numbers of items and units, concordant ones included."""
         return self.n_items, self.n_units
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(array.nbytes for array in (self.human, self.z, self.index, self.starts, self.sets, self.pairs))
-
     @cached_property
     def n_discordant(self) -> Integers:
         """Number of units in which the standardised scores of a pair differ, shape (n_pairs, 1)."""
@@ -207,8 +202,7 @@ class AgreementPanel(ComparedPanel):
             ("agreement", self.key, self.metric, self.enumerated, self.human, self.index, self.starts, self.sets)
         )
         columns = [digest(np.ascontiguousarray(column)) for column in self.z.T]
-        names = [digest((shared, columns[i], columns[j])) for i, j in self.pairs.tolist()]
-        return pack_digests(map(bytes.fromhex, names)).reshape(self.shape)
+        return digest_values(((shared, columns[i], columns[j]) for i, j in self.pairs.tolist()), self.shape)
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of both metrics of each pair, each with the human scores, shape (n_pairs, 2)."""

@@ -28,15 +28,7 @@ from sigdask.counts.precision import (
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.digests import (
-    AT_ONCE,
-    Digests,
-    digest,
-    hash_columns,
-    hash_units,
-    mark_widened,
-    pack_digests,
-)
+from sigdask.randomization.panels.digests import AT_ONCE, hash_columns, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
@@ -456,12 +448,6 @@ class FamilyMember:
     panel: Panel
     metric: int
     weight: float = 1.0
-
-
-def compute_family_digest(family: Any, members: Sequence[FamilyMember]) -> Digests:
-    """Return the digest of a family as a whole, shape (1, 1)."""
-    marks = [mark for member in members for mark in mark_widened(member.panel, member.metric)]
-    return pack_digests([bytes.fromhex(digest((family, *marks) if marks else family))]).reshape(1, 1)
 
 
 def iter_chunks(order: Integers, size: int) -> Iterator[Integers]:

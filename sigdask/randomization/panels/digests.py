@@ -81,6 +81,11 @@ def pack_digests(digests: Iterable[bytes]) -> Digests:
     return np.frombuffer(b"".join(digests), np.dtype((np.void, DIGEST_BYTES)))
 
 
+def digest_values(values: Iterable[Any], shape: tuple[int, int] = (1, 1)) -> Digests:
+    """Return the digest of each value, as an array of a shape."""
+    return pack_digests(bytes.fromhex(digest(value)) for value in values).reshape(shape)
+
+
 class WholePanel:
     """Base of what is counted as a whole, not pair by pair: families, resamples, exact p-values."""
 
@@ -92,7 +97,8 @@ class WholePanel:
 
     def compute_digests(self) -> Digests:
         """Return the digest of the whole panel, shape (1, 1)."""
-        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
+        marks = [mark for member in getattr(self, "members", ()) for mark in mark_widened(member.panel, member.metric)]
+        return digest_values([(self, *marks) if marks else self])
 
 
 class ResampledPanel(WholePanel):

@@ -15,7 +15,7 @@ from sigdask.counts.fields import Floats
 from sigdask.counts.precision import Lattice
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.panels.digests import Digests, WholePanel, digest, pack_digests
+from sigdask.randomization.panels.digests import Digests, WholePanel, digest_values
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
@@ -76,12 +76,6 @@ class ExactPanel(WholePanel):
         return self.chosen.n_parts
 
     @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
-        return sum(array.nbytes for array in arrays)
-
-    @property
     def seconds_per_trial(self) -> float:
         """Predicted seconds of a trial, since measuring one would mean to do all the work."""
         return self.chosen.seconds / self.n_trials
@@ -119,8 +113,7 @@ class ExactPanel(WholePanel):
     def compute_digests(self) -> Digests:
         """Return the digest of the problem and method, shape (1, 1): no seed, no alternative, no names."""
         chosen = self.chosen
-        content = ("exact", VERSION, chosen.method, chosen.n_parts, *_list_contents(self.problem))
-        return pack_digests([bytes.fromhex(digest(content))]).reshape(1, 1)
+        return digest_values([("exact", VERSION, chosen.method, chosen.n_parts, *_list_contents(self.problem))])
 
 
 SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)

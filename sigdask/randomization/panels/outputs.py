@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,7 +18,7 @@ from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.panels import ComparedPanel
-from sigdask.randomization.panels.digests import Digests, digest, hash_outputs, pack_digests
+from sigdask.randomization.panels.digests import Digests, digest_values, hash_outputs
 from sigdask.randomization.panels.sums import Pair, SwapUnits
 from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -93,11 +92,6 @@ class OutputsPanel(ComparedPanel):
     def shape(self) -> tuple[int, int]:
         """Numbers of pairs and metrics."""
         return 1, 1
-
-    @property
-    def nbytes(self) -> float:
-        """Size of its outputs in bytes, given as infinite, since it is unknown and may be large."""
-        return math.inf
 
     @cached_property
     def discordant_units(self) -> Integers:
@@ -174,7 +168,7 @@ class OutputsPanel(ComparedPanel):
 
     def compute_digests(self) -> Digests:
         """Return the digest of the pair, shape (1, 1)."""
-        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
+        return digest_values([self])
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of the outputs of both systems, shape (1, 2)."""

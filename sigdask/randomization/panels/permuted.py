@@ -19,8 +19,8 @@ from sigdask.counts.fields import Bools, Integers
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.labels import count_agreements
-from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream import Key, get_permute_word
+from sigdask.randomization.panels.digests import Digests, digest, digest_values
+from sigdask.randomization.stream import PERMUTE, Key, get_run_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18
@@ -121,11 +121,6 @@ class PermutedPanel:
         """Scores of the first labelling under each metric, where code that sends panels looks for users' functions."""
         return self.scores[0]
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of its arrays."""
-        return self.meant.nbytes + self.given.nbytes
-
     @cached_property
     def parts(self) -> list[NDArray[np.intp]]:
         """The labels that affect any score, in groups of labels that have the same weight in every score."""
@@ -140,7 +135,7 @@ class PermutedPanel:
         scores = [[score.select_labels([labels[0] for labels in parts]) for score in row] for row in self.scores]
         size = max(1, TILE // max(len(self.given) * len(parts), 1))
         agreed = np.empty((min(size, n_trials), len(self.given), len(parts)), np.int64)
-        key, word = np.array(self.key, np.uint32), get_permute_word(run)
+        key, word = np.array(self.key, np.uint32), get_run_word(run, PERMUTE)
         for start in range(0, n_trials, len(agreed)):
             block = agreed[: n_trials - start]
             count_agreements(key, word, first + start, self.starts, self.meant, self.given, part_of, block)
@@ -158,5 +153,5 @@ class PermutedPanel:
     def compute_digests(self) -> Digests:
         """Return the digest of each labelling under each metric, shape (n_systems, n_metrics)."""
         shared = digest((self.key, self.starts, self.meant))
-        hex_digests = [digest((shared, self.given[s], score)) for s, row in enumerate(self.scores) for score in row]
-        return pack_digests(map(bytes.fromhex, hex_digests)).reshape(self.shape)
+        contents = ((shared, self.given[s], score) for s, row in enumerate(self.scores) for score in row)
+        return digest_values(contents, self.shape)

@@ -14,7 +14,7 @@ from sigdask.identity import dataclass, known_as
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
 from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_kendall, score_spearman
-from sigdask.randomization.panels.digests import Digests, digest, hash_terms, mix_bits, pack_digests
+from sigdask.randomization.panels.digests import Digests, digest_values, hash_terms, mix_bits
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Pair, SwapUnits
 from sigdask.randomization.stream import COLUMN, fill_counting_words, fill_swap_words
@@ -56,11 +56,6 @@ class RankPanel(OutputsPanel):
         gold, predictions = read_predictions(metric.name, counts)
         a, b = (predictions[k][mask] + 0.0 for k in pair)  # a negative zero becomes a positive one
         return RankPanel(units.key, metric, a, b, gold[mask] + 0.0, units.index[mask], units.n_units)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(array.nbytes for array in (self.a, self.b, self.gold, self.index))
 
     @cached_property
     def discordant_units(self) -> Integers:
@@ -142,8 +137,7 @@ class RankPanel(OutputsPanel):
             for column in columns:
                 hashes = mix_bits(hashes ^ column)
             sums.append(int(hashes.sum(dtype=np.uint64)))
-        content = digest(("ranks", self.key, self.enumerated, self.metric, len(self.gold), sums))
-        return pack_digests([bytes.fromhex(content)]).reshape(1, 1)
+        return digest_values([("ranks", self.key, self.enumerated, self.metric, len(self.gold), sums)])
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of the predictions of both systems, shape (1, 2)."""

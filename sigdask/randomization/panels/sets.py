@@ -25,15 +25,7 @@ from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.build import number_by_items
-from sigdask.randomization.panels.digests import (
-    Digests,
-    build_empty,
-    digest,
-    hash_content,
-    hash_terms,
-    mix_bits,
-    pack_digests,
-)
+from sigdask.randomization.panels.digests import Digests, build_empty, digest_values, hash_content, hash_terms, mix_bits
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_swap_words
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -114,17 +106,14 @@ class PresencePanel(ComparedPanel):
             np.add.at(holders[s], held // max(self.n_units, 1), units[held % max(self.n_units, 1)])
         gold = self.golden.astype(np.uint64)
         n_gold = int(gold.sum())
-        hex_digests = []
+        contents = []
         for i, j in self.pairs:
             held = (holders[i] != 0) | (holders[j] != 0)
             terms = [mix_bits(mix_bits(mix_bits(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
                      for seed in (2, 3)]  # fmt: skip
             sums = [int(hashes.sum(dtype=np.uint64)) for hashes in terms]
-            hex_digests += [
-                digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
-                for metric in self.metrics
-            ]
-        return pack_digests(map(bytes.fromhex, hex_digests)).reshape(self.shape)
+            contents += [("sets", self.key, self.enumerated, m.form, m.fields, n_gold, sums) for m in self.metrics]
+        return digest_values(contents, self.shape)
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of both systems of each pair, each with the gold terms, shape (n_pairs, 2)."""
@@ -165,11 +154,6 @@ class PresencePanel(ComparedPanel):
     def n_units(self) -> int:
         """Number of units, concordant ones included."""
         return len(self.addresses)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(array.nbytes for array in (self.addresses, *self.holdings, self.golden))
 
     @cached_property
     def totals(self) -> Integers:

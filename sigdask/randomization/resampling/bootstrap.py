@@ -95,11 +95,6 @@ class Bootstrap(ResampledPanel):
         """Number of rows of counts for each metric: one for each pair and one for each system."""
         return len(self.panel.pairs) + len(self.panel.totals)
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of the panel in bytes."""
-        return self.panel.nbytes
-
     @cached_property
     def weighted_sums(self) -> WeightedSums:
         """Contributions of the panel's units, arranged for summing over each resample."""
@@ -180,11 +175,6 @@ class BootstrapOutputs(ResampledPanel):
         sizes = np.abs(origins)
         sizes[0] = sizes[1] + sizes[2]
         return BootstrapOutputs(panel, origins, np.asarray(TIE * sizes), compute_widths(ASSUMED * sizes, sizes))
-
-    @property
-    def nbytes(self) -> float:
-        """Size of the outputs in bytes, given as infinite, since it is unknown and may be large."""
-        return self.panel.nbytes
 
     @cached_property
     def items_by_unit(self) -> list[Integers]:

@@ -80,11 +80,6 @@ class ShiftPanel(ResampledPanel):
         """Number of rows of counts over all metrics, and 1."""
         return len(self.origins), 1
 
-    @property
-    def nbytes(self) -> int:
-        """Approximate size of the panel in bytes."""
-        return self.panel.nbytes
-
     @cached_property
     def weighted_sums(self) -> WeightedSums:
         """Contributions of the panel's units, arranged for summing over swapped units."""
