@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,6 +166,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
         ),
         name=options["name"],
         metrics=options["metrics"],
+        is_detected=options["format_"].partition(":")[0] == "auto",
     )
     sources = _list_sources(options)
     if len(sources) > len(options["systems"]):
@@ -181,7 +181,7 @@ def _read_files(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, 
             of_data = formats.may_have_metric(metric, format_name, gold)
             check_name(metric, of_data=of_data, of_rankings=format_name == "trec")
         try:
-            reading = replace(reading.with_format_options(format_options), is_detected=requested == "auto")
+            reading = reading.with_format_options(format_options)
             return formats.read(*sources, gold=gold, format=format_name, options=reading), format_name
         except InputError as error:
             if requested != "auto" or isinstance(error, RefusedFileError):

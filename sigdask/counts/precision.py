@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ class SystemNumbers:
         kind = FLOAT_NAMES.get(values.dtype.type, "float64")
         wide = values.astype(np.float64)
         decimals = _find_decimals(wide, kind)
+        if decimals is wide:
+            return SystemNumbers(wide)
         if decimals is not None:
             changed = np.flatnonzero((decimals != wide) & ~np.isnan(wide))
             if not len(changed):
@@ -111,7 +114,7 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
     """Return the short decimals that the numbers represent, or None unless all of them do."""
     finite = np.isfinite(wide)
     finite_values = wide if finite.all() else wide[finite]
-    if _are_whole(finite_values, kind):
+    if _are_whole(finite_values, kind) or (kind == "float64" and _have_places_of_first(finite_values)):
         return wide
     for block in (slice(0, FIRST), slice(0, None)):  # most columns that are no decimals show it at once
         decimals, fits = _find_nearest_decimals(finite_values[block], kind)
@@ -536,5 +539,6 @@ def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: 
 
 
 def _are_decimals(values: NDArray[np.float64], scale: float) -> bool:
-    chunks = (values[k : k + CHUNK] for k in range(0, len(values), CHUNK))
+    starts = [0, *range(FIRST, len(values), CHUNK), len(values)]  # the first few show most columns that are none
+    chunks = (values[start:stop] for start, stop in pairwise(starts))
     return all((np.rint(chunk * scale) / scale == chunk).all() for chunk in chunks)

@@ -7,6 +7,7 @@ Read rows of cells from delimited text, each with the number of its first line.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -395,15 +396,24 @@ def _count_shared(sequences: Sequence[Sequence[str]]) -> int:
 
 
 def _build_encoding_error(path: Path) -> InputError:
+    """Return the error for a file that is not UTF-8. Of a large binary file, only the beginning is read."""
     with open_bytes(path) as stream:
-        content = stream.read()
+        content = stream.read(HEAD)
+        if not _is_binary(content, is_whole=False):
+            content += stream.read()
+    if _is_binary(content, is_whole=True):
+        return RefusedFileError(f"{path}: is a binary file of an unknown kind; {TO_TEXT_REMEDY}")
+    return build_encoding_error(content, path)
+
+
+def _is_binary(content: bytes, *, is_whole: bool) -> bool:
+    """Return whether the first line that is not UTF-8 has a zero byte. The last character may be cut off."""
     try:
-        content.decode()
+        codecs.utf_8_decode(content, "strict", is_whole)
     except UnicodeDecodeError as error:
         line = content[content.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0]
-        if b"\0" in line and content[:2] not in {b"\xff\xfe", b"\xfe\xff"}:
-            return RefusedFileError(f"{path}: is a binary file of an unknown kind; {TO_TEXT_REMEDY}")
-    return build_encoding_error(content, path)
+        return b"\0" in line and content[:2] not in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+    return False
 
 
 Row = tuple[int, Sequence[str]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -122,35 +122,31 @@ def find_summary_keys(
     return {key for k, key in enumerate(names) if k in dropped}, notes
 
 
-def has_mean_row(scores: Sequence[Array]) -> bool:
-    """Return whether the last row holds means or totals of the others, with a value no other row has."""
-    last_row = len(scores[0]) - 1
-    if (
-        last_row < MIN_ROWS
-        or all(column[last_row] in column[:last_row] for column in scores)
-        or not _may_have_mean_row(scores)
-    ):
+def has_mean_row(scores: Collection[Array]) -> bool:
+    """Return whether the last row holds means or totals of the others, with a value no other row has.
+
+    Columns may be computed on access. Unless the row is near these, only one of them is held at a time.
+    """
+    n_rows = len(next(iter(scores)))
+    if n_rows <= MIN_ROWS or all(column[-1] in column[:-1] for column in scores) or not _may_have_mean_row(scores):
         return False
-    return find_sums({last_row: "mean"}, [_format_scores(column) for column in scores], last_row + 1).get(
-        last_row, False
-    )
+    return find_sums({n_rows - 1: "mean"}, [_format_scores(column) for column in scores], n_rows).get(n_rows - 1, False)
 
 
-def _may_have_mean_row(scores: Sequence[Array]) -> bool:
+def _may_have_mean_row(scores: Iterable[Array]) -> bool:
     """Return whether the last row is near the means or totals of the others, as a quick test without rounding."""
-    cells = np.array([column[-1] for column in scores])
-    base = np.array([column[:-1] for column in scores])
-    if np.isnan(base).all(axis=1).any():
-        return True
-    spread = (np.nanmax(base, axis=1) - np.nanmin(base, axis=1)).max()
-    may_match = False
-    for statistic, n_summed, scale in _list_statistics("mean", base.shape[1]):
-        expected = statistic(base.T)
-        is_near = (
-            np.abs(cells / scale - expected) <= 2 * _bound_error(base.T, expected) + MAX_ROUNDING * n_summed * spread
-        )
-        may_match |= bool((is_near | np.isnan(cells)).all())
-    return may_match
+    spread, gaps = 0.0, []
+    for column in scores:
+        cell, base = column[-1], column[:-1]
+        if np.isnan(base).all():
+            return True
+        spread = max(spread, np.nanmax(base) - np.nanmin(base))
+        statistics, n_summed, scales = zip(*_list_statistics("mean", len(base)), strict=True)
+        expected = np.array([statistic(base) for statistic in statistics])
+        gap = np.abs(cell / np.array(scales) - expected) - 2 * _bound_error(base, expected)
+        gaps.append(gap / n_summed)
+    is_far = np.array(gaps) > MAX_ROUNDING * spread  # not where the cell is missing
+    return bool((~is_far.any(axis=0)).any())
 
 
 def _format_scores(column: Array) -> list[str]:

@@ -291,11 +291,11 @@ def _describe_values(
     path: object, scores: Mapping[str, NDArray[np.float64]], *, has_ids: bool = False
 ) -> Iterator[str]:
     """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
-    columns = [*scores.values()]
-    if len(columns) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(columns):
-        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
     names = [*scores][:MAX_CORRELATED]
-    values = np.column_stack([column[:MAX_ROWS] for column in columns[:MAX_CORRELATED]]).astype(np.float64)
+    columns = [scores[name] for name in names]
+    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(scores.values()):
+        yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
+    values = np.column_stack([column[:MAX_ROWS] for column in columns]).astype(np.float64)
     values = values[~np.isnan(values).any(axis=1)]
     if len(values) < MIN_ROWS or len(names) < 2:
         return

@@ -77,10 +77,10 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
         differ = [(contributions[:, a] != contributions[:, b]).any(axis=1) for a, b in pairs.tolist()]
         return np.array([weights[is_discordant].sum() for is_discordant in differ], np.int64)
     counts = np.zeros(len(pairs), np.int64)
-    lowest = [values[:, :, f].min(initial=0) for f in fields]
-    n_bits = [
-        (int(values[:, :, f].max(initial=0)) - int(low)).bit_length() for f, low in zip(fields, lowest, strict=True)
-    ]
+    if not len(values):
+        return counts
+    lowest = [values[:, :, f].min() for f in fields]
+    n_bits = [(int(values[:, :, f].max()) - int(low)).bit_length() for f, low in zip(fields, lowest, strict=True)]
     varied = [k for k, bits in enumerate(n_bits) if bits]
     if len(varied) == 1:
         k = varied[0]

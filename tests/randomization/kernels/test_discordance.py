@@ -56,8 +56,9 @@ def test_systems_of_many_values_are_grouped_by_them_and_those_of_few_values_are_
     pack = discordance._pack_bits
     monkeypatch.setattr(discordance, "_pack_bits", lambda *a: n_grouped.append(0) or pack(*a))
     for highest in (2000, 2):
-        values = rng.integers(-highest, highest, (100, 200, 1)).astype(np.int16)
-        counts = sum_discordant_weights(values, (0,), pairs, np.empty(0, np.int64))
+        values = rng.integers(-highest, highest, (100, 200, 2)).astype(np.int16)
+        values[:, :, 1] = 1  # as the number of items of a mean
+        counts = sum_discordant_weights(values, (0, 1), pairs, np.empty(0, np.int64))
         expected = (values[:, pairs[:, 0], 0] != values[:, pairs[:, 1], 0]).sum(axis=0)
         assert counts.tolist() == expected.tolist()
         assert bool(n_grouped) == (highest == 2)
