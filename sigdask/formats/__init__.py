@@ -22,6 +22,7 @@ from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import files, replicates
+from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
 from sigdask.formats.reading.json_records import (
@@ -45,7 +46,7 @@ from sigdask.formats.reading.tables import HEADER_NAMES, SCORE_NAMES, FileTable,
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is_real_valued, remove_bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
-from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
@@ -712,10 +713,9 @@ def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputErro
 
 def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Source]) -> str:
     """Return the format of a table without a gold file."""
-    system = table.find_system_column(options)
-    if system and (options.score_column or table.find_column(SCORE_NAMES)) and table.find_id_column(options):
-        return "long"
     named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
+    if _is_long(table, options, has_gold=bool(named_gold)):
+        return "long"
     if named_gold:
         if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
             return "numbers"
@@ -740,6 +740,15 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
         cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
         raise InputError(f"{table.path}{column_text}: found {cell!r}, {PERCENT_PROBLEM}")
     raise _build_unknown_error(table, options)
+
+
+def _is_long(table: FileTable, options: Options, *, has_gold: bool) -> bool:
+    """Return whether a table has rows of system, item and score."""
+    system = table.find_system_column(options)
+    if system and (options.score_column or table.find_column(SCORE_NAMES)) and table.find_id_column(options):
+        return True
+    score = find_row_score(table, options)
+    return score is not None and (is_metric_name(score) or not has_gold)
 
 
 def _build_unknown_error(table: FileTable, options: Options) -> InputError:

@@ -26,8 +26,8 @@ from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.tables.bookkeeping import COST_NAMES, COUNTER_NAMES, list_unnamed_scores
-from sigdask.formats.tables.notation import read_score_table
+from sigdask.formats.tables.bookkeeping import list_unnamed_scores, select_scores
+from sigdask.formats.tables.notation import holds_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
 from sigdask.options import rename_options
 
@@ -149,10 +149,7 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
 
 def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
     """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
-    numbers = list_unnamed_scores(table, options)
-    requested = [name for name in numbers if name in options.metrics]
-    scores = [name for name in numbers if not (COUNTER_NAMES.fullmatch(name) or COST_NAMES.fullmatch(name))]
-    return requested or [name for name in scores if name.lower() not in tables.SAMPLE_NAMES] or scores
+    return select_scores(list_unnamed_scores(table, options, holds_scores), options)
 
 
 def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
@@ -199,7 +196,9 @@ class NumberColumn(TypedColumn):
     values: Array
 
     def __getitem__(self, which: Any) -> Any:
-        return type(self)(self.values[which]) if isinstance(which, slice) else Texts.__getitem__(self, which)
+        return (
+            type(self)(self.values[which]) if isinstance(which, slice | np.ndarray) else Texts.__getitem__(self, which)
+        )
 
     @cached_property
     def texts(self) -> Texts:

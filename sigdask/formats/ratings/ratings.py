@@ -54,7 +54,15 @@ from sigdask.formats.reading.replicates import (
     count_repeated,
 )
 from sigdask.formats.reading.summaries import find_summary_keys
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, build_table, read_table
+from sigdask.formats.reading.tables import (
+    ID_NAMES,
+    SAMPLE_NAMES,
+    SCORE_NAMES,
+    SYSTEM_NAMES,
+    FileTable,
+    build_table,
+    read_table,
+)
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import convert_scores
 from sigdask.identity import dataclass
@@ -358,8 +366,9 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     lowered = {name.lower() for name in header}
     is_long = not any(map(lowered.isdisjoint, (SCORE_NAMES, SYSTEM_NAMES, ID_NAMES)))
     is_split_by_blanks = is_loose and "\t" not in _read_first_line(sources[0].path)
-    if is_long and not is_loose and lowered & METRIC_COLUMNS:
-        return False  # format long keeps the scores of several metrics or criteria apart
+    are_samples = "rater" not in roles and lowered & SAMPLE_NAMES - {name.lower() for name in roles.values()}
+    if are_samples or (is_long and not is_loose and lowered & METRIC_COLUMNS):
+        return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 
 

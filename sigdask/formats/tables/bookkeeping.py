@@ -7,7 +7,7 @@ A column is known by its name, or by values that cannot be scores. The notes nam
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,15 @@ from sigdask.formats.reading import averages_only
 from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
-from sigdask.formats.reading.tables import ID_NAMES, INDEX_NAME, SAMPLE_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
+from sigdask.formats.reading.tables import (
+    ID_NAMES,
+    INDEX_NAME,
+    INPUT_IDS,
+    SAMPLE_NAMES,
+    SCORE_NAMES,
+    SYSTEM_NAMES,
+    FileTable,
+)
 from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
@@ -58,6 +66,9 @@ ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "parti
                          "run_name", "run_id", "experiment", "config"})  # fmt: skip
 """Names of columns that may name systems, where each row holds averages of one system."""
 
+RATER_NAMES = frozenset({"judge", "rater", "annotator", "worker", "replicate"})
+"""Names of columns that number the raters of an item, or other repetitions of it."""
+
 MAX_ENTRIES = 50
 """Maximum number of rows that may be systems although the name of their column does not say so."""
 
@@ -76,6 +87,9 @@ SETTING_NAMES = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that hold a setting, if all rows have the same value."""
+
+ASIDE_NAMES = (COUNTER_NAMES, COST_NAMES, SETTING_NAMES, CLOCK_NAMES)
+"""Patterns of columns next to the score of a row."""
 
 EXTREME_NAMES = re.compile(r"(.+)__(MIN|MAX)")
 """Pattern of the columns that Weights & Biases adds for each line of a chart."""
@@ -198,21 +212,42 @@ def _has_scores(table: FileTable, name: str) -> bool:
     return table.is_numeric(name) or (name not in table.nested and is_percent(table.columns[name]))
 
 
-def list_unnamed_scores(table: FileTable, options: Options) -> list[str]:
+ITEM_NAMES = (
+    *(name for name in ID_NAMES if name not in SAMPLE_NAMES | INPUT_IDS), "sample_id", "doc_id",
+    *(name for name in ID_NAMES if name in INPUT_IDS),
+)  # fmt: skip
+"""Names of items in rows of system and item, the likeliest first. Evaluation tools call them sample_id or doc_id."""
+
+
+def find_item_column(table: FileTable, options: Options) -> str | None:
+    """Return the column of items in rows of system and item, which are repeated."""
+    names = [options.id_column] if options.id_column else map(table.find_column, ((name,) for name in ITEM_NAMES))
+    aside = {None, *options.ignore, *table.nested}
+    return next((n for n in names if n not in aside and not Texts.from_values(table.get_column(n)).are_unique), None)
+
+
+def list_unnamed_scores(
+    table: FileTable, options: Options, holds_scores: Callable[[FileTable, str], bool] = FileTable.is_numeric
+) -> list[str]:
     """Return the columns of numbers in rows of system and item that have no column of one score; none elsewhere."""
-    system, item = table.find_system_column(options), table.find_id_column(options)
+    system, item = table.find_system_column(options), find_item_column(table, options)
     if not system or not item or options.score_column is not None or table.find_column(SCORE_NAMES):
         return []
-    if item in table.nested or Texts.from_values(table.columns[item]).are_unique:
-        return []
     others = table.list_other_columns(item, system, *options.groups, *options.ignore)
-    return [name for name in others if table.is_numeric(name)]
+    return [name for name in others if holds_scores(table, name)]
+
+
+def select_scores(names: Sequence[str], options: Options) -> list[str]:
+    """Return those columns that metrics name, else those that are no counts, costs, settings or numbers of samples."""
+    scores = [name for name in names if not any(pattern.fullmatch(name) for pattern in ASIDE_NAMES)]
+    requested = [name for name in names if name in options.metrics]
+    return requested or [name for name in scores if name.lower() not in {*SAMPLE_NAMES, *ENTRY_NAMES, *RATER_NAMES}]
 
 
 def _check_one_score(table: FileTable, options: Options) -> None:
     """Raise an error for rows of system and item with several score columns, none of them chosen."""
     if scores := list_unnamed_scores(table, options):
-        system, item = table.find_system_column(options), table.find_id_column(options)
+        system, item = table.find_system_column(options), find_item_column(table, options)
         raise InputError(
             f"{table.path}: rows of {system!r} and {item!r} with {describe_items(scores, 'column')} of numbers; choose "
             "the score with --score-column, or call its column 'score'"

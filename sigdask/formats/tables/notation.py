@@ -24,11 +24,12 @@ import numpy as np
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, find_numbers, is_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
+from sigdask.formats.tables.bookkeeping import check_rows, list_unnamed_scores, remove_bookkeeping, select_scores
 from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
@@ -190,6 +191,20 @@ def convert_truth_words(table: FileTable, readings_by_column: Mapping[str, Mappi
         doubt = "" if words.lower() in {"true/false", "true", "false"} else "; are they labels? Then give --gold FILE"
         notes.append(f"{table.path}: {subject} {words}, read as {numbers}{doubt}")
     return replace(table, columns=columns, notes=notes)
+
+
+def holds_scores(table: FileTable, name: str) -> bool:
+    """Return whether a column holds numbers or truth values."""
+    if table.is_numeric(name) or name in table.nested:
+        return table.is_numeric(name)
+    return find_truth_words(Texts.from_values(table.columns[name])) is not None
+
+
+def find_row_score(table: FileTable, options: Options) -> str | None:
+    """Return the column of scores in rows of system and item of which none is called score; None if it is not clear."""
+    names = select_scores(list_unnamed_scores(table, options, holds_scores), options)
+    scores = [name for name in names if is_metric_name(name)] or names
+    return scores[0] if len(scores) == 1 else None
 
 
 def read_score_table(source: Source, options: Options, *, costs: bool = True) -> FileTable:

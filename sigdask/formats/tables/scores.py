@@ -43,9 +43,9 @@ from sigdask.formats.reading.tables import (
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, select_systems
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
 from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
-from sigdask.formats.tables.notation import convert_scores, read_score_table
+from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items, format_list
@@ -533,10 +533,12 @@ def _number_metrics(
 def _read_long_file(source: Source, options: Options) -> _LongFile:
     table = read_table(source.path, options.ignore, options.decimal)
     columns = {}
+    unnamed = find_row_score(table, options)
+    item = find_item_column(table, options) if unnamed else options.id_column
     for role, requested, names, option in (
         ("system", options.system_column, SYSTEM_NAMES, "--system-column"),
-        ("item", options.id_column, ID_NAMES, "--id"),
-        ("score", options.score_column, SCORE_NAMES, "--score-column"),
+        ("item", item, ID_NAMES, "--id"),
+        ("score", options.score_column or unnamed, SCORE_NAMES, "--score-column"),
     ):
         columns[role] = table.require_column(requested, names, f"{role} column", option)
     table = convert_scores(table, options, [columns["score"]])
@@ -545,11 +547,11 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
         table, columns["item"], options, within=[columns["system"], *([metric] if metric else [])]
     )
     others = table.list_other_columns(*columns.values(), *options.groups, *options.ignore, *table.nested)
-    if omitted := [name for name in others if table.is_numeric(name)]:
-        note = (
-            f"{table.path}: {columns['score']!r} is compared; {describe_items(omitted, 'column')} left out "
-            "(--score-column chooses another)"
-        )
+    omitted = [name for name in others if table.is_numeric(name)]
+    if omitted or unnamed:
+        note = f"{table.path}: {columns['score']!r} is compared"
+        note += f"; {describe_items(omitted, 'column')} left out" if omitted else ""
+        note += " (--score-column chooses another)"
         table = replace(table, notes=[*table.notes, ScopeNote(note)])
     return _LongFile(
         table,
