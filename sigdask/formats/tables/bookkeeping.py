@@ -221,9 +221,9 @@ ITEM_NAMES = (
 
 def find_item_column(table: FileTable, options: Options) -> str | None:
     """Return the column of items in rows of system and item, which are repeated."""
-    names = [options.id_column] if options.id_column else map(table.find_column, ((name,) for name in ITEM_NAMES))
-    aside = {None, *options.ignore, *table.nested}
-    return next((n for n in names if n not in aside and not Texts.from_values(table.get_column(n)).are_unique), None)
+    named = [options.id_column] if options.id_column else [table.find_column((name,)) for name in ITEM_NAMES]
+    names = [name for name in named if name and name not in {*options.ignore, *table.nested}]
+    return next((name for name in names if not Texts.from_values(table.get_column(name)).are_unique), None)
 
 
 def list_unnamed_scores(
