@@ -298,10 +298,7 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
                 f"{name}: {n_outside:,} of {len(column):,} labels do not occur in the gold standard (such as "
                 f"{example!r})"
             )
-        remedy = (
-            "are answers written as text in one file and as numbers in the other? Change labels with --map, or "
-            "choose other columns"
-        )
+        remedy = "replace labels with --map NEW=OLD, or choose another column"
         foreign = {level.strip().casefold() for level in column.levels if level not in gold_labels}
         if foreign & {level.casefold() for level in gold_labels}:
             remedy = "some differ only in case; change them with --map"

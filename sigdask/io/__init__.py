@@ -53,7 +53,7 @@ CONNECTION_ERRORS = (ConnectionError, EOFError, "ClientConnector", "ConnectionEr
 RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})
 """Libraries that retry by themselves."""
 
-CREDENTIALS_HINT = "credentials are taken from the environment and from fsspec's configuration"
+CREDENTIALS_HINT = "set your credentials in the environment or in fsspec's configuration"
 
 
 class MissingError(InputError):

@@ -221,7 +221,7 @@ def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
     result = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
     assert result.returncode == 0
-    assert "x and y do not differ on accuracy: no item differs in what it counts." in result.stdout
+    assert "x and y do not differ on accuracy: the metric counts the same for both on every item." in result.stdout
     (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
     result = run("compare", "zero.csv", "--metric", "precision", cwd=files)
     assert "note: x: 0/0 scored 0" in result.stdout

@@ -199,7 +199,7 @@ def test_listening_addresses_are_those_of_the_sockets(table, beyond, caplog):
     assert {port for _, _, host, port in listening if host not in LOOPBACK} == {port for _, port in elsewhere}
     assert {protocol for _, protocol, host, _ in listening if host not in LOOPBACK} == beyond
     assert all(f":{port}" in caplog.text for _, port in elsewhere)
-    assert ("listening beyond loopback" in caplog.text) == bool(beyond)
+    assert ("other machines can reach" in caplog.text) == bool(beyond)
     page = next(host for role, protocol, host, _ in listening if role == "scheduler" and protocol == "http")
     assert f"dashboard: http://{f'[{page}]' if ':' in page else page}:" in caplog.text
 
@@ -217,7 +217,7 @@ def test_listening_beyond_loopback_without_tls_is_refused(table):
     before = list_sockets()
     described = parse_description({"workers": 1, "wait": 60, **table}, source="c.toml")
     with (
-        pytest.raises(InputError, match=r"c\.toml: listening beyond loopback without TLS: .*expose = true"),
+        pytest.raises(InputError, match=r"c\.toml: other machines can reach, without TLS: .*expose = true"),
         connect(described),
     ):
         pass
@@ -237,7 +237,7 @@ def check_plain_tcp_beyond_loopback(table, dashboard, caplog):
     options = {**table["options"], "scheduler_options": {"dashboard_address": dashboard}}
     exposed = {**table, "options": options, "security": "tcp"}
     with (
-        pytest.raises(InputError, match="listening beyond loopback without TLS: scheduler http"),
+        pytest.raises(InputError, match="other machines can reach, without TLS: scheduler http"),
         connect(parse_description(exposed, source="c.toml")),
     ):
         pass

@@ -441,7 +441,7 @@ def test_gold_columns_must_be_there_and_agree(tmp_path):
     with pytest.raises(InputError, match=r"a.txt, line 1: label 'EU', expected O .*--gold FILE"):
         read(a, b, format="conll")
     a, b, _ = write_files(tmp_path, "O\nB-X\n", "O\nB-X\n", None)
-    with pytest.raises(InputError, match="found 1 column, but gold-column is -2; give --gold FILE"):
+    with pytest.raises(InputError, match="found 1 column, but gold-column is -2: give gold labels with --gold FILE"):
         read(a, b, format="conll")
 
 

@@ -72,7 +72,7 @@ def check_compatibility(rule: Stopping, adjust: Adjust | None, *, together: bool
         Another option needs p-values, or the same trials for all comparisons. The message names it.
     """
     if (problem := find_conflict(rule, adjust)) is not None:
-        raise InputError(f"stop: {problem}, or leave the rule out")
+        raise InputError(f"stop: {problem}, or leave out the stopping rule")
     if together:
         raise InputError(
             "stop: --together needs the same number of trials in all test sets; leave out --stop or --together"

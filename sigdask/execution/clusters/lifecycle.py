@@ -126,7 +126,10 @@ def wait_for_worker(
         status = get_status() if now - last_shown > PROGRESS_SECONDS or is_over else ""
         if is_over:
             detail = f"; the queue says: {status}" if status else ""
-            raise UnfinishedError(f"{what}: 0 of 1 workers after {now - start:.0f} s{detail}")
+            raise UnfinishedError(
+                f"{what}: no worker arrived within {now - start:.0f} s. Check that jobs can run there, or set a "
+                f"longer time with the key wait{detail}"
+            )
         if now - last_shown > PROGRESS_SECONDS:
             last_shown = now
             log.info("waiting for workers of %s: 0 of 1%s", what, f" ({status})" if status else "")
@@ -280,13 +283,13 @@ def check_listening(client: Any, description: ClusterDescription, roles: tuple[s
     beyond = [entry for entry in listening if not _is_loopback(entry[2])]
     if not beyond:
         return
-    log.info("listening beyond loopback: %s", _format_addresses(beyond))
+    log.info("other machines can reach: %s", _format_addresses(beyond))
     allowed = (*PROTECTED, "tcp") if description.kind in KINDS_WITH_PLAIN_TCP else PROTECTED
     refused = [entry for entry in beyond if entry[1] not in allowed]
     if refused and not description.expose:
         raise description.build_error(
-            f"listening beyond loopback without TLS: {_format_addresses(refused)}. Anyone who can reach these "
-            "ports can read the dashboard, or run code as you. Let it listen on 127.0.0.1 (dashboard_address "
+            f"other machines can reach, without TLS: {_format_addresses(refused)}. Anyone who can connect "
+            "can read the dashboard, or run code as you. Let it listen on 127.0.0.1 (dashboard_address "
             'or --dashboard-address 127.0.0.1:0 for pages, security = "tls" or host for tcp), or write expose '
             "= true in the cluster file"
         )

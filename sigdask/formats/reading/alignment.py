@@ -250,7 +250,7 @@ def _align_by_id(
         )
     hint = f" ({n_shared:,} of {len({*ids, *table_ids}):,} {noun}s are in both){hint}"
     if missing:
-        raise InputError(f"{table.path}: {describe_items(missing, noun)} missing, which {first.path} has{hint}")
+        raise InputError(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}{hint}")
     raise InputError(
         f"{table.path}, line {table.lines[row_by_id[extra[0]]]}: {describe_items(extra, noun)} not among those of "
         f"{first.path}{hint}"

@@ -159,7 +159,7 @@ def _find_summaries(
     """Return which rows with summary names do summarize the other rows, and notes on the rows with such names."""
     verdicts = find_sums(names_by_row, columns, n_rows)
     dropped = {row for row, is_sum in verdicts.items() if is_sum}
-    notes = {row: f"{names_by_row[row]!r} sums up the other rows: no item, left out" for row in dropped}
+    notes = {row: f"{names_by_row[row]!r} sums up the other rows, so it is left out" for row in dropped}
     if dropped or 0 in names_by_row or n_rows - 1 in names_by_row:
         problem = "is called like a summary, but is not the mean or total of the others: taken as an item"
         notes |= {row: f"{names_by_row[row]!r} {problem}" for row in names_by_row.keys() - dropped}

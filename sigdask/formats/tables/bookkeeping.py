@@ -437,11 +437,11 @@ def _remove_columns(table: FileTable, reason_by_name: Mapping[str, str], noun: s
         reasons.setdefault(reason, []).append(name)
     reasons_text = "; ".join(f"{describe_items(names, 'column')}: {reason}" for reason, names in reasons.items())
     format_ = "wide" if noun == "scores" else noun
-    remedy = f"name the systems with --format '{format_}:systems=A+B' if some are {noun}"
+    remedy = f"If some are, name the systems with --format '{format_}:systems=A+B'"
     return replace(
         table,
         columns={name: cells for name, cells in table.columns.items() if name not in reason_by_name},
-        notes=[*table.notes, ScopeNote(f"left out as no {noun} of systems: {reasons_text} ({remedy})")],
+        notes=[*table.notes, ScopeNote(f"left out as no {noun} of systems: {reasons_text}. {remedy}")],
     )
 
 

@@ -210,7 +210,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     if gold is None and in_lists:
         gold = table.find_column(GOLD_NAMES)
     if gold is None:
-        raise table.build_column_error("no column 'gold'", "--gold-column")
+        raise table.build_column_error("no column 'gold'", "--gold-column, or give a gold file with --gold")
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
     gold_labels = Factor.from_values(table.get_column(gold))
     candidates = table.list_system_columns(options, gold)

@@ -73,8 +73,8 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     if any(column.has_points for column in commas.values()) or len(doubtful) == len(commas):
         name, row = doubtful[0], commas[doubtful[0]].row
         raise InputError(
-            f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}: does the "
-            "comma part decimals or thousands? Say --decimal , or --decimal ."
+            f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
+            "comma separate decimals or thousands? Add --decimal , for decimals, or --decimal . for thousands"
         )
     name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
     column_text = f", column {name!r}" if name else ""

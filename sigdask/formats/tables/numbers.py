@@ -80,7 +80,7 @@ def _order_submission(table: FileTable) -> FileTable:
 def _read_one_table(table: FileTable, options: Options) -> Counts:
     gold_column = options.gold_column or find_gold_column(table)
     if gold_column is None:
-        raise table.build_column_error("no column 'gold'", "--gold-column")
+        raise table.build_column_error("no column 'gold'", "--gold-column, or give a gold file with --gold")
     table = convert_scores(table, options, [gold_column, *table.list_system_columns(options, gold_column)])
     table = select_one_sample(table, table.find_id_column(options), options, gold=gold_column)
     table = remove_bookkeeping(

@@ -282,10 +282,10 @@ def _choose_columns(
     label, gold = gold_column if only_gold else label_column, gold_column if has_gold else None
     for option, column in (("gold-column" if only_gold else "column", label), ("gold-column", gold)):
         if column is not None and not -width <= column < width:
-            hint = "the label's column is missing" if column == label else "give --gold FILE"
+            hint = "the label's column is missing" if column == label else "give gold labels with --gold FILE"
             raise InputError(
                 f"{path}, line {line}: found {width} column{'s' * (width != 1)}, but {option} is "
-                f"{column + 1 if column >= 0 else column}; {hint}, or choose with conll:{option}=N"
+                f"{column + 1 if column >= 0 else column}: {hint}, or name the column with --format conll:{option}=N"
             )
     label, token, gold = label % width, token % width, None if gold is None else gold % width
     if gold == label:

@@ -264,10 +264,11 @@ def format_location(path: Path, location: RowLocation) -> str:
 
 def row_width_error(path: Path, location: RowLocation, words: Sequence[str], expected: Sequence[str]) -> InputError:
     """Return the error for a row with the wrong number of columns."""
-    hint = ""
-    if "relevance" in expected and len(words) >= len(RUN) and is_finite(words[4]):
+    is_judged = "relevance" in expected
+    hint = "; give relevance judgements with --gold" if is_judged else ""
+    if is_judged and len(words) >= len(RUN) and is_finite(words[4]):
         hint = "; it looks like a run: give runs as systems, and judgements with --gold"
-    if "relevance" not in expected and len(words) == len(QRELS) and is_finite(words[3]):
+    if not is_judged and len(words) == len(QRELS) and is_finite(words[3]):
         hint = "; it looks like judgements: give them with --gold, and runs as systems"
     return InputError(
         f"{format_location(path, location)}: found {len(words)} field{'s' * (len(words) != 1)}, expected "

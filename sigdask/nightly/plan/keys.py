@@ -183,7 +183,7 @@ class TestSetKeys:
         Systems,
         Field(
             description="A table NAME = PATH, a list of paths, or a path with wildcards or {system} for the name. "
-            "Several files under one name are replicates. Logs of samples in a folder or pattern are not."
+            "Several files under one name are replicates, except logs of samples in a folder or pattern."
         ),
     ]
     gold: Annotated[Text | None, Field(description="Gold-standard file.")] = None
@@ -316,7 +316,9 @@ class NonInferiorKeys:
     """Every system is shown to be worse by less than a margin, if at all."""
 
     rule: Literal["non-inferior"]
-    margin: Annotated[float, Field(strict=True, gt=0, description="Margin on the metric's own scale.")]
+    margin: Annotated[
+        float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
+    ]
     alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
 
 
@@ -325,7 +327,9 @@ class EquivalentKeys:
     """Every system is shown to differ by less than a margin, whichever is better."""
 
     rule: Literal["equivalent"]
-    margin: Annotated[float, Field(strict=True, gt=0, description="Margin on the metric's own scale.")]
+    margin: Annotated[
+        float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
+    ]
     alpha: Annotated[Share | None, Field(description="Level of each one-sided test. By default the plan's.")] = None
 
 

@@ -56,7 +56,7 @@ def test_a_password_and_a_signature_in_a_url_reach_the_server_alone(server):
     ("path", "said"),
     [
         ("none.csv", "no such file"),
-        ("403/a.csv", "access was denied; credentials are taken from the environment"),
+        ("403/a.csv", "access was denied; set your credentials in the environment"),
         ("401/a.csv", "access was denied"),
         ("500/a.csv", "the server answers with error 500"),
         ("503/a.csv", "the server answers with error 503"),
@@ -211,7 +211,7 @@ def test_a_bucket_that_the_user_may_not_read_and_a_store_that_died_are_told(tmp_
                 client.pipe("nightly-runs/a.csv", TABLE.encode())
             except PermissionError:
                 break
-        with pytest.raises(InputError, match=r"^s3://nightly-runs/a.csv: access was denied; credentials"):
+        with pytest.raises(InputError, match=r"^s3://nightly-runs/a.csv: access was denied; set your credentials"):
             read("s3://nightly-runs/a.csv")
         store.kill()
     with pytest.raises(InputError, match=r"^s3://nightly-runs/a.csv: the server cannot be reached") as raised:
