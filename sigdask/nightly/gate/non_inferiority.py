@@ -121,7 +121,8 @@ def _describe_equal(equal_margin: float | None) -> str:
 
 def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
     if n_known:
-        yield f"systems equal to the baseline would all pass with a probability of about {power:.3g}; a larger margin or more items raise it"
+        text = f"systems equal to the baseline would all pass with a probability of about {power:.3g}"
+        yield f"{text}; a larger margin or more items raise it"
     if n_known < n:
         yield f"of {n - n_known} comparisons this probability is unknown, because no swap changes their scores"
 
