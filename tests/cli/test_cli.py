@@ -52,7 +52,7 @@ BAD_INPUT = [
     (["one.csv"], "two systems or more, found only 'x'"),
     (["latin.csv"], "latin.csv, line 2: byte 0xe9"),
     (["none.csv"], "none.csv: no such file"),
-    (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: 1 id ('b') missing"),
+    (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: lacks 1 id ('b')"),
     (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),
     (["good.csv", "--id", "nr"], "no column 'nr'; columns: item, x, y"),
     (["good.csv", "--unit", "document"], "no column 'document'"),
@@ -221,7 +221,7 @@ def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
     result = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
     assert result.returncode == 0
-    assert "x and y do not differ on accuracy: the metric counts the same for both on every item." in result.stdout
+    assert "x and y do not differ on accuracy: the metric counts both alike on every item." in result.stdout
     (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
     result = run("compare", "zero.csv", "--metric", "precision", cwd=files)
     assert "note: x: 0/0 scored 0" in result.stdout

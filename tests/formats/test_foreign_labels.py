@@ -26,7 +26,7 @@ def test_options_written_out_instead_of_numbered_are_named_in_the_first_lines_an
         "a: none of its labels occurs in the gold standard (such as 'zero' where gold has '0'), so none is correct"
         in first_lines[0]
     )
-    assert "written as text in one file" in first_lines[0]
+    assert "replace labels with --map NEW=OLD" in first_lines[0]
     document = json.loads((tmp_path / "out.json").read_text())
     assert any("a: none of its labels occurs in the gold standard" in warning for warning in document["warnings"])
     assert [note["kind"] for note in document["notes"] if "none of its labels" in note["text"]] == ["scope"]

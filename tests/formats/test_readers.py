@@ -143,7 +143,7 @@ def test_labels_are_mapped(files):
 @pytest.mark.parametrize(
     ("one", "message"),
     [
-        ("id,p\na,P\nb,Q\n", r"one.csv: 1 id \('c'\) missing"),
+        ("id,p\na,P\nb,Q\n", r"one.csv: lacks 1 id \('c'\)"),
         ("id,p\na,P\nb,Q\nc,P\nd,Q\n", r"one.csv, line 5: 1 id \('d'\) not among"),
         ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' stands on line 3 already"),
         ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),

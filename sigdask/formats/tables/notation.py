@@ -74,7 +74,7 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
         name, row = doubtful[0], commas[doubtful[0]].row
         raise InputError(
             f"{table.path}, line {table.lines[row]}, column {name!r}: found {commas[name].cells[row]!r}. Does the "
-            "comma separate decimals or thousands? Add --decimal , for decimals, or --decimal . for thousands"
+            "comma separate decimals or thousands? Say --decimal , or --decimal ."
         )
     name, row = next((name, column.clear) for name, column in commas.items() if column.clear is not None)
     column_text = f", column {name!r}" if name else ""

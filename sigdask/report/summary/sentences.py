@@ -262,7 +262,7 @@ def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "
     if r.n_trials == 0 and r.exact is None and r.method != "exact":
         return f"{r.a} and {r.b} are not compared yet on {metric}: no trial is counted"
     if r.n_discordant == 0:
-        return f"{r.a} and {r.b} do not differ on {metric}: the metric counts the same for both on every {r.unit}"
+        return f"{r.a} and {r.b} do not differ on {metric}: the metric counts both alike on every {r.unit}"
     describe_difference = (
         _describe_not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _describe_two_sided
     )

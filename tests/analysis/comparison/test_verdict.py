@@ -82,7 +82,7 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
             {"difference": 0.0, "score_b": 0.4747, "p_value": 1.0, "p_interval": (1.0, 1.0)},
             "I and II score the same on f1, 0.4747; p = 1 (exact).",
         ),
-        ({"n_discordant": 0, "difference": 0.0}, "I and II do not differ on f1: the metric counts the same for both on every item."),
+        ({"n_discordant": 0, "difference": 0.0}, "I and II do not differ on f1: the metric counts both alike on every item."),
         (
             {"score_b": math.nan, "difference": math.nan, "p_value": 1.0, "p_interval": (1.0, 1.0)},
             "I and II cannot be compared on f1: a score is missing.",
