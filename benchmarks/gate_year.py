@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR
 from sigdask.statistics import multiplicity
 
 ROOT = Path(__file__).parents[1]

@@ -1,7 +1,7 @@
 """Gate functions for results that a test has as a list or as `Results`."""
 
 from sigdask.nightly.gate import evidence
-from sigdask.nightly.gate import judge_rules as of_table
+from sigdask.nightly.gate.judge import judge_rules as of_table
 from sigdask.nightly.run import gate
 from sigdask.report.presentable import Results
 from sigdask.results.from_records import results_to_table

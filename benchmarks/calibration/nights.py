@@ -14,7 +14,8 @@ from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng, to_thousandths
 from sigdask import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import Evidence, NotWorse, judge_rules
+from sigdask.nightly.gate.judge import judge_rules
+from sigdask.nightly.gate.rules import Evidence, NotWorse
 from sigdask.statistics.multiplicity import compute_levels, compute_old_levels
 
 ALPHA, N_NIGHTS, N_UNITS = 0.05, 60, 30

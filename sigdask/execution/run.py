@@ -193,12 +193,9 @@ def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
     for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:N_RETIMED]:
         panel, n_trials = panels[key], int(duration / rates[key])
         if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
-            rates[key] = min(rates[key], *(_time_trials(panel, n_trials) for _ in range(2)))
+            count = partial(panel.tally, run=0, first=0, n_trials=n_trials)
+            rates[key] = min(rates[key], *(_time_call(panel, count) / n_trials for _ in range(2)))
     return [rates[id(job.panel)] for job in jobs]
-
-
-def _time_trials(panel: AnyPanel, n_trials: int) -> float:
-    return _time_call(panel, partial(panel.tally, run=0, first=0, n_trials=n_trials)) / n_trials
 
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
@@ -251,47 +248,18 @@ class TransientBytes:
         return content
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedPanel:
-    """A panel that workers receive as a whole: its packed bytes if they are few, else a future that tasks share."""
-
-    panel: Any
-
-    def get_argument(self, _client: Any, _trials: TrialRange) -> Any:
-        """Return what a task receives as its panel: the bytes or the future."""
-        return self.panel
+GetArgument = Callable[[TrialRange], Any]
+"""Function that returns what the task of some trials receives in place of a panel."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockedPanel:
-    """A large panel, or a family of large panels, that workers hold in blocks of systems.
-
-    Attributes
-    ----------
-    frame : future
-        The panel without its contributions.
-    blocks : list of list of future
-        Futures of each panel's blocks.
-    """
-
-    frame: Any
-    blocks: list[list[Any]]
-
-    def get_argument(self, client: Any, trials: TrialRange) -> Any:
-        """Return what a task receives as its panel: futures of all blocks' sums in the task's trials."""
-        sums = [
-            [client.submit(sum_block, block, trials, pure=False) for block in panel_blocks]
-            for panel_blocks in self.blocks
-        ]
-        return [self.frame, sums]
-
-
-def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, PackedPanel | BlockedPanel]:
+def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]:
     """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
 
-    Blocks that families share are sent once.
+    A panel is sent as a whole: its packed bytes if they are few, else a future that tasks share. Workers hold a large
+    panel, or a family of large panels, in blocks of systems, and make the sums of a task's trials. Blocks that families
+    share are sent once.
     """
-    panels: dict[int, PackedPanel | BlockedPanel] = {}
+    panels: dict[int, GetArgument] = {}
     blocks: dict[int, list[Any]] = {}
     for panel in {id(job.panel): job.panel for job in jobs}.values():
         if is_large(panel):
@@ -299,14 +267,24 @@ def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, PackedPanel 
                 if id(member) not in blocks:
                     blocks[id(member)] = _send_blocks(cluster, split_panel(member))
             frame = _submit_panel(cluster, unpack_panel, build_frame(panel))
-            panels[id(panel)] = BlockedPanel(frame, [blocks[id(member)] for member in list_panels(panel)])
+            member_blocks = [blocks[id(member)] for member in list_panels(panel)]
+            panels[id(panel)] = partial(_submit_sums, cluster.client, frame, member_blocks)
             continue
-        packed = _pack_panel(panel, code=not cluster.remote)
-        large = len(packed) > MAX_INLINE_BYTES
-        panels[id(panel)] = PackedPanel(
-            cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False) if large else packed
-        )
+        packed: Any = _pack_panel(panel, code=not cluster.remote)
+        if len(packed) > MAX_INLINE_BYTES:
+            packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
+        panels[id(panel)] = partial(_get_whole, packed)
     return panels
+
+
+def _get_whole(packed: Any, _: TrialRange) -> Any:
+    """Return a panel that is sent as a whole: its bytes or its future."""
+    return packed
+
+
+def _submit_sums(client: Any, frame: Any, blocks: list[list[Any]], trials: TrialRange) -> list[Any]:
+    """Return the frame of a large panel or family, and futures of all blocks' sums in some trials."""
+    return [frame, [[client.submit(sum_block, block, trials, pure=False) for block in part] for part in blocks]]
 
 
 def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
@@ -534,7 +512,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
     sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        panels = [sent_panels[id(jobs[trials.job].panel)].get_argument(cluster.client, trials) for trials in task]
+        panels = [sent_panels[id(jobs[trials.job].panel)](trials) for trials in task]
         return cluster.client.submit(count_on_worker, task, *panels, pure=False)
 
     flight = TaskWindow(cluster, tasks, submit)

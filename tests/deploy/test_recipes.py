@@ -19,7 +19,8 @@ from builders import build_rng
 from conftest import ROOT
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict, template_process
+from sigdask.nightly.gate import template_process
+from sigdask.nightly.gate.rules import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
 from sigdask.nightly.gate.web_hook import render_json
 from sigdask.nightly.plan import NotifySettings, load_plan
 from sigdask.nightly.report.gate import render_junit

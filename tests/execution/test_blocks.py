@@ -11,7 +11,7 @@ from builders import build_panel, build_rng
 
 from sigdask.execution import run as packing
 from sigdask.execution.clusters import Cluster, connect
-from sigdask.execution.run import BlockedPanel, PackedPanel, TransientBytes, count_jobs, split_jobs
+from sigdask.execution.run import TransientBytes, count_jobs, split_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.families.max_t import MaxTFamily
@@ -52,10 +52,10 @@ def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
     with connect("local", workers=workers) as cluster:
         sent = packing.send_panels(cluster, jobs)
         large, family, small = (sent[id(job.panel)] for job in jobs[1:])
-        assert isinstance(large, BlockedPanel)
-        assert len(large.blocks[0]) == 4
-        assert family.blocks[0] is large.blocks[0]  # sent once
-        assert isinstance(small, PackedPanel)
+        blocks_of_large, blocks_of_family = (argument.args[-1] for argument in (large, family))
+        assert len(blocks_of_large[0]) == 4
+        assert blocks_of_family[0] is blocks_of_large[0]  # sent once
+        assert isinstance(small.args[-1], bytes)
         assert list_counts(jobs, cluster) == expected
 
 

@@ -11,8 +11,8 @@ from sigdask.analysis.comparison.pairs import ComparisonSettings, list_compariso
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics import black_box, find_metric, metric
-from sigdask.nightly.gate import NonInferior, NotWorse, get_key
 from sigdask.nightly.gate.margin_tests import compute_normal_p, shift_scores
+from sigdask.nightly.gate.rules import NonInferior, NotWorse, get_key
 from sigdask.randomization import influence
 from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import SwapUnits

@@ -369,7 +369,7 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
-    from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
+    from sigdask.nightly.gate.rules import GateVerdict, NotWorse, RuleFinding, RuleVerdict
     from sigdask.nightly.report.gate import MAX_KEPT, build_record, iter_reasons
 
     def finding(k):

@@ -18,7 +18,6 @@ from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.nightly.gate.coverage import select_rows
 from sigdask.nightly.gate.margin_tests import Count, MarginTests
 from sigdask.nightly.gate.rules import (
     POWER,
@@ -29,6 +28,7 @@ from sigdask.nightly.gate.rules import (
     Rule,
     WithinMargin,
     get_key,
+    select_rows,
 )
 from sigdask.options import Alternative
 from sigdask.randomization.panels.build import PanelGroups

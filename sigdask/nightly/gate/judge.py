@@ -7,25 +7,23 @@ from dataclasses import replace
 
 from sigdask.counts.checks import are_other_scales
 from sigdask.metrics import may_be_share
-from sigdask.nightly.gate.coverage import (
-    CoveredComparison,
-    GateContext,
-    covers_comparison,
-    covers_metric,
-    describe_scope,
-    iter_covered,
-)
 from sigdask.nightly.gate.non_inferiority import judge_within_margin
 from sigdask.nightly.gate.not_worse import judge_not_worse
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
+    CoveredComparison,
     Evidence,
     Fdr,
+    GateContext,
     GateVerdict,
     NotWorse,
     Rule,
     RuleVerdict,
+    covers_comparison,
+    covers_metric,
+    describe_scope,
     format_rule_name,
+    iter_covered,
 )
 from sigdask.results.record import Result
 from sigdask.results.table import Table

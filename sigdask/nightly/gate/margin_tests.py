@@ -25,7 +25,7 @@ from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, ScoreScale
 from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.nightly.gate import ComparisonKey, MarginResult, WithinMargin, get_key
+from sigdask.nightly.gate.rules import ComparisonKey, MarginResult, WithinMargin, get_key
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job

@@ -8,16 +8,19 @@ from collections.abc import Iterator, Sequence
 import scipy
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
 from sigdask.nightly.gate.rules import (
     POWER,
+    CoveredComparison,
     Equivalent,
+    GateContext,
     MarginResult,
     RuleFinding,
     RuleVerdict,
     WithinMargin,
+    describe_scope,
     format_rule_name,
     get_key,
+    sort_findings,
 )
 from sigdask.statistics.rounding import format_p_equals, format_upper_limit
 

@@ -5,29 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import scipy
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import (
-    CoveredComparison,
-    GateContext,
-    describe_scope,
-    find_largest_losses,
-    format_losses,
-    sort_findings,
-)
+from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     FALSE_ALARMS_PER_YEAR,
     POWER,
     ComparisonKey,
+    CoveredComparison,
     Fdr,
+    GateContext,
     NotWorse,
     RuleFinding,
     RuleVerdict,
+    describe_scope,
+    find_largest_losses,
+    format_losses,
     format_rule_name,
     get_key,
+    sort_findings,
 )
 from sigdask.report.summary.sentences import describe_doubt
 from sigdask.results.columns import ScoredMetric
@@ -38,18 +36,6 @@ from sigdask.statistics.rounding import format_lower_limit, format_p_equals, for
 
 LOST_POWER_FACTOR = 10
 """An online rule is reported to have lost its power if its level is so many times lower than a steady level."""
-
-
-class DirectedMetric(Protocol):
-    """A metric that states whether more is better."""
-
-    @property
-    def name(self) -> str:
-        """The metric's name, as the user wrote it."""
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a higher score is better."""
 
 
 def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
@@ -136,14 +122,14 @@ def _count_levels(rule: NotWorse, covered: Sequence[CoveredComparison], basis: G
     return len(covered) if rule.adjust == "none" else len({basis.get_family(c.result) for c in covered})
 
 
-def check_direction(a: str, b: str, baseline: str, alternative: str, metric: DirectedMetric) -> bool:
+def check_direction(a: str, b: str, baseline: str, alternative: str, metric: AnyBound | ScoredMetric) -> bool:
     """Raise if a one-sided alternative cannot show that a system is worse than the baseline; return True otherwise.
 
     Parameters
     ----------
     a, b, baseline, alternative : str
         Systems, baseline and alternative of the comparison.
-    metric : BoundMetric, BlackBox or any other that says whether more is better
+    metric : BoundMetric, BlackBox or ScoredMetric
         Metric of the comparison.
     """
     loss_is_less = (baseline == b) == metric.higher_is_better

@@ -11,7 +11,7 @@ from sigdask.analysis.comparison.stopping import SHARED_TRIALS
 from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.nightly.gate import NotWorse, Rule
+from sigdask.nightly.gate.rules import NotWorse, Rule
 from sigdask.nightly.plan.errors import MAX_SHOWN, PlanKey, format_value, suggest_nearest
 from sigdask.nightly.plan.model import Plan
 from sigdask.nightly.test_sets import TestSet

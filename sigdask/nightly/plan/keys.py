@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_ar
 
 from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, StrictStr, Tag
 
-from sigdask.nightly.gate import Fdr
+from sigdask.nightly.gate.rules import Fdr
 from sigdask.nightly.test_sets import Family
 from sigdask.options import (
     FIGURE_STYLE,

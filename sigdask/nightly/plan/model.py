@@ -14,7 +14,7 @@ from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.identity import dataclass
-from sigdask.nightly.gate import Fdr, Rule
+from sigdask.nightly.gate.rules import Fdr, Rule
 from sigdask.nightly.test_sets import DataFiles, Family, HasComparison, TestSet
 from sigdask.options import (
     FigureStyleOptions,

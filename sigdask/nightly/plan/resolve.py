@@ -19,7 +19,8 @@ from sigdask.formats import Options, Source, reads_folders
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.identity import dataclass
 from sigdask.io.text_files import read_text
-from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
+from sigdask.nightly.gate import web_hook
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.cross_checks import check_comparisons, check_pairs, check_plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name
 from sigdask.nightly.gate.not_worse import compute_run_level
+from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name
 from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import format_table
 from sigdask.statistics.multiplicity import compute_levels

@@ -7,9 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
-from sigdask.nightly.gate.coverage import find_largest_losses, format_losses
-from sigdask.nightly.gate.rules import POWER
+from sigdask.nightly.gate.rules import (
+    POWER,
+    GateVerdict,
+    NotWorse,
+    RuleFinding,
+    RuleVerdict,
+    find_largest_losses,
+    format_losses,
+)
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 

@@ -22,7 +22,7 @@ from sigdask.execution.run import count_jobs
 from sigdask.identity import dataclass
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.metrics.extraction.cache import get_user_cache
-from sigdask.nightly.gate import ComparisonKey, GateVerdict
+from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates, TestedLabels
 from sigdask.nightly.run.ledger import Ledger

@@ -23,7 +23,7 @@ from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import Progress
 from sigdask.identity import dataclass
 from sigdask.metrics.extraction import StatisticsSource
-from sigdask.nightly.gate import GateVerdict
+from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files

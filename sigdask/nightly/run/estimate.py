@@ -22,7 +22,8 @@ from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
-from sigdask.nightly.gate import NotWorse, Rule, check_direction, covers_metric
+from sigdask.nightly.gate.not_worse import check_direction
+from sigdask.nightly.gate.rules import NotWorse, Rule, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.cross_checks import check_rule_metrics
 from sigdask.nightly.plan.errors import Complaint, PlanKey

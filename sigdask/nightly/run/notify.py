@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit, urlunsplit
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate import GateVerdict, web_hook
+from sigdask.nightly.gate import web_hook
+from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, escape_json, redact

@@ -34,7 +34,7 @@ from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
 from sigdask.metrics.extraction.parts import IS_SUPPORTED, ExtractionLog, ProcessExtraction
-from sigdask.nightly.gate import ComparisonKey
+from sigdask.nightly.gate.rules import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults

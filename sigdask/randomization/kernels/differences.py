@@ -13,7 +13,7 @@ import numpy as np
 
 from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.scored import TILE, compare_tails, score_tile
+from sigdask.randomization.kernels.scored import TILE, compare_tails, score_pair
 
 
 @cached_njit()
@@ -66,19 +66,13 @@ def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, t
 
     Parameters are as in `count_scored` and `add_linear`.
     """
-    scores = np.empty((2, TILE))
-    room = np.empty((2, TILE))
+    scores, room, slack = np.empty((2, TILE)), np.empty((2, TILE)), np.zeros(TILE)
     for p in range(pairs.shape[0]):
-        i, j = pairs[p, 0], pairs[p, 1]
         for start in range(0, moved.shape[2], TILE):
             end = min(start + TILE, moved.shape[2])
-            x, y = moved[i, :, start:end], moved[j, :, start:end]
             a, b = scores[0, : end - start], scores[1, : end - start]
-            score_tile(kind, above, below, number, totals[i], x, y, a, room)
-            score_tile(kind, above, below, number, totals[j], y, x, b, room)
-            for k in range(end - start):
-                out[p, start + k] += (a[k] - b[k]) * weights[p]
-                tie[p, start + k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weights[p]
+            score_pair(kind, above, below, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
+            add_scores(a, b, slack, weights[p], out[p, start:end], tie[p, start:end])
 
 
 @cached_njit()

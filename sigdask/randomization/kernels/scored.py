@@ -198,30 +198,22 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
     counts
         As in `count_linear`.
     """
-    n_trials = moved.shape[2]
-    scores = np.empty((2, TILE))
-    room = np.empty((2, TILE))
+    n_trials, slack = moved.shape[2], np.zeros(TILE)
+    scores, room = np.empty((2, TILE)), np.empty((2, TILE))
     for p in range(pairs.shape[0]):
-        i, j = pairs[p, 0], pairs[p, 1]
-        t = observed[p]
-        size = abs(t)
-        greater, less, either = np.int32(0), np.int32(0), np.int32(0)
         for start in range(0, n_trials, TILE):
             end = min(start + TILE, n_trials)
-            x, y = moved[i, :, start:end], moved[j, :, start:end]
             a, b = scores[0, : end - start], scores[1, : end - start]
-            score_tile(kind, above, below, number, totals[i], x, y, a, room)
-            score_tile(kind, above, below, number, totals[j], y, x, b, room)
-            for k in range(end - start):
-                difference = a[k] - b[k]
-                tie = TIE * (abs(a[k]) + abs(b[k]))
-                high, low, far = compare_tails(np.float64, difference, t, size, tie)
-                greater += np.int32(high)
-                less += np.int32(low)
-                either += np.int32(far)
-        counts[p, 0] += greater
-        counts[p, 1] += less
-        counts[p, 2] += either
+            score_pair(kind, above, below, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
+            count_scores(a, b, slack, observed[p], counts[p])
+
+
+@cached_njit(error_model="numpy")
+def score_pair(kind, above, below, number, moved, totals, pair, a, b, room):
+    """Write the scores of both systems of a pair after the swaps of some trials to `a` and `b`, shape (n_trials,)."""
+    x, y = moved[pair[0]], moved[pair[1]]
+    score_tile(kind, above, below, number, totals[pair[0]], x, y, a, room)
+    score_tile(kind, above, below, number, totals[pair[1]], y, x, b, room)
 
 
 @cached_njit(error_model="numpy")

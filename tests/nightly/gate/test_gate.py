@@ -24,17 +24,8 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
-from sigdask.nightly.gate import (
-    Evidence,
-    MarginResult,
-    NonInferior,
-    NotWorse,
-    check_direction,
-    compute_detectable_loss,
-    format_rule_name,
-    get_key,
-)
-from sigdask.nightly.gate.not_worse import compute_run_level
+from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
+from sigdask.nightly.gate.rules import Evidence, MarginResult, NonInferior, NotWorse, format_rule_name, get_key
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.nightly.run import notify

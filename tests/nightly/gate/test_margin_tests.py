@@ -13,8 +13,8 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import Equivalent, Evidence, MarginResult, NonInferior, format_rule_name, get_key
 from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
+from sigdask.nightly.gate.rules import Equivalent, Evidence, MarginResult, NonInferior, format_rule_name, get_key
 from sigdask.nightly.report.gate import render, render_junit
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score, estimate_design_effect
 

@@ -7,7 +7,7 @@ from gate_helpers import gather, judge
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import NotWorse, format_rule_name
+from sigdask.nightly.gate.rules import NotWorse, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.statistics.power import compute_sign_power

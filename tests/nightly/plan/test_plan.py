@@ -10,7 +10,7 @@ from conftest import ROOT
 from good_plan import build_good_plan, format_plan, write_plan_inputs
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate import Equivalent, NonInferior, NotWorse
+from sigdask.nightly.gate.rules import Equivalent, NonInferior, NotWorse
 from sigdask.nightly.plan import Plan, ReportFiles, build_schema, format_schema, load_plan
 from sigdask.nightly.plan.errors import find_key_lines
 from sigdask.nightly.run.estimate import estimate_costs

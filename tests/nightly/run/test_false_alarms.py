@@ -14,8 +14,9 @@ from sigdask.api import compare_all
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, format_rule_name, judge_rules
 from sigdask.nightly.gate.evidence import gather_evidence
+from sigdask.nightly.gate.judge import judge_rules
+from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.store import history, open_for_reading, open_store

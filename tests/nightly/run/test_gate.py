@@ -10,7 +10,7 @@ import pytest
 from gate_helpers import judge_plan
 
 from sigdask.api import compare_all
-from sigdask.nightly.gate import Evidence, format_rule_name
+from sigdask.nightly.gate.rules import Evidence, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run.gate import publish_verdict
 

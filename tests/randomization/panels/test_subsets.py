@@ -15,7 +15,7 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.nightly.gate import NonInferior
+from sigdask.nightly.gate.rules import NonInferior
 
 TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hellaswag": ("acc", 9)}
 
