@@ -33,13 +33,14 @@ from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
     FRAME_READING,
     OPTIONS,
-    Adjust,
     ComparisonOptions,
     FrameOptions,
     SelectionOptions,
     fill_options,
     take_positions,
 )
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.summary import headline
 from sigdask.report.summary.standings import Standings
@@ -488,7 +489,7 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, r
     return prepare_study(
         [(counts, spec, options["alternative"]) for counts, (_, spec) in zip(extracted, requests, strict=True)],
         alpha=options["alpha"],
-        adjust=_select_adjustment(options, rule),
+        adjust=default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"],
         together=options["together"],
         second_run=options["second_run"],
     )
@@ -513,23 +514,18 @@ def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions
     early = EarlyStopping(rounds, rule, MonitoredResults.from_studies([study]))
     with connect_once(options["cluster"], options["workers"]) as cluster:
         round_options: SelectionOptions = {**options, "cluster": cluster}
-        count_rounds(
-            rounds,
-            early,
-            lambda jobs: count_with_options(jobs, {**round_options, "progress": _resume_progress(options, rounds)}),
-        )
+
+        def count(jobs: Sequence[Job]) -> Sequence[Tally]:
+            progress = options["progress"] and _ResumedProgress(options["progress"], rounds.n_counted)
+            return count_with_options(jobs, {**round_options, "progress": progress})
+
+        count_rounds(rounds, early, count)
         tallies = (
             dict(zip(whole_jobs, count_with_options(whole_jobs, round_options), strict=True)) if whole_jobs else {}
         )
     positions = study.slots.first.look_up_numbers(jobs, rounds.at)
     all_tallies = [tallies[job] if job in tallies else rounds.build_tally(job) for job in jobs]
     return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))
-
-
-def _resume_progress(options: SelectionOptions, rounds: RoundCounts) -> Progress | None:
-    """Return a progress callback for one round, which adds the trials of earlier rounds; None without progress."""
-    progress, n_before = options["progress"], rounds.n_counted
-    return None if progress is None else _ResumedProgress(progress, n_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -554,10 +550,6 @@ def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
     if rule is not None:
         check_compatibility(rule, options["adjust"], together=options["together"])
     return rule
-
-
-def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adjust | None:
-    return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
 def _share_documentation(source: Callable[..., Any], *functions: Callable[..., Any]) -> None:

@@ -267,8 +267,7 @@ DecimalOption = Annotated[
 ]
 Ignore = Annotated[Sequence[str], Option("Column to leave out.", (), metavar="COLUMN", repeats=True)]
 Sheet = Annotated[
-    str | None,
-    Option("Sheet of an Excel workbook.", otherwise="the only one that holds data", metavar="NAME"),
+    str | None, Option("Sheet of an Excel workbook.", otherwise="the only one that holds data", metavar="NAME")
 ]
 MostUnpacked = Annotated[
     int | None,
@@ -461,8 +460,7 @@ class AgreementOptions(TypedDict, total=False):
         ),
     ]
     level: Annotated[
-        Level | None,
-        Option("Correlate scores of segments, or means of systems.", otherwise="segment; system for spa"),
+        Level | None, Option("Correlate scores of segments, or means of systems.", otherwise="segment; system for spa")
     ]
     group: Annotated[
         AgreementGroup,
@@ -578,6 +576,14 @@ class CanvasOptions(TypedDict, total=False):
     font: Annotated[str | None, Option("Font family of figures.", otherwise="DejaVu Sans", metavar="NAME")]
     font_size: Annotated[float, Option("Font size of figures in points.", 8.0, least=4, most=24, metavar="POINTS")]
     dpi: Annotated[int, Option("Dots per inch of PNG figures.", 200, least=50, most=1200, metavar="N")]
+
+
+class GroupFigureOptions(CanvasOptions, total=False):
+    """Which comparisons a figure shows, and its size and type."""
+
+    test_set: str | None
+    subset: str | None
+    metric: str | None
 
 
 class FigureStyleOptions(FigureKindOptions, CanvasOptions, total=False):

@@ -282,14 +282,6 @@ class ItemDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldNames:
-    """What the data call an item's input and its gold standard."""
-
-    prompt: str
-    gold: str
-
-
-@dataclass(frozen=True, slots=True)
 class UnitDetails:
     """One unit with some of its items.
 
@@ -391,9 +383,9 @@ class UnitIndex:
         return "segments" in self.counts.fields
 
     @property
-    def field_names(self) -> FieldNames:
+    def field_names(self) -> tuple[str, str]:
         """The names of an item's input and gold standard in these data."""
-        return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
+        return ("source", "reference") if self._is_text else ("asked", "right")
 
     @cached_property
     def _get_outputs(self) -> Callable[[int], Any]:
@@ -466,8 +458,6 @@ def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
 
 MAX_DECIDING = 10
 """Number of decisive units named for each side."""
-
-"""Share of the largest contribution below which one is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -598,7 +588,7 @@ class ComparisonDetails:
         Contributions of units. None for a metric of whole outputs, which scores no unit.
     deciding_units : tuple of UnitDetails
         The units that decide, as `shares` lists them.
-    field_names : FieldNames
+    field_names : tuple of str
         Names of inputs and gold standard in these data.
     units : SortedUnits or None
         Contributions of all units, sorted. None if the metric is not computed from sums over units.
@@ -610,7 +600,7 @@ class ComparisonDetails:
     runs: tuple[Convergence, ...]
     shares: UnitShares | None
     deciding_units: tuple[UnitDetails, ...]
-    field_names: FieldNames
+    field_names: tuple[str, str]
     units: SortedUnits | None = None
 
 

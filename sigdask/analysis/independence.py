@@ -200,10 +200,7 @@ class LabelScore:
 
 
 def score_labels(
-    metric: AnyBound,
-    labels: Sequence[str],
-    strata: Sequence[LabelMargins],
-    agreements: Sequence[int],
+    metric: AnyBound, labels: Sequence[str], strata: Sequence[LabelMargins], agreements: Sequence[int]
 ) -> LabelScore:
     """Return the score of the agreement of two labellings under a metric.
 

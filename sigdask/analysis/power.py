@@ -339,18 +339,13 @@ def _compute_exact(point: PowerPoint, rule: RejectionRule) -> float:
 
 
 def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
-    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
-    return compute_normal_power(
-        point.n_units, abs(observed.compute_difference(weights)), observed.compute_spread(weights), rule
-    )
-
-
-def compute_normal_power(n_units: float, difference: float, spread: float, rule: RejectionRule) -> float:
-    """Return the power of a number of units at a difference by the normal approximation.
+    """Return the power at a point by the normal approximation.
 
     The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
     """
-    margin = difference * math.sqrt(n_units) - rule.critical_z * math.hypot(spread, difference)
+    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
+    difference, spread = abs(observed.compute_difference(weights)), observed.compute_spread(weights)
+    margin = difference * math.sqrt(point.n_units) - rule.critical_z * math.hypot(spread, difference)
     return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
 
 

@@ -158,11 +158,7 @@ class Context(click.Context):
     formatter_class = Help
 
 
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={**HELP_NAMES, "max_content_width": 110},
-)
+@click.group(cls=Commands, invoke_without_command=True, context_settings={**HELP_NAMES, "max_content_width": 110})
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.option(
     "--log-json", is_flag=True, help="Write log lines as JSON, one object per line. SIGDASK_LOG=json does the same."

@@ -30,7 +30,7 @@ from sigdask.options import (
     select_options,
 )
 from sigdask.report.methods import text as methods
-from sigdask.report.plots.results import iter_null_pictures, iter_result_pictures, iter_unit_pictures
+from sigdask.report.plots.results import iter_detail_pictures, iter_result_pictures
 from sigdask.report.terminal import render, render_with_warnings, select_warnings
 from sigdask.results.export import iter_csv
 from sigdask.results.fields import read_schema
@@ -80,11 +80,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         write.write_results_page(files["html"], results, details, name=options["name"], files=read_files)
     write.write_units(options["items_file"], results.iter_units, csv_safe=options["csv_safe"])
     if options["figures"] is not None:
-        pictures = (
-            *iter_result_pictures([results]),
-            *iter_null_pictures(results.table, details),
-            *iter_unit_pictures(results.table, details),
-        )
+        pictures = (*iter_result_pictures([results]), *iter_detail_pictures(results.table, details))
         write.write_figures(options, pictures)
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
-from sigdask.options import CanvasOptions, FigureStyleOptions, check_options, rename_options, take_positions
+from sigdask.options import (
+    CanvasOptions,
+    FigureStyleOptions,
+    GroupFigureOptions,
+    check_options,
+    rename_options,
+    take_positions,
+)
 from sigdask.report import notebook, plots
 from sigdask.report.files import write_parquet, write_whole_text
 from sigdask.report.methods.text import Facts, Methods, build_methods
@@ -27,6 +34,7 @@ from sigdask.report.terminal.comparisons import ALL_HINT, TESTS_HINT
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.export import iter_csv
 from sigdask.results.ranking import SystemRanking, build_rankings
+from sigdask.results.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,14 +200,7 @@ class Results(ComparisonResults):
         return build_methods(Facts.from_results(self))
 
     @returns_figure
-    def plot_forest(
-        self,
-        *,
-        test_set: str | None = None,
-        subset: str | None = None,
-        metric: str | None = None,
-        **style: Unpack[CanvasOptions],
-    ) -> Figure:
+    def plot_forest(self, **options: Unpack[GroupFigureOptions]) -> Figure:
         """Draw the differences with their intervals: a forest plot (Lewis & Clarke 2001).
 
         A filled mark is a significant difference. Next to it is p, or the adjusted p if there is one. With more than
@@ -209,7 +210,7 @@ class Results(ComparisonResults):
         ----------
         test_set, subset, metric : str, optional
             Selection, if the results have several.
-        **style
+        **options
             `figure_width` ("3.3in", "84mm", "8.4cm"; by default what the labels need), `font` (a family) and
             `font_size` (8 points). For PNG see `dpi` of `sigdask.report.plots.save`.
 
@@ -223,42 +224,36 @@ class Results(ComparisonResults):
         InputError
             The selection is ambiguous, or matplotlib (`sigdask[report]`) is not installed.
         """
-        with use_style(style):
-            return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
+        return self._draw_group(result_figures.forest, **options)
 
-    @returns_figure
-    def plot_matrix(
+    def _draw_group(
         self,
-        *,
+        draw: Callable[[Table], Figure],
         test_set: str | None = None,
         subset: str | None = None,
         metric: str | None = None,
         **style: Unpack[CanvasOptions],
     ) -> Figure:
+        with use_style(style):
+            return draw(result_figures.select_group(self.table, test_set, subset, metric))
+
+    @returns_figure
+    def plot_matrix(self, **options: Unpack[GroupFigureOptions]) -> Figure:
         """Draw a matrix of all pairs of systems: which one is better, and its p (the adjusted p if there is one).
 
         Parameters and errors are those of `plot_forest`. All pairs must have been compared, two-sided.
         """
-        with use_style(style):
-            return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
+        return self._draw_group(result_figures.matrix, **options)
 
     @returns_figure
-    def plot_critical_difference(
-        self,
-        *,
-        test_set: str | None = None,
-        subset: str | None = None,
-        metric: str | None = None,
-        **style: Unpack[CanvasOptions],
-    ) -> Figure:
+    def plot_critical_difference(self, **options: Unpack[GroupFigureOptions]) -> Figure:
         """Draw the systems on an axis of scores. Bars join systems that are not significantly different.
 
         The diagram of Demšar 2006 ("Statistical comparisons of classifiers over multiple data sets", JMLR 7), with the
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
-        with use_style(style):
-            return result_figures.critical_difference(result_figures.select_group(self.table, test_set, subset, metric))
+        return self._draw_group(result_figures.critical_difference, **options)
 
     def plot_null(self, opened: ComparisonDetails, **style: Unpack[CanvasOptions]) -> Figure:
         """Draw the distribution of differences with outputs swapped, and the observed difference.
@@ -342,8 +337,7 @@ class Results(ComparisonResults):
         names = result_figures.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = [
             *result_figures.iter_result_pictures([self]),
-            *result_figures.iter_null_pictures(self.table, details),
-            *result_figures.iter_unit_pictures(self.table, details),
+            *result_figures.iter_detail_pictures(self.table, details),
         ]
         chosen = result_figures.FigureStyle.from_options(style)
         return result_figures.write_figures(Path(folder), pictures, names, chosen)[0]

@@ -117,16 +117,8 @@ class ResultAcrossSets:
 class UnitSource(Protocol):
     """What scores the single units of compared systems."""
 
-    def iter_scores(
-        self,
-        *,
-        pair: tuple[str, str] | None = None,
-        metric: str | None = None,
-        test_set: str | None = None,
-        subset: str | None = None,
-        max_calls: int = 0,
-    ) -> Iterator[UnitScores]:
-        """Yield the units of each comparison that is selected."""
+    def iter_scores(self, *_: Any, **selection: Any) -> Iterator[UnitScores]:
+        """Yield the units of each comparison that is selected, with the options of `UnitTables.iter_scores`."""
         ...
 
 

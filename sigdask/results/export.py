@@ -125,7 +125,12 @@ def _import_library(library: str, purpose: str) -> Any:
     try:
         return importlib.import_module(library)
     except ImportError:
-        raise _build_frame_error(library, purpose) from None
+        if library in FRAME_EXTRAS:
+            raise build_extra_error(library, FRAME_EXTRAS[library], purpose) from None
+        raise InputError(
+            f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a "
+            f"frame of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
+        ) from None
 
 
 Entry = TypeVar("Entry")
@@ -174,13 +179,16 @@ def iter_csv(tables: Iterable[Table], *, csv_safe: bool = False) -> Iterator[str
     csv_safe : bool
         Whether names that a spreadsheet would run as formulas are quoted; then a last column says so.
     """
-    is_first, tables = True, [*tables]
+    tables = [*tables]
     tests = list_tests(tables)
-    for part in _split_tables(tables):
-        columns = build_columns(part, tests)
-        rows = zip(*map(_list_cells, columns.values()), strict=True)
-        yield format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
-        is_first = False
+    for k, part in enumerate(_split_tables(tables)):
+        yield _format_csv_part(build_columns(part, tests), csv_safe=csv_safe, is_first=k == 0)
+
+
+def _format_csv_part(columns: Mapping[str, Values], *, csv_safe: bool, is_first: bool) -> str:
+    """Return columns as lines of CSV; the first part of a file begins with their names."""
+    rows = zip(*map(_list_cells, columns.values()), strict=True)
+    return format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
 
 
 CSV_SAFE = "csv_safe"
@@ -311,15 +319,6 @@ def _split_tables(tables: Iterable[Table]) -> Iterator[Table]:
         yield Table.build_empty(0, alpha=0.05)
 
 
-def _build_frame_error(library: str, purpose: str) -> InputError:
-    if library in FRAME_EXTRAS:
-        return build_extra_error(library, FRAME_EXTRAS[library], purpose)
-    return InputError(
-        f"{purpose} needs {library}, which is not installed or not a library of data frames; to_frame() makes a frame "
-        f"of pandas: pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
-    )
-
-
 UNIT_FORMATS = {".csv": "csv", ".jsonl": "json", ".parquet": "parquet"}
 """Endings of files of units. CSV and JSON lines may also end in .gz."""
 
@@ -435,9 +434,7 @@ def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str, *, c
         return
     for k, columns in enumerate(parts):
         if format_ == "csv":
-            rows = zip(*map(_list_cells, columns.values()), strict=True)
-            is_first = k == 0
-            text = format_csv_rows(chain([columns], rows) if is_first else rows, csv_safe=csv_safe, has_names=is_first)
+            text = _format_csv_part(columns, csv_safe=csv_safe, is_first=k == 0)
         else:
             cells = ([f'"{name}":{cell}' for cell in format_values(values)] for name, values in columns.items())
             text = "".join(f"{{{','.join(row)}}}\n" for row in zip(*cells, strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -145,10 +145,6 @@ def _read_other_units(table: Table) -> Values:
     return Lists(parts, len(table))
 
 
-def _read_stops(table: Table) -> Values:
-    return Lists([_read_rule(stops) for stops in table.stops], len(table), is_single=True)
-
-
 def _read_rule(stops: StoppedCounts) -> Nullable:
     rule, epsilon, h = (CodedColumn.from_constant(v, len(stops.n_asked)) for v in (stops.rule, stops.epsilon, stops.h))
     decisions = CodedColumn(stops.is_significant.astype(np.int32), DECISIONS)
@@ -197,34 +193,15 @@ def _read_adjusted_by(table: Table) -> Values:
     return Nullable(p_values, details.has_two_methods)
 
 
-def _read_simultaneous(table: Table) -> Values:
-    details = get_details(table)
-    return build_optional_pairs(details.low, details.high)
-
-
-def _read_assumptions(table: Table) -> Values:
-    return SparseLists(messages.list_assumptions(table), len(table), lambda doubts: [*map(asdict, doubts)])
-
-
 FIELDS = (
     ResultField("test_set"),
     ResultField("subset", lambda t: t.subset.map(lambda s: s and {"column": s.column, "value": s.value})),
-    ResultField("unit"),
-    ResultField("a"),
-    ResultField("b"),
+    *map(ResultField, ("unit", "a", "b")),
     ResultField("metric", lambda t: t.metric.map(lambda metric: metric.name)),
     ResultField("higher_is_better", lambda t: t.metric.find(lambda metric: metric.higher_is_better)),
-    ResultField("score_a"),
-    ResultField("score_b"),
-    ResultField("difference"),
-    ResultField("alternative"),
-    ResultField("n_items"),
-    ResultField("n_units"),
-    ResultField("n_discordant"),
+    *map(ResultField, ("score_a", "score_b", "difference", "alternative", "n_items", "n_units", "n_discordant")),
     ResultField("method", lambda t: _read_methods(t.exact)),
-    ResultField("n_trials"),
-    ResultField("n_extreme"),
-    ResultField("p_value"),
+    *map(ResultField, ("n_trials", "n_extreme", "p_value")),
     ResultField("p_interval", lambda t: build_pairs(t.p_low, t.p_high)),
     ResultField("p_adjusted", lambda t: build_optional(t.p_adjusted)),
     ResultField("r12", lambda t: build_optional(t.r12)),
@@ -235,7 +212,7 @@ FIELDS = (
     ResultField("beside", _read_other_units),
     ResultField("notes", lambda t: SparseLists(messages.build_notes(t), len(t), list_dicts)),
     ResultField("signature", lambda t: t.metric.map(lambda metric: metric.signature)),
-    ResultField("stopped", _read_stops),
+    ResultField("stopped", lambda t: Lists([_read_rule(stops) for stops in t.stops], len(t), is_single=True)),
     ResultField("p_adjusted_interval", lambda t: build_optional_pairs(t.p_adjusted_low, t.p_adjusted_high)),
     ResultField("tests", _read_tests),
     ResultField("interval", _read_intervals),
@@ -244,9 +221,9 @@ FIELDS = (
     ResultField("paired_d", lambda t: build_optional(_get_intervals(t).paired_d)),
     ResultField("warnings"),  # the texts of the notes
     ResultField("test_signature", format_signatures),
-    ResultField("assumptions", _read_assumptions),
+    ResultField("assumptions", lambda t: SparseLists(messages.list_assumptions(t), len(t), list)),
     ResultField("p_adjusted_by", _read_adjusted_by),
-    ResultField("interval_simultaneous", _read_simultaneous),
+    ResultField("interval_simultaneous", lambda t: build_optional_pairs(get_details(t).low, get_details(t).high)),
 )
 """Keys of each result, in their order. None is ever removed."""
 

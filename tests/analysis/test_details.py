@@ -191,7 +191,7 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
     counts = read(tmp_path / "set.xml")
     for ordered in (counts, counts.in_order(counts.ids[::-1])):
         _, [details] = compare_opened([ordered], metrics=["chrF"])
-        assert (details.field_names.prompt, details.field_names.gold) == ("source", "reference")
+        assert details.field_names == ("source", "reference")
         assert details.deciding_units
         for unit in details.deciding_units:
             k = int(unit.name.partition(":")[2]) - 1

@@ -449,8 +449,8 @@ class IntervalJobs:
                 if kind in REASONS:
                     reasons |= dict.fromkeys(group[selected].tolist(), kind)
                     continue
-                kind_positions = group[selected], positions[0][selected], positions[1][selected]
-                groups.append(_build_group(kind, group_panel, *kind_positions, spec, trials, alternative))
+                places = group[selected], positions[0][selected], positions[1][selected]
+                groups.append(_build_group(kind, group_panel, places, spec, trials, alternative))
         return IntervalJobs(len(comparisons), tuple(groups), reasons, spec.confidence)
 
     @property
@@ -540,22 +540,20 @@ def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalS
     return kinds
 
 
+Places = tuple[Integers, Integers, Integers]
+"""Comparisons, and their rows and columns in their panel."""
+
+
 def _build_group(
-    kind: str,
-    panel: ComparedPanel,
-    indices: Integers,
-    row: Integers,
-    column: Integers,
-    spec: IntervalSpec,
-    trials: int,
-    alternative: Alternative,
+    kind: str, panel: ComparedPanel, places: Places, spec: IntervalSpec, trials: int, side: Alternative
 ) -> IntervalGroup:
     """Return the intervals of one kind of a panel's comparisons, with a job on a panel of these alone."""
     if isinstance(panel, OutputsPanel):
         n = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
         job = Job(BootstrapOutputs.from_panel(panel), n, label=f"intervals by {panel.metric.name}")
-        return IntervalGroup(kind, panel, indices, row, column, spec.confidence, alternative, job)
+        return IntervalGroup(kind, panel, *places, spec.confidence, side, job)
     assert isinstance(panel, Panel)
+    indices, row, column = places
     rows, columns = np.unique(row), np.unique(column)
     used_panel = panel.select(rows, columns.tolist())
     positions = np.searchsorted(rows, row), np.searchsorted(columns, column)
@@ -569,4 +567,4 @@ def _build_group(
         n = max(MIN_TRIALS, affordable) if spec.kind == "auto" else trials
     names = ", ".join(metric.name for metric in used_panel.metrics)
     sums_job = None if resampled is None else Job(resampled, spec.resamples or n, label=f"intervals by {names}")
-    return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, alternative, sums_job)
+    return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, side, sums_job)

@@ -31,9 +31,8 @@ from sigdask.report.plots.results import (
     MAX_FIGURES,
     FigureSpec,
     get_subject,
-    iter_null_pictures,
+    iter_detail_pictures,
     iter_result_pictures,
-    iter_unit_pictures,
 )
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.ranking import group_rows
@@ -298,8 +297,7 @@ def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] 
     """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
     yield from iter_result_pictures(report.results.values())
     if opened_details:
-        yield from iter_null_pictures(join_tables(report), opened_details)
-        yield from iter_unit_pictures(join_tables(report), opened_details)
+        yield from iter_detail_pictures(join_tables(report), opened_details)
     yield from iter_ranking_pictures(report.evaluations)
     yield from plot_nights(report)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -85,12 +84,12 @@ def build_part(
     if not opened_details:
         return {"details": PagePart(DetailsSection(0, len(table), reason, ()))} if reason else {}
     results = [*iter_results(table.take(np.array([comparison.row for comparison in opened_details], np.int64)))]
-    texts = _DistinctTexts()
+    texts: dict[str, int] = {}
     pairs = zip(opened_details, results, strict=True)
     opened = [_build_comparison(comparison, r, table.alpha, texts) for comparison, r in pairs]
     titles, made_of = tuple(map(format_title, results)), tuple((origins or {}).items())
     content = DetailsSection(len(opened), len(table), reason, titles, made_of)
-    return {"details": PagePart(content, {"alpha": table.alpha, "opened": opened, "texts": texts.texts})}
+    return {"details": PagePart(content, {"alpha": table.alpha, "opened": opened, "texts": [*texts]})}
 
 
 def format_title(r: Result) -> str:
@@ -99,23 +98,12 @@ def format_title(r: Result) -> str:
     return f"{r.a} and {r.b} by {r.metric}{' on ' if scope else ''}{', '.join(scope)}"
 
 
-@dataclass(slots=True)
-class _DistinctTexts:
-    """Distinct texts in order of their first use."""
-
-    indices: dict[str, int] = field(default_factory=dict)
-
-    def add(self, text: str | None) -> int | None:
-        """Return the index of a text, which is added if it is new; None for None."""
-        return None if text is None else self.indices.setdefault(text, len(self.indices))
-
-    @property
-    def texts(self) -> list[str]:
-        """Texts in the order of their indices."""
-        return [*self.indices]
+def _add_text(text: str | None, texts: dict[str, int]) -> int | None:
+    """Return the index of a text among distinct texts, to which it is added if it is new; None for None."""
+    return None if text is None else texts.setdefault(text, len(texts))
 
 
-def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
+def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, texts: dict[str, int]) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "row": comparison.row,
         "title": format_title(r),
@@ -135,7 +123,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "notes": list(r.warnings),
     }
     if comparison.shares is not None:
-        fields |= {"gold": comparison.field_names.gold, "asked": comparison.field_names.prompt}
+        fields["asked"], fields["gold"] = comparison.field_names
         if comparison.units is not None:
             fields["sorted"] = _build_sorted(comparison.units)
         fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
@@ -191,7 +179,7 @@ def _build_sorted(units: SortedUnits) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[list[Any]]:
+def _build_units(comparison: ComparisonDetails, texts: dict[str, int]) -> list[list[Any]]:
     assert comparison.shares is not None
     return [
         [unit.name, _shorten(value), unit.n_items, [_build_item(item, unit, texts) for item in unit.items]]
@@ -199,10 +187,16 @@ def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[l
     ]
 
 
-def _build_item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
+def _build_item(item: ItemDetails, unit: UnitDetails, texts: dict[str, int]) -> list[Any]:
     """Return an item's name, or "" if it is the unit's, and the indices of its input, gold and output texts."""
-    name, prompt = "" if item.name == unit.name else item.name, texts.add(item.prompt)
-    return [name, prompt, [texts.add(text) for text in item.gold], texts.add(item.a), texts.add(item.b)]
+    prompt, *gold = (_add_text(text, texts) for text in (item.prompt, *item.gold))
+    return [
+        "" if item.name == unit.name else item.name,
+        prompt,
+        gold,
+        _add_text(item.a, texts),
+        _add_text(item.b, texts),
+    ]
 
 
 def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:

@@ -398,21 +398,15 @@ def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[F
             yield from iter_pictures(results.table)
 
 
-def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
-    """Yield pictures of the null distributions of the first comparisons that have details."""
-    for details in all_details[:MAX_NULLS]:
-        row = table.take(slice(details.row, details.row + 1))
-        draw = partial(plot_null, table, details.row, details.null)
-        yield FigureSpec("null", (*get_subject(row), row.a[0], row.b[0]), draw)
-
-
-def iter_unit_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
-    """Yield pictures of the sorted contributions of units to the first comparisons that have details."""
-    for details in all_details[:MAX_NULLS]:
+def iter_detail_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
+    """Yield pictures of the first comparisons that have details: null distributions, then contributions of units."""
+    rows = [(details, table.take(slice(details.row, details.row + 1))) for details in all_details[:MAX_NULLS]]
+    subjects = [(details, (*get_subject(row), row.a[0], row.b[0])) for details, row in rows]
+    for details, subject in subjects:
+        yield FigureSpec("null", subject, partial(plot_null, table, details.row, details.null))
+    for details, subject in subjects:
         if details.units is not None:
-            row = table.take(slice(details.row, details.row + 1))
-            draw = partial(plot_units, table, details.row, details.units)
-            yield FigureSpec("differences", (*get_subject(row), row.a[0], row.b[0]), draw)
+            yield FigureSpec("differences", subject, partial(plot_units, table, details.row, details.units))
 
 
 def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:

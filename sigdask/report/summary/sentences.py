@@ -14,13 +14,7 @@ import numpy as np
 
 from sigdask.metrics import SHARES
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.tables.cells import (
-    describe_method,
-    format_confidence,
-    format_ends,
-    format_interval,
-    is_bounded,
-)
+from sigdask.report.tables.cells import describe_method, format_confidence, format_ends, format_interval, is_bounded
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.columns import format_deciding, pluralize
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version

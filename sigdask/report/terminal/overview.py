@@ -27,11 +27,7 @@ MAX_NAMED = 3
 
 
 def format_overview(
-    table: Table,
-    *,
-    changed: Collection[GroupKey] = (),
-    everything: bool = False,
-    width: int | None = None,
+    table: Table, *, changed: Collection[GroupKey] = (), everything: bool = False, width: int | None = None
 ) -> str:
     """Return a table with one row for each test set, subset and metric, and a line of totals below it.
 
