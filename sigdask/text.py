@@ -17,8 +17,6 @@ from urllib.parse import quote, quote_plus, unquote
 
 import orjson
 
-from sigdask.identity import dataclass
-
 TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 """Units of time: seconds, name, and name of the next smaller unit."""
 
@@ -89,31 +87,17 @@ def as_json_line(value: Any) -> str:
         return json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonMembers:
-    """A JSON array whose members come as a stream of texts, each of one or more members separated by commas."""
-
-    parts: Iterable[str]
-
-
-@dataclass(frozen=True, slots=True)
-class JsonParts:
-    """A JSON value that comes as a stream of parts of its text."""
-
-    parts: Iterable[str]
-
-
 def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
     r"""Yield the JSON text of an object in parts, with each member and each value of an array on its own line.
 
     Parameters
     ----------
     members : mapping of str to object
-        Values that `to_plain` accepts, `JsonMembers`, or `JsonParts`.
+        Values that `to_plain` accepts, or iterators over the parts of a value's JSON text.
 
     Examples
     --------
-    >>> print("".join(iter_json({"seed": 0, "results": JsonMembers(["1,\n2", "3"]), "none": []})))
+    >>> print("".join(iter_json({"seed": 0, "results": iter_array(["1,\n2", "3"]), "none": []})))
     {
     "seed": 0,
     "results": [
@@ -128,18 +112,17 @@ def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
     for key, value in members.items():
         yield f"{start}{as_json_line(key)}: "
         start = ",\n"
-        if isinstance(value, JsonMembers):
-            yield from _iter_array(value.parts)
-        elif isinstance(value, JsonParts):
-            yield from value.parts
+        if isinstance(value, Iterator):
+            yield from value
         elif isinstance(value, (list, tuple)):
-            yield from _iter_array(map(as_json_line, value))
+            yield from iter_array(map(as_json_line, value))
         else:
             yield as_json_line(value)
     yield "\n}"
 
 
-def _iter_array(parts: Iterable[str]) -> Iterator[str]:
+def iter_array(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the JSON text of an array in parts, given texts of one or more members separated by commas."""
     start = "[\n"
     for part in parts:
         yield start

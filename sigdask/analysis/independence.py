@@ -465,15 +465,12 @@ class Labellings:
     def count_agreements(self, system: int) -> list[int]:
         """Return, for each label, the number of items to which both a labelling and the reference give it."""
         agreed_labels = self.reference[self.predicted[system] == self.reference]
-        counts: list[int] = np.bincount(agreed_labels, minlength=len(self.labels)).tolist()
-        return counts
+        return list(np.bincount(agreed_labels, minlength=len(self.labels)).tolist())
 
     def _count_by_stratum(self, codes: NDArray[np.int32]) -> list[list[int]]:
         n = len(self.labels)
-        counts: list[list[int]] = (
-            np.bincount(self.stratum * n + codes, minlength=self.n_strata * n).reshape(-1, n).tolist()
-        )
-        return counts
+        counts = np.bincount(self.stratum * n + codes, minlength=self.n_strata * n)
+        return list(counts.reshape(-1, n).tolist())
 
 
 def independence(

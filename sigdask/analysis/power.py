@@ -158,13 +158,11 @@ class Power:
         if (new := OLD_NAMES.get(name)) is None:
             raise AttributeError(f"'Power' object has no attribute {name!r}")
         warnings.warn(f"Power.{name} is Power.{new} now; the old name goes with 0.4", FutureWarning, stacklevel=2)
-        value: bool = getattr(self, new)
-        return value
+        return bool(getattr(self, new))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with null for infinite values."""
-        values: dict[str, Any] = to_plain(self)
-        return values
+        return dict(to_plain(self))
 
 
 OLD_NAMES = {"needs_few": "is_needed_uncertain", "detects_by_few": "is_detectable_uncertain"}

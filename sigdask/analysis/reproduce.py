@@ -224,8 +224,7 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: not Parquet that can be read ({error})") from None
     _check_columns(path, table.column_names)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return list(table.to_pylist())
 
 
 def _check_columns(path: Path, names: Collection[str]) -> None:
@@ -841,8 +840,7 @@ def _list_rows(table: Table, recorded: RecordedResults) -> list[dict[str, Any]]:
     """Return the rows that a JSON or CSV file would have of a table."""
     if recorded.is_csv:
         return list_csv_rows(table, _list_tests(recorded))
-    rows: list[dict[str, Any]] = json.loads(f"[{','.join(iter_json_lines(table))}]")
-    return rows
+    return list(json.loads(f"[{','.join(iter_json_lines(table))}]"))
 
 
 def _parse_cell(text: Any, current: Any) -> Any:

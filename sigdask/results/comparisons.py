@@ -31,7 +31,7 @@ from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import MAX_SHOWN, Result, format_table
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import achieved_significance
-from sigdask.text import JsonMembers, JsonParts, format_list, iter_json, suggest_name, to_plain
+from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
 VERSION = 1
 """Version of the JSON. It increases when a key is removed or changes its meaning, but not for new keys."""
@@ -197,8 +197,7 @@ class ComparisonResults(Sequence[Result]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, as Python values."""
-        document: dict[str, Any] = json.loads(self.to_json())
-        return document
+        return dict(json.loads(self.to_json()))
 
     def around(self) -> dict[str, Any]:
         """Return the object that `--json` writes, with an empty list in place of the results."""
@@ -395,11 +394,11 @@ class ComparisonResults(Sequence[Result]):
             write_parquet([self.table], file)
 
 
-def build_json_results(results: Sequence[ComparisonResults], layout: JsonLayout) -> JsonMembers | JsonParts:
-    """Return the value of "results" in the JSON of one or more sets of results, in a layout."""
+def build_json_results(results: Sequence[ComparisonResults], layout: JsonLayout) -> Iterator[str]:
+    """Return the text of "results" in the JSON of one or more sets of results, in parts, in a layout."""
     if layout.endswith(".json"):
         raise InputError(f"layout = {layout!r}: to_json returns text; write({layout!r}) writes it")
     JSON_OPTIONS["json_layout"].check("layout", layout)
     if layout == "columns" and results:
-        return JsonParts(iter_json_columns(Table.join([member.table for member in results])))
-    return JsonMembers(line for member in results for line in member.json_lines())
+        return iter_json_columns(Table.join([member.table for member in results]))
+    return iter_array(line for member in results for line in member.json_lines())

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -309,19 +309,19 @@ class Table(ColumnGroup):
     @staticmethod
     def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
         """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
-        layout = _arrange_paths(tuple(columns))
+        plain, added, layout = _arrange_paths(tuple(columns))
         groups = {}
-        for kind, paths_by_key in layout.groups.items():
+        for kind, paths_by_key in layout.items():
             by_key = {key: {name: columns[path] for name, path in paths} for key, paths in paths_by_key.items()}
             groups[kind] = _build_groups(kind, by_key)
-        values: dict[str, Any] = {name: columns[name,] for name in layout.plain}
+        values: dict[str, Any] = {name: columns[name,] for name in plain}
         return Table(
             alpha=alpha,
             grouping=grouping,
             **values,
             **groups,
             notes=sparse_to_dict(columns[NOTES]),
-            added={name: columns[name,] for name in layout.added},
+            added={name: columns[name,] for name in added},
         )
 
     def find_pair(self, a: str, b: str) -> list[int]:
@@ -428,23 +428,20 @@ Name = tuple[str, ...]
 NOTES: Name = ("notes",)
 
 
-class PathLayout(NamedTuple):
-    """Positions of the columns of some paths in a table: as its fields, as `added`, and by the key of their group."""
-
-    plain: list[str]
-    added: list[str]
-    groups: dict[str, dict[str, list[tuple[str, Name]]]]
+Keys = dict[str, list[tuple[str, Name]]]
+"""Names and paths of the columns of groups of one kind, by the groups' keys."""
 
 
 @lru_cache
-def _arrange_paths(paths: tuple[Name, ...]) -> PathLayout:
-    layout = PathLayout([], [], {kind: {} for kind in GROUPS})
+def _arrange_paths(paths: tuple[Name, ...]) -> tuple[list[str], list[str], dict[str, Keys]]:
+    """Return the names of columns that are fields of a table and of those in `added`, and the groups by kind."""
+    plain, added, groups = [], [], {kind: Keys() for kind in GROUPS}
     for path in paths:
         if len(path) > 1:
-            layout.groups[path[0]].setdefault(path[1], []).append((path[2], path))
+            groups[path[0]].setdefault(path[1], []).append((path[2], path))
         elif path != NOTES:
-            (layout.plain if path[0] in Table.__slots__ else layout.added).append(path[0])
-    return layout
+            (plain if path[0] in Table.__slots__ else added).append(path[0])
+    return plain, added, groups
 
 
 def _list_groups(groups: Any) -> list[tuple[str, ColumnGroup]]:

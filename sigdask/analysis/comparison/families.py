@@ -223,11 +223,8 @@ def compute_joint_p_values(family: AnyFamily, method: str, tally: Tally) -> Adju
     p, low, high = compute_rates(family, tally, tail)
     if order is None:
         return p, low, high
-    return (
-        enforce_step_down(p, order),
-        enforce_step_down(low, order),
-        enforce_step_down(high, order),
-    )  # limits rise with the count, as p does
+    # limits rise with the count, as p does
+    return enforce_step_down(p, order), enforce_step_down(low, order), enforce_step_down(high, order)
 
 
 def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:

@@ -330,10 +330,8 @@ class IntervalGroup:
             (columns.a_low, columns.a_high, scores[:, 0], n_pairs + i),
             (columns.b_low, columns.b_high, scores[:, 1], n_pairs + j),
         ):
-            low[self.indices], high[self.indices] = (
-                middle - reach[reach_rows, column],
-                middle + reach[reach_rows, column],
-            )
+            low[self.indices] = middle - reach[reach_rows, column]
+            high[self.indices] = middle + reach[reach_rows, column]
         columns.method.codes[self.indices] = METHODS.index(NORMAL)
 
     def write_inversion(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
@@ -377,10 +375,8 @@ class IntervalGroup:
             rows, (i, j) = self.indices[in_metric], panel.pairs[self.row[in_metric]].T
             above, below = compute_numerators_and_weights(panel, m)
             largest, n = above.max(axis=0), np.count_nonzero(below)
-            item_score = np.maximum(largest[i], largest[j])
-            item_score = np.where(
-                item_score > 0, item_score, max(largest.max(initial=0), 1)
-            )  # of two systems without a right item
+            item_score = np.maximum(largest[i], largest[j])  # 0 of two systems without a right item
+            item_score = np.where(item_score > 0, item_score, max(largest.max(initial=0), 1))
             worth = item_score / below.max() * compute_score_value(panel, m)
             wins, losses = panel.sign_counts[self.row[in_metric], m].T
             if self.kind == TANGO:

@@ -189,9 +189,8 @@ class JudgementSettings:
     ) -> CheckResults:
         """Check counts against exact values. If these are the sign test's p, return its check."""
         n = len(exact_values.high)
-        is_checked = (
-            ~np.isnan(exact_values.high) & ~exact & (judged.n_trials > 0) & ~in_fractions
-        )  # trials are upper bounds there
+        # trials are upper bounds in fractions
+        is_checked = ~np.isnan(exact_values.high) & ~exact & (judged.n_trials > 0) & ~in_fractions
         low, high = exact_values.low, exact_values.high
         has_fit = is_checked & (low == high) & (high == sign_check.p_value) & ~np.isnan(sign_check.fit)
         fit = np.where(has_fit, sign_check.fit, np.nan)
@@ -347,9 +346,7 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
                 ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
-    difference = np.where(
-        np.abs(difference) <= ties, 0.0, difference
-    )  # a tie as the shuffled ones are: within rounding
+    difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # as shuffled ones are ties: within rounding
     difference = np.where(jobs.rational.is_counted, jobs.rational.difference, difference)
     columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
     return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}

@@ -130,9 +130,7 @@ def _test_levels(
     unit_ids, index = np.unique(units.index[items], return_inverse=True)
     sums = sum_units(comparisons.counts, metric, systems, items, index)  # (n_units, n_systems, n_fields)
     totals = sums.sum(axis=0)
-    slopes = compute_gradients(
-        metric.form, (totals[i] + totals[j]) / 2
-    )  # of one unit's part of the difference, linearised
+    slopes = compute_gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's part of the difference
     fields = np.arange(len(metric.fields))
     columns = np.concatenate([side[:, None] * len(fields) + fields for side in (i, j)], axis=1)
     weights = np.concatenate([slopes, -slopes], axis=1)

@@ -104,8 +104,8 @@ def render_page(
     card = build_card(leading_first, table)
     all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
     set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
-    tests = page_data.build_tests_grid(table.take(rows))
-    grids = [all_comparisons, *(entry.together for entry in set_sections), tests.grid]
+    tests, misfits = page_data.build_tests_grid(table.take(rows))
+    grids = [all_comparisons, *(entry.together for entry in set_sections), tests]
     disagreeing = np.flatnonzero(table.has_disagreement)
     alarming = table.take(disagreeing[:MAX_ALARMS])
     context = {
@@ -125,6 +125,7 @@ def render_page(
         "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in set_sections),
         "comparisons": all_comparisons,
         "tests": tests,
+        "misfits": misfits,
         "n_rows": len(table),
         "alpha": table.alpha,
         "adjusted": is_adjusted(table),

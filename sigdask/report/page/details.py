@@ -22,7 +22,6 @@ from sigdask.analysis.details import (
     UnitDetails,
     UnitShares,
 )
-from sigdask.identity import dataclass
 from sigdask.report.page.frame import PagePart
 from sigdask.report.summary.sentences import describe_size, describe_standing
 from sigdask.report.tables.cells import format_p_cell
@@ -36,29 +35,6 @@ from sigdask.text import capitalize_first, format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """Meaning of "extreme" under each alternative."""
-
-
-@dataclass(frozen=True, slots=True)
-class DetailsSection:
-    """What the page's template needs to know of the comparisons that are shown in detail.
-
-    Attributes
-    ----------
-    n_opened, n_rows : int
-        Comparisons that are opened, and all.
-    why : str
-        Text on which comparisons are opened.
-    titles : tuple of str
-        Titles of the opened comparisons.
-    made_of : tuple of (str, str)
-        Inputs of the numbers, as pairs of name and value.
-    """
-
-    n_opened: int
-    n_rows: int
-    why: str
-    titles: tuple[str, ...]
-    made_of: tuple[tuple[str, str], ...] = ()
 
 
 def build_part(
@@ -81,14 +57,14 @@ def build_part(
     origins : mapping of str to str, optional
         Versions, seed and the like.
     """
+    content: dict[str, Any] = {"n_opened": len(opened_details), "n_rows": len(table), "why": reason}
     if not opened_details:
-        return {"details": PagePart(DetailsSection(0, len(table), reason, ()))} if reason else {}
+        return {"details": PagePart(content)} if reason else {}
     results = [*iter_results(table.take(np.array([comparison.row for comparison in opened_details], np.int64)))]
     texts: dict[str, int] = {}
     pairs = zip(opened_details, results, strict=True)
     opened = [_build_comparison(comparison, r, table.alpha, texts) for comparison, r in pairs]
-    titles, made_of = tuple(map(format_title, results)), tuple((origins or {}).items())
-    content = DetailsSection(len(opened), len(table), reason, titles, made_of)
+    content |= {"titles": [*map(format_title, results)], "made_of": [*(origins or {}).items()]}
     return {"details": PagePart(content, {"alpha": table.alpha, "opened": opened, "texts": [*texts]})}
 
 

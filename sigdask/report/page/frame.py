@@ -68,7 +68,7 @@ def render_frame(
     styles, scripts = _read_sources("css", parts), _read_sources("js", parts)
     all_data = {**data, **{name: part.data for name, part in parts.items() if part.data is not None}}
     template = _build_environment().get_template(name)
-    text: str = template.render(
+    text = template.render(
         {
             **context,
             **{name: part.shown for name, part in parts.items()},
@@ -79,7 +79,7 @@ def render_frame(
             "data": {name: embed_json(value) for name, value in all_data.items()},
         }
     )
-    return text
+    return str(text)
 
 
 def build_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:

@@ -185,29 +185,19 @@ MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
 """Minimum number of comparisons for a curve, and its maximum number of points."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassicalTestsSection:
-    """Classical tests as a grid (None if there are none), and lines on tests that do not fit the scores."""
-
-    grid: PageTable | None
-    misfits: Sequence[str]
-
-
-def build_tests_grid(table: Table) -> ClassicalTestsSection:
-    """Return the classical tests of the first comparisons."""
+def build_tests_grid(table: Table) -> tuple[PageTable | None, list[str]]:
+    """Return classical tests of the first comparisons (None if none fits), and lines on tests that do not fit."""
     tested = [r for r in iter_results(table) if r.tests] if table.tests else []
     rows = [*comparisons.iter_rows(tested[:MAX_TESTED], table.alpha)]
     misfits = [*comparisons.iter_misfits(tested)]
     if not rows:
-        return ClassicalTestsSection(None, misfits)
+        return None, misfits
     columns = build_columns(comparisons.build_test_columns(rows))
     left_out = ""
     if len(tested) > MAX_TESTED:
         left_out = f"Of {MAX_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
     extra = {"quiet": "".join("1" if row.is_contrast else "0" for row in rows)}
-    return ClassicalTestsSection(
-        PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
-    )
+    return PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
 
 
 def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
@@ -235,27 +225,11 @@ WIDTH, HEIGHT = 600, 240
 """Size of the curve's drawing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignificanceCurve:
-    """A drawn curve of all p-values, the largest first (achieved significance).
+def build_curve(table: Table) -> dict[str, Any] | None:
+    """Return the curve of all p-values, the largest first (Sakai 2006), or None for too few p-values.
 
-    Attributes
-    ----------
-    points : str
-        Points of a polyline in a drawing of WIDTH by HEIGHT.
-    level : float
-        Position of alpha.
-    n : int
-        Comparisons.
+    The template draws its points, alpha's level and the number of comparisons in a drawing of WIDTH by HEIGHT.
     """
-
-    points: str
-    level: float
-    n: int
-
-
-def build_curve(table: Table) -> SignificanceCurve | None:
-    """Return the curve of all p-values, the largest first (Sakai 2006), or None for too few p-values."""
     ordered = np.array(achieved_significance(table.p_value))
     n = len(ordered)
     if n < MIN_IN_CURVE:
@@ -263,4 +237,4 @@ def build_curve(table: Table) -> SignificanceCurve | None:
     indices = np.unique(np.linspace(0, n - 1, min(n, MAX_IN_CURVE)).round().astype(np.int64))
     positions, heights = WIDTH * indices / (n - 1), HEIGHT * (1 - ordered[indices])
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(positions.tolist(), heights.tolist(), strict=True))
-    return SignificanceCurve(points, HEIGHT * (1 - table.alpha), n)
+    return {"points": points, "level": HEIGHT * (1 - table.alpha), "n": n}

@@ -33,15 +33,6 @@ several.
 
 
 @dataclass(frozen=True, slots=True)
-class DifferenceMark:
-    """A difference in a drawing: its horizontal position and those of its interval's ends, if any."""
-
-    at: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RankedRow:
     """One system of a ranking.
 
@@ -55,19 +46,23 @@ class RankedRow:
         Difference from the best system, its interval and p, as printed. Empty for the best.
     verdict : str
         Verdict of the comparison with the best system.
-    mark : DifferenceMark or None
-        Its place in the drawing.
+    at : float
+        Horizontal position of the difference in the drawing.
+    low, high : float or None
+        Positions of the interval's ends, if there is an interval.
     """
 
     rank: int
     system: str
     score: str
     letters: str
+    at: float
+    low: float | None = None
+    high: float | None = None
     difference: str = ""
     interval: str = ""
     p: str = ""
     verdict: str = ""
-    mark: DifferenceMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +241,13 @@ def _build_row(
     labels: tuple[int, str, str, str], compared: BestComparison | None, scale: _DrawingScale, alpha: float
 ) -> RankedRow:
     if compared is None:
-        return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
+        return RankedRow(*labels, scale.locate(0.0))
     difference, low, high, p, verdict = compared
     has_interval = not math.isnan(low)
     interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
-    mark = DifferenceMark(scale.locate(difference), *(map(scale.locate, (low, high)) if has_interval else ()))
-    return RankedRow(*labels, format_signed(difference), interval, format_p_cell(p, alpha), verdict, mark)
+    ends = (scale.locate(low), scale.locate(high)) if has_interval else (None, None)
+    texts = format_signed(difference), interval, format_p_cell(p, alpha), verdict
+    return RankedRow(*labels, scale.locate(difference), *ends, *texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,9 +167,8 @@ class Standings:
         sizes = np.bincount(self.group, minlength=self.n_groups)
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         n = len(self.names)
-        n_pairs = np.bincount(
-            find_distinct(self.group * n * n + low * n + high)[0] // (n * n), minlength=self.n_groups
-        )  # a pair may be asked for in both directions
+        pairs = find_distinct(self.group * n * n + low * n + high)[0]  # one may be asked for in both directions
+        n_pairs = np.bincount(pairs // (n * n), minlength=self.n_groups)
         if (sizes == 1).all():
             return PAIR if (low == low[0]).all() and (high == high[0]).all() else SOME
         if (self.b == self.b[0]).all() and (n_pairs == sizes).all():
