@@ -435,7 +435,9 @@ Keys = dict[str, list[tuple[str, Name]]]
 @lru_cache
 def _arrange_paths(paths: tuple[Name, ...]) -> tuple[list[str], list[str], dict[str, Keys]]:
     """Return the names of columns that are fields of a table and of those in `added`, and the groups by kind."""
-    plain, added, groups = [], [], {kind: Keys() for kind in GROUPS}
+    plain: list[str] = []
+    added: list[str] = []
+    groups = {kind: Keys() for kind in GROUPS}
     for path in paths:
         if len(path) > 1:
             groups[path[0]].setdefault(path[1], []).append((path[2], path))

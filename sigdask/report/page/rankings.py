@@ -245,7 +245,7 @@ def _build_row(
     difference, low, high, p, verdict = compared
     has_interval = not math.isnan(low)
     interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
-    ends = (scale.locate(low), scale.locate(high)) if has_interval else (None, None)
+    ends: tuple[float | None, float | None] = (scale.locate(low), scale.locate(high)) if has_interval else (None, None)
     texts = format_signed(difference), interval, format_p_cell(p, alpha), verdict
     return RankedRow(*labels, scale.locate(difference), *ends, *texts)
 
