@@ -99,7 +99,8 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "notes": list(r.warnings),
     }
     if comparison.shares is not None:
-        fields["asked"], fields["gold"] = comparison.field_names
+        asked, gold = comparison.field_names
+        fields |= {"gold": gold, "asked": asked}
         if comparison.units is not None:
             fields["sorted"] = _build_sorted(comparison.units)
         fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
