@@ -96,8 +96,8 @@ def begin_run(connection: Connection, plan: str, path: str, details: dict[str, A
     times = {"started": now, "updated": now}
     driver = {"host": socket.gethostname(), "pid": os.getpid()}
     number = insert_row(
-        connection, "runs", plan=plan, path=path, **times, state="running", **driver, details=json.dumps(details),
-        message="",
+        connection, "runs", plan=plan, path=path, **times, state="running", **driver,
+        details=pack_details(details), message="",
     )  # fmt: skip
     rows = [{"run": number, "position": position, **asdict(progress)} for position, progress in enumerate(sets)]
     if rows:
@@ -126,21 +126,21 @@ def update_run(
 def end_run(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:
     """Record how a run ended."""
     now = time.time()
-    values = {"ended": now, "updated": now, "state": state, "message": message, "details": json.dumps(details)}
+    values = {"ended": now, "updated": now, "state": state, "message": message, "details": pack_details(details)}
     change_row(connection, "runs", number, **values)
 
 
 def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> None:
     """Add details to a run that has ended."""
     stored = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
-    change_row(connection, "runs", number, details=json.dumps({**parse_json(stored), **added}))
+    change_row(connection, "runs", number, details=pack_details({**unpack_details(stored), **added}))
 
 
 def forget_file_states(connection: Connection) -> None:
     """Make the next run of each plan read all files: what the store lacks is counted again."""
     for number in connection.execute(text("SELECT max(id) FROM runs GROUP BY plan")).scalars().all():
         row = connection.execute(text("SELECT * FROM runs WHERE id = :run"), {"run": number}).mappings().one()
-        if is_intact("runs", row) and json.loads(row["details"]).get("file_states"):
+        if is_intact("runs", row) and unpack_details(row["details"]).get("file_states"):
             amend_run(connection, number, {"file_states": {}})
 
 
@@ -189,10 +189,28 @@ DETAILS = ("versions", "settings", "inputs", "second_looks", "frames", "file_sta
 """Details of a run that are objects."""
 
 
+MAX_PLAIN_LENGTH = 2**14
+"""Maximum length of the details of a run that are stored as plain JSON. Those of many test sets are compressed."""
+
+
+def pack_details(details: dict[str, Any]) -> str:
+    """Return the details of a run as JSON; long ones are compressed."""
+    plain = json.dumps(details)
+    if len(plain) <= MAX_PLAIN_LENGTH:
+        return plain
+    return json.dumps({"packed": base64.b64encode(zlib.compress(plain.encode())).decode()})
+
+
+def unpack_details(packed: str) -> dict[str, Any]:
+    """Return the details of a run from their text in the store."""
+    details: dict[str, Any] = parse_json(packed)
+    return unpack_json(base64.b64decode(details["packed"])) if "packed" in details else details  # type: ignore[no-any-return]
+
+
 def read_details(row: Any) -> dict[str, Any]:
     """Return the details of a run's row; raise DamagedError if they or other values are none that a run has."""
     try:
-        details: dict[str, Any] = parse_json(row["details"])
+        details = unpack_details(row["details"])
         settings = details.get("settings")
         is_sound = (
             all(is_time(row[name]) for name in ("started", "updated"))
