@@ -204,7 +204,7 @@ def pack_details(details: dict[str, Any]) -> str:
 def unpack_details(packed: str) -> dict[str, Any]:
     """Return the details of a run from their text in the store."""
     details: dict[str, Any] = parse_json(packed)
-    return unpack_json(base64.b64decode(details["packed"])) if "packed" in details else details  # type: ignore[no-any-return]
+    return unpack_json(base64.b64decode(details["packed"])) if "packed" in details else details
 
 
 def read_details(row: Any) -> dict[str, Any]:
