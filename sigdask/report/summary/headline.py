@@ -112,7 +112,7 @@ def _describe_baseline(groups: VerdictGroups, g: int) -> str:
         size = f"{groups.describe_lead(rows[0])}, {groups.format_p(rows[0])}"
         closest = f": the best, {c.names[int(c.a[rows[0]])]}, is {side} by {size}"
     mentioned = [better[0]] if names else [rows[0]] if closest else []
-    return text + closest + rest_text + groups.describe_doubts(rows.tolist(), mentioned)
+    return text + closest + rest_text + groups.describe_doubts(rows, mentioned)
 
 
 def _split_outcomes(groups: VerdictGroups, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -163,7 +163,7 @@ def _describe_ranking(groups: VerdictGroups, g: int) -> str:
     rival = c.get_opponent(row, int(c.top[g]))
     is_ahead = c.ahead[row] != 0
     lead = f"by {groups.describe_lead(row)}; {groups.format_p(row)}"
-    doubts = groups.describe_doubts(np.flatnonzero(c.group == g).tolist(), [row] if is_ahead else [])
+    doubts = groups.describe_doubts(np.flatnonzero(c.group == g), [row] if is_ahead else [])
     if near_names == [rival] and is_ahead:
         return (
             f"{best} scores best {groups.group_labels[g]}, but not significantly better than the runner-up, {rival}: "
@@ -236,11 +236,11 @@ def _describe_several(groups: VerdictGroups, g: int) -> str:
     text = _describe_counts(groups, rows, f" {groups.group_labels[g]}")
     row = max([*better, *worse], key=lambda row: abs(c.ahead[row]), default=None)
     if row is None or len(rows) == 1:
-        return text + groups.describe_doubts(rows.tolist())
+        return text + groups.describe_doubts(rows)
     loser = c.get_opponent(row, int((c.a if c.ahead[row] > 0 else c.b)[row]))
     return (
         f"{text}: most of all {c.get_winner(row)} is ahead of {loser}, by {groups.describe_lead(row)}; "
-        f"{groups.format_p(row)}{groups.describe_doubts(rows.tolist(), [row])}"
+        f"{groups.format_p(row)}{groups.describe_doubts(rows, [row])}"
     )
 
 

@@ -31,6 +31,7 @@ from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
 
 Integers = NDArray[np.int64]
+NO_ROWS: Integers = np.zeros(0, np.int64)
 GroupKey = tuple[str, str, str]
 """The names of a test set, subset ("" without) and metric."""
 
@@ -288,13 +289,13 @@ class VerdictGroups:
         r, points = self._get_result(row)
         return describe_doubt(r, self.table.alpha, points=points)
 
-    def describe_doubts(self, rows: Sequence[int] = (), mentioned: Sequence[int] = ()) -> str:
+    def describe_doubts(self, rows: Integers = NO_ROWS, mentioned: Sequence[int] = ()) -> str:
         """Return a clause on how many of some or all rows are doubtful, or "" if no more than those mentioned."""
-        is_skewed, rows = self.table.is_skewed, rows or range(len(self.table))
-        n = int(np.count_nonzero(is_skewed[[*rows]]))
-        if n <= (int(np.count_nonzero(is_skewed[[*mentioned]])) if mentioned else 0):
+        is_doubtful = self.table.is_skewed[rows] if len(rows) else self.table.is_skewed
+        n = int(np.count_nonzero(is_doubtful))
+        if n <= int(np.count_nonzero(self.table.is_skewed[list(mentioned)] if mentioned else 0)):
             return ""
-        return f"; in {n:,} of {len(rows):,} comparisons few units decide or differences are skewed"
+        return f"; in {n:,} of {len(is_doubtful):,} comparisons few units decide or differences are skewed"
 
     def format_p(self, row: int) -> str:
         """Return the p-value that the verdict of a row uses as text."""
@@ -354,9 +355,9 @@ class JointVerdicts(VerdictGroups):
         n = int(np.count_nonzero(table.is_skewed[rows]))
         return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
 
-    def describe_doubts(self, rows: Sequence[int] = (), mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
+    def describe_doubts(self, rows: Integers = NO_ROWS, mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
         """Return a clause on how many comparisons on single sets are doubtful."""
-        return super().describe_doubts(range(len(self.table)))
+        return super().describe_doubts()
 
     def format_p(self, row: int) -> str:
         """Return the p-value that the verdict of a row uses as text."""
