@@ -28,6 +28,7 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import Progress, connect_once, count_with_options
 from sigdask.formats.frames import as_counts, move_index
+from sigdask.formats.tables.scores import describe_uncorrelated
 from sigdask.identity import dataclass
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
@@ -207,14 +208,17 @@ def compare(
                     "texts with references give gold= and a metric such as BLEU"
                 )
         counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups, **gaps)
+        columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(names)}
+        doubts = describe_uncorrelated(columns, by_position=ids is None)
+        counts = replace(counts, warnings=(*counts.warnings, *doubts))
     else:
         counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
     metric_to_use = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
     selection = cast("SelectionOptions", {**options, "metrics": [metric_to_use], "unit": unit})
     results = compare_all(counts, **selection)
-    scope_notes = [note for note in results.notes if note.kind == "scope"]
-    return replace(results[0], notes=(*results[0].notes, *scope_notes)) if scope_notes else results[0]
+    notes = [note for note in results.notes if note.kind in {"scope", "reading"}]
+    return replace(results[0], notes=(*results[0].notes, *notes)) if notes else results[0]
 
 
 def _compare_outputs(

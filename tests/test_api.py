@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from builders import build_rng
 from command import call_sigdask
 
@@ -407,3 +408,24 @@ def test_notes_name_pythons_arguments_and_reproduce_as_those_of_the_command_line
         cwd=tmp_path,
     )
     assert "(--trials " in called.stderr + called.stdout
+
+
+def test_two_arrays_in_different_orders_are_doubted_as_files_are():
+    """SciPy's rank correlation of both orders is the oracle: above 0.8, and near 0."""
+    rng = np.random.default_rng(1)
+    a = rng.random(60).round(3)
+    b = (a + rng.random(60) / 3).round(3)
+    other_order = rng.permutation(b)
+    assert scipy.stats.spearmanr(a, b).statistic > 0.8
+    assert abs(scipy.stats.spearmanr(a, other_order).statistic) < 0.25
+    [note] = compare(a, other_order).notes
+    assert "matched by position, but scores of A, B are not correlated" in note.text
+    assert compare(a, b).notes == compare(a, other_order, ids=[*map(str, range(60))]).notes == ()
+    with_gap = np.concatenate([[np.nan], other_order[1:]])
+    assert any(n.text == note.text for n in compare(a, with_gap, missing="pairwise").notes)
+
+
+def test_notes_on_reading_two_sequences_are_those_of_the_result():
+    labels = compare(["a"] * 40, ["c"] * 39 + ["a"], gold=["a", "b"] * 20)
+    assert any("do not occur in the gold standard" in n.text for n in labels.notes)
+    assert any("0.3 for 0.30000000000000004" in n.text for n in compare([1.0, 2], [0.1 + 0.2, 1]).notes)

@@ -266,8 +266,7 @@ def _describe_doubts(
             "system, give one file per system"
         )
     n_items = tables[0].n_rows
-    if n_items >= CLEAR_ITEMS:
-        yield from _describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
+    yield from describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
     most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
     if len(scores) > most_systems > 1 and len(tables) == 1:
         yield f"{path}: {len(scores)} systems on {n_items} items: are systems rows? Then transpose it"
@@ -339,8 +338,8 @@ def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.flo
             yield f"{path}: {names[k]!r} is the largest score of every row: if it is no system, --ignore {names[k]!r}"
 
 
-def _describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:
-    """Yield a note on systems whose scores follow no other's: in files without ids, or where they are sorted."""
+def describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:
+    """Yield a note on systems whose scores follow no other's: in columns without ids, or where they are sorted."""
     names = [*scores][:MAX_CORRELATED]
     columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
     columns = columns[~np.isnan(columns).any(axis=1)]
@@ -349,7 +348,7 @@ def _describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_posi
     if odd and by_position:
         yield (
             f"rows are matched by position, but scores of {format_list([names[k] for k in odd])} are not correlated "
-            "with other systems': are the items of all files in the same order? Files with ids are matched by id"
+            "with other systems': are the items of all systems in the same order? Files with ids are matched by id"
         )
     elif alone := [names[k] for k in odd if are_sorted[k]]:
         yield (
