@@ -208,6 +208,7 @@ def compare(
                     "texts with references give gold= and a metric such as BLEU"
                 )
         counts = Counts.from_scores(systems, ids=cast("Any", ids), groups=groups, **gaps)
+        assert counts.outputs is not None
         columns = {name: counts.outputs.systems[k].astype(float) for k, name in enumerate(names)}
         doubts = describe_uncorrelated(columns, by_position=ids is None)
         counts = replace(counts, warnings=(*counts.warnings, *doubts))
