@@ -190,9 +190,8 @@ class Counts:
         """Return a grouping column. If there is none of this name, the error lists all."""
         if column not in self.groups:
             names = ", ".join(self.groups) or "none"
-            raise InputError(
-                f"no column {column!r} to group items by; columns: {names}. {checks.suggest_group_file(column)}"
-            )
+            hint = checks.suggest_group_file(column)
+            raise InputError(f"no column {column!r} to group items by; columns: {names}. {hint}")
         return Factor.from_values(self.groups[column])
 
     def in_common(
@@ -282,9 +281,8 @@ class Counts:
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
             prompts = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
-            outputs = Outputs(
-                LazyOutputs(self.n_systems, partial(_reorder_column, outputs.systems, order)), gold, prompts
-            )
+            columns = LazyOutputs(self.n_systems, partial(_reorder_column, outputs.systems, order))
+            outputs = Outputs(columns, gold, prompts)
         return replace(
             self,
             fields=ReorderedFields(self.fields, order),

@@ -97,17 +97,12 @@ class Candidates:
         """
         gold_codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
         columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
-        candidates = Candidates(
-            tuple(columns),
-            gold_codes,
-            np.array(list(columns.values()), np.float64)
-            if _check_lengths(columns, len(gold_codes))
-            else np.empty((0, 0)),
-            frozenset(smaller),
-            None if ids is None else Texts.from_values(ids),
-            name,
-            tuple(notes),
-        )
+        for measure, column in columns.items():
+            if column.shape != gold_codes.shape:
+                raise InputError(f"measure {measure!r} has {len(column)} scores for {len(gold_codes)} candidates")
+        matrix = np.array([*columns.values()], np.float64).reshape(len(columns), -1)
+        texts = None if ids is None else Texts.from_values(ids)
+        candidates = Candidates(tuple(columns), gold_codes, matrix, frozenset(smaller), texts, name, tuple(notes))
         candidates.check()
         return candidates
 
@@ -171,11 +166,3 @@ class Candidates:
         forms = canonicalize_column(self.ids)
         order, _ = forms.sorted
         return CanonicalOrder(forms[order], np.asarray(order, np.int64))
-
-
-def _check_lengths(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:
-    """Raise if a column is not as long as gold; return whether there is any column."""
-    for measure, column in columns.items():
-        if column.shape != (n,):
-            raise InputError(f"measure {measure!r} has {len(column)} scores for {n} candidates")
-    return bool(columns)

@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
@@ -162,7 +161,7 @@ def canonicalize_column(names: Sequence[str]) -> Texts:
 
 
 def check_common_items(
-    has: NDArray[np.bool_],
+    has: Bools,
     systems: Sequence[str],
     min_items: int | None,
     missing: Missing | None = None,
@@ -196,9 +195,8 @@ def check_common_items(
         common += rows.T @ rows
     has_any = common.diagonal() > 0  # a system without any item is named by whoever looks for missing ones
     either = common.diagonal() + common.diagonal()[:, None] - common
-    is_too_few = np.triu(
-        (common < (MIN_COMMON_SHARE * either if min_items is None else min_items)) & has_any & has_any[:, None], 1
-    )
+    needed = MIN_COMMON_SHARE * either if min_items is None else min_items
+    is_too_few = np.triu((common < needed) & has_any & has_any[:, None], 1)
     if missing == "pairwise" and np.triu(common, 1).any():
         is_too_few &= common > 0
     if not is_too_few.any():
@@ -218,7 +216,7 @@ def check_common_items(
     )
 
 
-def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
+def _format_examples(has: Bools, ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
     """Return text that names, for each of two systems, an item that this system has and the other lacks."""
     exclusive = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
     examples = [
@@ -228,7 +226,7 @@ def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, 
 
 
 def check_complete(
-    present: NDArray[np.bool_], systems: Sequence[str], ids: Sequence[str] | None, noun: str = "score", zero: str = ""
+    present: Bools, systems: Sequence[str], ids: Sequence[str] | None, noun: str = "score", zero: str = ""
 ) -> None:
     """Raise unless systems have all items; the error names the first gap, and the options that allow gaps.
 
@@ -308,9 +306,7 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     return warnings
 
 
-def describe_foreign_types(
-    known: Collection[str], given: Mapping[str, Sequence[str]], noun: str = "types"
-) -> list[str]:
+def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
     """Return a warning if systems give types of chunks, spans or relations that gold never has.
 
     The warning is a note for the first lines if types differ only in case, or if half of a system's types are foreign.
@@ -321,11 +317,11 @@ def describe_foreign_types(
     ["types that gold never has are never correct: b 2 of 3 (such as 'LOC'). Some differ only in case: --map PER=per"]
     """
     parts, is_clear, lowered = [], False, {name.casefold(): name for name in known}
-    for system, names in given.items():
+    for system, names in used.items():
         if foreign := [name for name in names if name not in known]:
             parts.append(f"{system} {len(foreign):,} of {len(names):,} (such as {min(foreign)!r})")
             is_clear |= 2 * len(foreign) >= len(names)
-    foreign_names = sorted({name for names in given.values() for name in names} - {*known})
+    foreign_names = sorted({name for names in used.values() for name in names} - {*known})
     pairs = [(lowered[name.casefold()], name) for name in foreign_names if name.casefold() in lowered]
     maps = ["--map " + "=".join(name.partition("(")[0] for name in pair) for pair in pairs]  # types without roles
     if not parts:
@@ -366,9 +362,7 @@ def _parse_label(label: str) -> float | None:
 
 
 def describe_scales(
-    fields: Mapping[str, Array],
-    systems: Sequence[str],
-    held: Mapping[str, NDArray[np.bool_] | None] = MappingProxyType({}),
+    fields: Mapping[str, Array], systems: Sequence[str], held: Mapping[str, Bools | None] = MappingProxyType({})
 ) -> Iterator[ScopeNote]:
     """Yield notes on scores of which some systems' seem to be in another unit, of another metric, or errors.
 
@@ -456,7 +450,7 @@ def _are_whole(values: Array) -> bool:
     return values.dtype.kind != "f" or bool((values == np.rint(values)).all())
 
 
-def _correlate(values: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _correlate(values: Array) -> tuple[Floats, Floats]:
     """Return the rank correlations of columns, and how far chance may take them from usual ones (two standard errors).
 
     Correlations are NaN on the diagonal and where a column is constant. Those of few correct items rest on these few
@@ -506,7 +500,7 @@ def _find_opposed(values: Array) -> list[int]:
     return _find_rows(correlations + slack < -USUAL_CORRELATION / 2, correlations)
 
 
-def _find_rows(is_odd: NDArray[np.bool_], correlations: NDArray[np.float64]) -> list[int]:
+def _find_rows(is_odd: Bools, correlations: Floats) -> list[int]:
     """Return the rows of which all defined cells are odd, and at least one is defined."""
     is_defined = ~np.isnan(correlations)
     return np.flatnonzero((is_odd | ~is_defined).all(axis=1) & is_defined.any(axis=1)).tolist()

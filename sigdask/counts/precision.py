@@ -320,9 +320,8 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
     if numbers.ndim != 1:
         raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
     if np.isinf(numbers).any():
-        raise InputError(
-            f"scores of {system!r}: the item at position {int(np.argmax(np.isinf(numbers))) + 1} is infinite"
-        )
+        position = int(np.argmax(np.isinf(numbers))) + 1
+        raise InputError(f"scores of {system!r}: the item at position {position} is infinite")
     return numbers
 
 

@@ -393,9 +393,8 @@ def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[No
                 raise
             raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
-            raise InputError(
-                f"{files.shorten_path(Path(str(error.filename)))}: cannot be read ({error.strerror})"
-            ) from None
+            path = files.shorten_path(Path(str(error.filename)))
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
@@ -704,10 +703,8 @@ def _build_reference_error(path: Path, metric_names: Sequence[str]) -> InputErro
     """Return the error for metrics that compare outputs with a reference; None if all do without."""
     for metric in metric_names:
         if (needed := _find_metric_format(metric)) is not None:
-            option, content = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
-            return InputError(
-                f"{path}: metric {metric} compares outputs with a reference; give {option} FILE ({content})"
-            )
+            option, text = REFERENCES.get(needed, ("--gold", f"the {FORMATS[needed].needs_gold or 'gold standard'}"))
+            return InputError(f"{path}: metric {metric} compares outputs with a reference; give {option} FILE ({text})")
     return None
 
 

@@ -123,19 +123,15 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     id_names = choices.ids or _find_id_names(table, usual)
     ids = _build_ids(table, id_names)
     excluded = {gold_name, *id_names, *choices.ignore}
-    other_columns = [column for column in table.list_other_columns(*excluded) if column not in excluded]
-    text_columns = {
-        column: Texts.from_values(table.columns[column]) for column in other_columns if not table.is_numeric(column)
-    }
-    table = convert_decimal_commas(table, text_columns, choices.decimal)
-    names, left_out = _select_measures(table, choices, usual, other_columns)
+    others = [column for column in table.list_other_columns(*excluded) if column not in excluded]
+    texts = {column: Texts.from_values(table.columns[column]) for column in others if not table.is_numeric(column)}
+    table = convert_decimal_commas(table, texts, choices.decimal)
+    names, left_out = _select_measures(table, choices, usual, others)
     for measure in choices.smaller:
         if measure not in names:
             raise _missing_column_error(table.path, measure, "measure", names)
-    problem = (
-        "no score; every measure scores every candidate, remove the candidate or leave the column out with --ignore"
-    )
-    scores = [table.get_complete_numbers(measure, problem) for measure in names]
+    text = "no score; every measure scores every candidate, remove the candidate or leave the column out with --ignore"
+    scores = [table.get_complete_numbers(measure, text) for measure in names]
     notes = [*table.notes]
     if left_out:
         notes.append(f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with --measure)")
@@ -264,9 +260,7 @@ def _select_measures(
     return measures, [column for column in other_columns if column not in measures]
 
 
-XML_START = re.compile(
-    r"(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b", re.DOTALL
-)
+XML_START = re.compile(r"(?s)(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b")
 
 CANDIDATE = "candidate"
 """Name of the id column."""

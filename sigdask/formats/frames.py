@@ -297,9 +297,7 @@ def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Arra
     """Return the columns of a mapping, data frame or array, by name."""
     if names is None and isinstance(scores, Mapping):
         check_indices({str(name): column for name, column in scores.items()})
-        return _name_columns(
-            list(scores), [_as_array(list_values(column, repr(name))) for name, column in scores.items()]
-        )
+        return _name_columns([*scores], [_as_array(list_values(column, repr(name))) for name, column in scores.items()])
     frame = None if isinstance(scores, np.ndarray) else _as_narwhals_frame(scores)
     if frame is not None and names is None:
         return _name_columns(frame.columns, [_convert_series(series) for series in frame.iter_columns()])
@@ -417,9 +415,8 @@ def _is_group_column(column: Array) -> bool:
 
 def _check_score_column(name: str, column: Array) -> None:
     """Raise an error for a column that holds neither numbers nor numbers written as text."""
-    if column.dtype.kind in "biufO" and not (
-        _has_texts(column) and not has_numbers(Texts.from_values(_format_cells(column)))
-    ):
+    is_text = _has_texts(column) and not has_numbers(Texts.from_values(_format_cells(column)))
+    if column.dtype.kind in "biufO" and not is_text:
         return
     kind = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"
     raise _build_no_scores_error(name, kind)

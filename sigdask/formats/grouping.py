@@ -125,13 +125,10 @@ class GroupFile:
             cells = table.columns[name]
             for row in rows:
                 if not cells[row]:
-                    raise InputError(
-                        f"{self.path}, line {table.lines[row]}: no group of column {k}; every item needs one"
-                    )
-            group_name = (
-                name if table.header and name != "value" else self.unnamed + (f" {k}" if len(names) > 1 else "")
-            )
-            factors[group_name] = Factor.from_values([cells[row] for row in rows])
+                    line = table.lines[row]
+                    raise InputError(f"{self.path}, line {line}: no group of column {k}; every item needs one")
+            title = name if table.header and name != "value" else self.unnamed + (f" {k}" if len(names) > 1 else "")
+            factors[title] = Factor.from_values([cells[row] for row in rows])
         return factors
 
 

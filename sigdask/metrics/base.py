@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array, get_rounding
+from sigdask.counts.fields import Array, Bools, get_rounding
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.metrics.extraction.request import Extraction
@@ -49,7 +46,7 @@ class BoundMetric:
     higher_is_better: bool = True
     own: Mapping[str, Array] = field(default_factory=dict)
     signature: str | None = None
-    held: NDArray[np.bool_] | None = None
+    held: Bools | None = None
 
     def get_field(self, name: str, counts: Counts) -> Array:
         """Return a field that the metric sums: one that it counted itself, or else the field of the data."""

@@ -59,9 +59,7 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
         raise build_lacking_error(spec.name, needed, counts)
     end = "" if spec.label is None else f"[{column}={spec.label}]"
     fields = (correct + end, *(f"{kind}[{unit}]{end}" for kind in ("system", "gold", "aligned")))
-    if fields[0] not in counts.fields or (
-        end and not counts.field(fields[1]).any() and not counts.field(fields[2]).any()
-    ):
+    if fields[0] not in counts.fields or (end and not any(counts.field(name).any() for name in fields[1:3])):
         raise _build_label_error(spec, f"gold[{unit}][{column}=", counts)
     if score == "aligned":
         return BoundMetric(spec.name, (fields[0], fields[3]), MEAN)

@@ -19,6 +19,8 @@ from sigdask.metrics.base import BoundMetric, BoundRanks, Metric, Spec, build_la
 from sigdask.metrics.forms import MEAN, CalibrationError, Correlation, Form, Formula, Ratios
 
 Array = NDArray[Any]
+Columns = dict[str, Sequence[SystemNumbers]]
+"""Numbers of each system, or of all, by field."""
 
 
 @known_as("sigdask.metrics.regression:compute_rmse")
@@ -61,7 +63,7 @@ def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | Bo
         _check_probabilities(name, predictions, counts)
     if base in RANK_METRICS:
         return BoundRanks(name, base)
-    columns: dict[str, Sequence[SystemNumbers]]
+    columns: Columns
     form: Form = MEAN
     if base == "pearson":
         columns, form = _build_products(name, gold, predictions, counts), Correlation()
@@ -105,10 +107,8 @@ def _check_gold(name: str, base: str, gold: Floats, counts: Counts) -> None:
     if not len(gold) or base not in CORRELATIONS | {"R2", "AUC", "average-precision"}:
         return
     if np.ptp(gold) == 0 and not (base == "average-precision" and gold[0]):
-        other = "MAE" if base == "R2" or base in CORRELATIONS else "brier"
-        raise InputError(
-            f"metric {name!r}: all gold values are {gold[0]:g}, so that {base} is not defined; take {other}"
-        )
+        use = "MAE" if base == "R2" or base in CORRELATIONS else "brier"
+        raise InputError(f"metric {name!r}: all gold values are {gold[0]:g}, so that {base} is not defined; take {use}")
 
 
 def _check_probabilities(name: str, predictions: Sequence[Floats], counts: Counts) -> None:
@@ -166,9 +166,7 @@ TOO_FAR = 1e5
 """Standard deviations from the centre at which squares no longer resolve the differences between numbers."""
 
 
-def _build_products(
-    name: str, gold: Floats, predictions: Sequence[Floats], counts: Counts
-) -> dict[str, Sequence[SystemNumbers]]:
+def _build_products(name: str, gold: Floats, predictions: Sequence[Floats], counts: Counts) -> Columns:
     """Return the terms of a correlation. All predictions are centred on one number, as swaps exchange them."""
     centre = _round_mean(gold)
     y = _subtract(gold, np.array([centre]))
@@ -204,7 +202,7 @@ def _measure_distance(numbers: Floats, centre: float) -> float:
     return 0.0 if np.ptp(numbers) == 0 else abs(float(numbers.mean()) - centre) / float(numbers.std())
 
 
-def _build_residuals(gold: Floats, predictions: Sequence[Floats], n_bins: int) -> dict[str, Sequence[SystemNumbers]]:
+def _build_residuals(gold: Floats, predictions: Sequence[Floats], n_bins: int) -> Columns:
     """Return gold minus predicted in each of the bins (k / n, (k + 1) / n], the first of which includes 0."""
     edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     residuals = [_subtract(gold, column) for column in predictions]

@@ -16,10 +16,9 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Bools, Integers
 from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -58,7 +57,7 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | Bou
     return BoundMetric(first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held)
 
 
-def _find_held_in_all(fields: Iterable[Sequence[str]], counts: Counts) -> NDArray[np.bool_] | None:
+def _find_held_in_all(fields: Iterable[Sequence[str]], counts: Counts) -> Bools | None:
     """Return which items each system has in some fields of each replicate, or None if no items are missing."""
     parts = zip(fields, counts.replicates or (counts,), strict=True)
     masks = [held for names, replicate in parts if (held := replicate.held_in(names)) is not None]
@@ -212,9 +211,8 @@ def _find_outcomes(spec: Spec, counts: Counts) -> str:
         raise InputError(
             f"metric {spec.name!r}: the scores of samples are not all 0 or 1; it needs samples that are right or wrong"
         )
-    raise base.build_lacking_error(
-        spec.name, "samples that are right or wrong: scores of 0 and 1, or labels and gold", counts
-    )
+    needed = "samples that are right or wrong: scores of 0 and 1, or labels and gold"
+    raise base.build_lacking_error(spec.name, needed, counts)
 
 
 def _are_outcomes(field: str, counts: Counts) -> bool:
@@ -227,7 +225,7 @@ def _are_outcomes(field: str, counts: Counts) -> bool:
     return all(np.isin(replicate.field(field), (0, 1)).all() for replicate in counts.replicates)
 
 
-def _count_samples(field: str, counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_samples(field: str, counts: Counts) -> tuple[Integers, Integers]:
     """Return the number of samples of each item and system, and how many of them are right."""
     if counts.apart:
         raise InputError("pass@k takes all samples of an item together; leave replicates=each out")

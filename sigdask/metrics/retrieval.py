@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
+from sigdask.counts.fields import Floats
 from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
@@ -140,7 +141,7 @@ def _total(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def compute_topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
+def compute_topic_scores(name: str, counts: Counts) -> Floats:
     """Return a measure's score for each topic and system, shape (n_items, n_systems).
 
     Raises
@@ -148,7 +149,7 @@ def compute_topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
     InputError
         ir-measures has no provider for the measure, or the provider fails.
     """
-    scores: NDArray[np.float64] = get_statistics(_build_extraction(name), counts)[:, :, 0]
+    scores: Floats = get_statistics(_build_extraction(name), counts)[:, :, 0]
     if np.isnan(scores).any():
         k, s = np.argwhere(np.isnan(scores))[0]
         topic = counts.ids[k] if counts.ids is not None else k + 1
@@ -157,9 +158,7 @@ def compute_topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
 
 
 @known_as("sigdask.metrics.retrieval:measure_topics")
-def measure_topics(
-    systems: Sequence[list[Sequence[str]]], gold: list[Mapping[str, int]], *, name: str
-) -> list[NDArray[np.float64]]:
+def measure_topics(systems: Sequence[list[Sequence[str]]], gold: list[Mapping[str, int]], *, name: str) -> list[Floats]:
     """Return a measure's score for each topic, one array per system of shape (n_items, 1); NaN if undefined.
 
     One run at a time: the mappings that ir-measures takes are many times the size of the rankings.

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Integers
 from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
@@ -86,7 +85,7 @@ class _WordAligner:
         self.transform = jiwer.Compose([*normalizers, *default_transforms])
         self.process = jiwer.process_words if words else jiwer.process_characters
 
-    def count_lengths(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def count_lengths(self, texts: Sequence[str]) -> Integers:
         """Return the number of words or characters of each text."""
         return np.array([len(self.transform(text)[0]) for text in texts], np.int64)
 

@@ -67,14 +67,12 @@ def _build_extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
 
 
 @known_as("sigdask.metrics.translation:_bind")
-def _bind(
-    name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool, counts: Counts
-) -> BoundMetric:
+def _bind(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher: bool, counts: Counts) -> BoundMetric:
     _, gold = get_texts(name, counts)
     statistics = get_statistics(_build_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
     fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
     own_fields = {field: statistics[:, :, k] for k, field in enumerate(fields)}
-    return BoundMetric(name, fields, form, higher_is_better, own_fields, build_signature(scorer, options, gold))
+    return BoundMetric(name, fields, form, higher, own_fields, build_signature(scorer, options, gold))
 
 
 @known_as("sigdask.metrics.translation:count_segments")

@@ -13,11 +13,10 @@ from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import Array, ComputedFields
+from sigdask.counts.fields import Array, Bools, ComputedFields
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing import scoring, treebank
@@ -37,6 +36,7 @@ UNIVERSAL_TAGS = frozenset({
 })  # fmt: skip
 """Universal parts of speech of CoNLL-U, and the mark for none."""
 
+COUNTED = ("aligned", "system", "gold")
 FIELD = re.compile(r"(correct|aligned|system|gold)\[(\w+)\](?:\[(\w+)=(.*)\])?")
 
 
@@ -63,7 +63,7 @@ class ParseFields(ComputedFields):
     """
 
     gold: Treebank
-    is_scored: NDArray[np.bool_]
+    is_scored: Bools
     systems: Sequence[ScoredSystem]
     codes: Codes
     metrics: Sequence[str]
@@ -89,13 +89,11 @@ class ParseFields(ComputedFields):
         sentences = self.gold.sentences
         if kind == "gold":
             return self._sum([sentences[mask]])
-        bit = METRICS.index("Words" if kind == "aligned" else what)
-        return self._sum(
-            [sentences[mask & ((system.flags >> np.uint16(bit)) & 1).astype(bool)] for system in self.systems]
-        )
+        bit = np.uint16(METRICS.index("Words" if kind == "aligned" else what))
+        return self._sum([sentences[mask & (scored.flags >> bit & 1).astype(bool)] for scored in self.systems])
 
     @cached_property
-    def is_content(self) -> NDArray[np.bool_]:
+    def is_content(self) -> Bools:
         """A mask of the gold words that are content words."""
         return scoring.is_among(self.gold.columns["relation"], scoring.CONTENT, self.codes)
 
@@ -122,17 +120,14 @@ class ParseFields(ComputedFields):
             counted = {WORD_METRICS[metric][0]: None for metric in scored}
             for label in labels:
                 yield from (f"correct[{metric}][{column}={label}]" for metric in scored)
-                yield from (
-                    f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in ("aligned", "system", "gold")
-                )
+                yield from (f"{kind}[{unit}][{column}={label}]" for unit in counted for kind in COUNTED)
 
-    def _get_scored(self, system: ScoredSystem) -> NDArray[np.bool_]:
+    def _get_scored(self, system: ScoredSystem) -> Bools:
         """Return which words of a system are scored: all, or where words are compared by position those of gold."""
-        return (
-            self.is_scored if len(system.sentences) == len(self.is_scored) else np.ones(len(system.sentences), np.bool_)
-        )
+        n = len(system.sentences)
+        return self.is_scored if n == len(self.is_scored) else np.ones(n, np.bool_)
 
-    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> NDArray[np.bool_] | bool:
+    def _has_label(self, columns: Mapping[str, Integers], column: str | None, label: str) -> Bools | bool:
         return True if column is None else columns[column] == self.codes.get(label, -1)
 
     def _sum(self, columns: Sequence[Integers]) -> Array:
@@ -196,9 +191,8 @@ def is_punctuation(form: str) -> bool:
 
 def _read_files(sources: Sequence[Source], gold: Path | None, codes: Codes, *, is_universal: bool) -> list[Treebank]:
     assert gold is not None
-    return [
-        treebank.read_treebank(path, codes, is_universal=is_universal) for path in (gold, *(s.path for s in sources))
-    ]
+    paths = (gold, *(source.path for source in sources))
+    return [treebank.read_treebank(path, codes, is_universal=is_universal) for path in paths]
 
 
 def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:

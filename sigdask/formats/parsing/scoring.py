@@ -159,33 +159,29 @@ def _find_region(gold: _Side, system: _Side, g: int, s: int) -> tuple[int, int, 
 
 
 def _align_forms(gold: list[int], system: list[int], g: int, s: int) -> Iterator[tuple[int, int]]:
-    """Yield the places of the words of a longest common subsequence of forms; g and s are those of the first."""
+    """Yield the places of the words of a best common subsequence of forms; g and s are those of the first."""
     n, m = len(gold), len(system)
-    longest = [[0] * (m + 1) for _ in range(n + 1)]  # of what follows words i and j
+    best = [[0] * (m + 1) for _ in range(n + 1)]  # of what follows words i and j
     for i in range(n - 1, -1, -1):
         for j in range(m - 1, -1, -1):
-            longest[i][j] = (
-                longest[i + 1][j + 1] + 1 if gold[i] == system[j] else max(longest[i + 1][j], longest[i][j + 1])
-            )
+            best[i][j] = best[i + 1][j + 1] + 1 if gold[i] == system[j] else max(best[i + 1][j], best[i][j + 1])
     i = j = 0
     while i < n and j < m:
         if gold[i] == system[j]:
             yield g + i, s + j
             i, j = i + 1, j + 1
-        elif longest[i][j] == longest[i + 1][j]:
+        elif best[i][j] == best[i + 1][j]:
             i += 1
         else:
             j += 1
 
 
-def flag_words(
-    gold: Treebank, system: Treebank, aligned: tuple[Integers, Integers], codes: Codes
-) -> NDArray[np.uint16]:
+def flag_words(gold: Treebank, system: Treebank, pairs: tuple[Integers, Integers], codes: Codes) -> NDArray[np.uint16]:
     """Return flags of the gold words: which of `METRICS` count each as right."""
-    g, s = aligned
+    g, s = pairs
     mine, theirs = gold.columns, system.columns
     same = {name: column[g] == theirs[name][s] for name, column in mine.items()}
-    gold_of = np.full(system.n_words + 1, -2)  # -2 for a word that is not aligned
+    gold_of = np.full(system.n_words + 1, -2)  # -2 for a word that is not pairs
     gold_of[s] = g
     gold_of[ROOT] = ROOT
     right_head = gold.heads[g] == gold_of[system.heads[s]]
@@ -206,7 +202,7 @@ def flag_words(
         "MLAS": right
         & is_content
         & same_tags
-        & _have_same_function_words(gold, system, aligned, right & same_tags, codes),
+        & _have_same_function_words(gold, system, pairs, right & same_tags, codes),
         "BLEX": right & is_content & same_lemma,
     }
     flags = np.zeros(gold.n_words, np.uint16)

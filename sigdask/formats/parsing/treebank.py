@@ -233,10 +233,8 @@ class _Collector:
         try:
             return np.fromiter(map(int, column), np.int64, len(column))
         except (ValueError, OverflowError):
-            wrong = next(k for k, cell in enumerate(column) if not re.fullmatch(r"-?\d{1,18}", cell))
-            raise InputError(
-                f"{self.path}, line {lines[wrong]}: found {what} {column[wrong]!r}, expected {expected}"
-            ) from None
+            k = next(k for k, cell in enumerate(column) if not re.fullmatch(r"-?\d{1,18}", cell))
+            raise InputError(f"{self.path}, line {lines[k]}: found {what} {column[k]!r}, expected {expected}") from None
 
     def build_treebank(self) -> Treebank:
         """Return the collected sentences with heads as places of words."""
@@ -256,9 +254,8 @@ class _Collector:
         used = np.unique(forms)
         sizes[used] = [len(texts[code]) for code in used.tolist()]
         if not sizes[forms].all():
-            raise InputError(
-                f"{self.path}, line {token_lines[np.argmin(sizes[forms])]}: the form is empty, expected a word"
-            )
+            line = token_lines[np.argmin(sizes[forms])]
+            raise InputError(f"{self.path}, line {line}: the form is empty, expected a word")
         return Treebank(
             path=self.path,
             columns={name: arrays[name] for name in CODED},

@@ -148,7 +148,7 @@ def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE
     deleted, without_length, quotes = parameters.deleted, parameters.deleted_for_length, parameters.quotes
     stack: list[int] = []
     number = 0
-    for label, word, end, other in PIECE.findall(text):
+    for label, word, end, rest in PIECE.findall(text):
         if word:
             if label not in without_length:
                 tree.length += 1
@@ -163,10 +163,8 @@ def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE
                 raise ValueError("a bracket is closed that was not opened")
             opened = stack.pop()
             brackets[opened] = (*brackets[opened][:2], len(words))
-        elif other:
-            raise ValueError(
-                f"{other[:SHOWN]!r} stands where a bracket is expected, and a word has one label: (NN dog)"
-            )
+        elif rest:
+            raise ValueError(f"{rest[:SHOWN]!r} stands where a bracket is expected, and a word has one label: (NN dog)")
         else:
             stack.append(len(brackets))
             brackets.append((label, len(words), 0))

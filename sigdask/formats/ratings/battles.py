@@ -123,9 +123,8 @@ class Judgements:
                 )
             b = source.name
         if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
-            raise build_repeated_system_error(
-                source.path, b, self.homes[b]
-            )  # a file holds the annotations of one run of a model
+            # a file holds the annotations of one run of a model
+            raise build_repeated_system_error(source.path, b, self.homes[b])
         if not a or not b or a == b:
             raise InputError(f"{where}: {names[0]} is {a!r} and {names[1]} {b!r}, expected two different models")
         score = _compute_score(where, record, a, b)
@@ -133,12 +132,10 @@ class Judgements:
             self.undecided += 1
             return
         self.inconsistent += str(record.get(_find_verdict_name(record) or "")).strip().lower() == INCONSISTENT
-        group = [find_field(record, column) for column in self.options.groups]
-        if None in group:
-            raise InputError(
-                f"{where}: no field {self.options.groups[group.index(None)]!r}; fields: {', '.join(record)}"
-            )
-        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), tuple(map(str, group))))
+        row = [find_field(record, column) for column in self.options.groups]
+        if None in row:
+            raise InputError(f"{where}: no field {self.options.groups[row.index(None)]!r}; fields: {', '.join(record)}")
+        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), tuple(map(str, row))))
 
     def build_counts(self) -> Counts:
         """Return counts of both models' scores in each pair or, if there is a common opponent, of scores against it."""

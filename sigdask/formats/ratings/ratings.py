@@ -107,13 +107,11 @@ def are_languages(cells: Sequence[str]) -> bool:
 
 
 def check_once(path: Path, header: Sequence[str], names: Iterable[str]) -> None:
-    """Raise if a column is missing from the header or occurs twice in it."""
-    for column in names:
-        if header.count(column) != 1:
-            problem = (
-                "occurs twice in the header" if column in header else f"is not there; columns: {', '.join(header)}"
-            )
-            raise InputError(f"{path}: column {column!r} {problem}")
+    """Raise if a name is missing from the header or occurs twice in it."""
+    for name in names:
+        if header.count(name) != 1:
+            problem = "occurs twice in the header" if name in header else f"is not there; columns: {', '.join(header)}"
+            raise InputError(f"{path}: column {name!r} {problem}")
 
 
 def build_missing_column_error(
@@ -249,13 +247,11 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
     if "score" in roles and "judge" in names and names & {"turn", "judgment"}:
         cells = table.columns[roles["score"]]
         failed = {cell for cell in set(cells) if cell[:1] == "-" and is_number(cell) and float(cell) == -1}
-        n_failed = sum(cell in failed for cell in cells)
+        n_bad = sum(cell in failed for cell in cells)
         grades = ["" if cell in failed else cell for cell in cells]
-        if n_failed:
+        if n_bad:
             table = replace(table, columns={**table.columns, roles["score"]: grades})
-            notes.append(
-                f"{table.path}: {format_count(n_failed, 'grade')} of -1 (the judge gave none) taken as missing"
-            )
+            notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
     for role, noun, kept_cells in (
         ("type", "row", {"TGT"}),
         ("type", "row", {*DIRECT_ASSESSMENT_TYPES}),
@@ -420,9 +416,8 @@ class Ratings:
         values = table.table.get_numbers(table.names["score"]).tolist()
         raters = self.options.own.get("raters")
         are_averaged = raters == "mean" or (raters is None and "rater" in table.names)
-        for (line, system, item), group, value in zip(
-            table.iter_rows(self.parts), self._read_groups(table), values, strict=True
-        ):
+        rows = zip(table.iter_rows(self.parts), self._read_groups(table), values, strict=True)
+        for (line, system, item), group, value in rows:
             self._add_item(table.path, line, item, group)
             self.cells.setdefault(system, {})
             if math.isnan(value):
@@ -434,7 +429,7 @@ class Ratings:
     def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:
         """Add rows of MQM errors; a rater's score of an item is minus the sum of the weights of its errors."""
         penalties: dict[tuple[str, str, str], Decimal] = {}
-        kind_weights: dict[tuple[str, str], Decimal] = {}
+        known: dict[tuple[str, str], Decimal] = {}
         for (line, system, item), group, rater, *kind in zip(
             table.iter_rows(self.parts),
             self._read_groups(table),
@@ -445,14 +440,12 @@ class Ratings:
         ):
             self._add_item(table.path, line, item, group)
             category, severity = kind
-            if (category, severity) not in kind_weights:
-                kind_weights[category, severity] = _compute_weight(
-                    category, severity, weights, f"{table.path}, line {line}"
-                )
+            if (category, severity) not in known:
+                known[category, severity] = _compute_weight(category, severity, weights, f"{table.path}, line {line}")
             key = (system, item, rater)
             if key not in penalties and self.options.own.get("raters") == "error":
                 self._check_once(table.path, line, system, item)
-            penalties[key] = penalties.get(key, Decimal(0)) + kind_weights[category, severity]
+            penalties[key] = penalties.get(key, Decimal(0)) + known[category, severity]
         for (system, item, _), penalty in penalties.items():
             add_value(self.cells, system, item, float(-penalty) + 0.0)
 
@@ -470,16 +463,11 @@ class Ratings:
             notes.append(f"{n_unrated:,} of {len(self.items):,} items are unrated in all systems and left out")
         n_ratings, n_repeated = count_repeated(self.cells)
         if n_ratings:
-            notes.append(
-                ScopeNote(
-                    f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
-                )
-            )
+            note = f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
+            notes.append(ScopeNote(note))
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
-        columns = {self.column: ScoreColumn(self.cells)}
-        return build_averaged_counts(
-            columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes
-        )
+        scores = {self.column: ScoreColumn(self.cells)}
+        return build_averaged_counts(scores, [*self.cells], items, groups=groups, options=self.options, warnings=notes)
 
     def describe_own_means(self, is_direct: bool) -> list[str]:
         """Return a note with each system's mean over all of its own segments, where systems have different ones."""
@@ -604,20 +592,17 @@ def _find_roles(header: Sequence[str], options: Options, rows: Sequence[Sequence
 
 def _find_metrics(header: Sequence[str], rows: Sequence[Sequence[str]], roles: Mapping[str, str]) -> list[str]:
     """Return the numeric columns with names of metrics; empty unless there are columns of systems and items."""
-    if not {roles.get("system"), roles.get("item")} <= {*header} or not {*GOLD_NAMES}.isdisjoint(
-        name.lower() for name in header
-    ):
+    has_gold = not {*GOLD_NAMES}.isdisjoint(name.lower() for name in header)
+    if has_gold or not {roles.get("system"), roles.get("item")} <= {*header}:
         return []
     systems = [row[header.index(roles["system"])] for row in rows]
     if len({*systems}) == len(systems) or all(map(is_number, systems)):
         return []  # averages of systems, or a system's scores
-    excluded = {*_find_scores(header), *SCORE_NAMES, *(name for role, name in roles.items() if role != "score")}
+    aside = {*_find_scores(header), *SCORE_NAMES, *(name for role, name in roles.items() if role != "score")}
     cells = {
-        name: [row[k] for row in rows] for k, name in enumerate(header) if is_metric_name(name) and name not in excluded
+        name: [row[k] for row in rows] for k, name in enumerate(header) if is_metric_name(name) and name not in aside
     }
-    return [
-        name for name, column_cells in cells.items() if all(is_number(cell) or cell in MISSING for cell in column_cells)
-    ]
+    return [name for name, column in cells.items() if all(is_number(cell) or cell in MISSING for cell in column)]
 
 
 def _find_scores(header: Sequence[str]) -> list[str]:

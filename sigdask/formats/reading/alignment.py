@@ -226,29 +226,27 @@ def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) 
     )
 
 
-def _align_by_id(
-    first: FileTable, ids: Texts, table: FileTable, table_ids: Texts, noun: str, options: Options
-) -> RowOrder:
-    if len(table_ids) == len(ids) and _have_same_texts(ids, table_ids):
-        return find_positions(table_ids, ids)
-    row_by_id = {item: row for row, item in enumerate(table_ids)}
+def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, noun: str, options: Options) -> RowOrder:
+    if len(keys) == len(ids) and _have_same_texts(ids, keys):
+        return find_positions(keys, ids)
+    row_by_id = {item: row for row, item in enumerate(keys)}
     missing = [item for item in ids if item not in row_by_id]
     expected = set(ids)
-    extra = [item for item in table_ids if item not in expected]
+    extra = [item for item in keys if item not in expected]
     n_shared = len(ids) - len(missing)
     hint = _describe_spelling(missing, extra)
     if not hint and missing and extra:
         hint = f"; {extra[0]!r} is in {table.path} alone. Give both files the same items, and write their {noun}s alike"
     elif not hint:
         hint = ". Give both files the same items"
-    if len(table_ids) == len(ids):
+    if len(keys) == len(ids):
         hint += ". Do rows correspond as they stand? Then --align position"
     if options.missing is not None:
         hint += (
             f". --missing {options.missing} is for missing scores, not for missing rows: give each file a row for "
             f"every {noun}, and leave the score empty where there is none"
         )
-    hint = f" ({n_shared:,} of {len({*ids, *table_ids}):,} {noun}s are in both){hint}"
+    hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}{hint}")
     raise InputError(

@@ -39,7 +39,7 @@ LABELS_REMEDY = "give the labels themselves: --gold FILE and one file per system
 SACREBLEU_REMEDY = (
     "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
 )
-SWE_BENCH_REMEDY = (
+SWE_REMEDY = (
     "`resolved_ids` names the instances that were solved, as report.json of each instance does; write a table with a "
     "row an instance of `submitted_ids` and 1 or 0 a system"
 )
@@ -95,9 +95,7 @@ def check_document(path: Path, document: Any) -> None:
         case {"log_history": list()}:
             raise build_training_curve_error(path, "step of `log_history`")
         case {"resolved_ids": _} | {"resolved_instances": _}:
-            raise RefusedFileError(
-                f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH_REMEDY}"
-            )
+            raise RefusedFileError(f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_REMEDY}")
         case {"pass_at_k": _, "eval": dict()}:
             raise RefusedFileError(
                 f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, "

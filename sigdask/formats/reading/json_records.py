@@ -279,17 +279,15 @@ def get_id_parts(path: Path, location: str, record: Mapping[str, Any], names: Se
     return tuple(parts)
 
 
-def _parse_json(
-    path: Path, text: str, first_line: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
-) -> Any:
+def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     try:
         return json.loads(text, object_pairs_hook=hook)
     except ValueError as error:
-        line = first_line + getattr(error, "lineno", 1) - 1
+        line = start + getattr(error, "lineno", 1) - 1
         reason = f"{getattr(error, 'msg', error)} at column {getattr(error, 'colno', 1)}"
         raise InputError(f"{path}, line {line}: invalid JSON ({reason}); correct or complete it") from None
     except RecursionError:
-        raise InputError(f"{path}, line {first_line}: JSON nested too deeply") from None
+        raise InputError(f"{path}, line {start}: JSON nested too deeply") from None
 
 
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
@@ -375,12 +373,10 @@ def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
             f"{path}: {describe_items([*lists], 'list')} of the whole system, but no score of each item; compare "
             "the outputs themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
         )
-    first_name, n = next((name, len(cells)) for name, cells in columns.items())
+    first, n = next((name, len(cells)) for name, cells in columns.items())
     for name, cells in columns.items():
         if len(cells) != n:
-            raise InputError(
-                f"{path}: {name!r} holds {len(cells):,} values, but {first_name!r} {n:,}; expected one an item"
-            )
+            raise InputError(f"{path}: {name!r} holds {len(cells):,} values, but {first!r} {n:,}; expected one an item")
     return {name: [files.format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
 
 

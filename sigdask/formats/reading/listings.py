@@ -92,6 +92,10 @@ class FileListing:
         return self
 
 
+Listings = Mapping[str, FileListing]
+"""Listings by system."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedListings:
     """The lists of gold standard and systems, item by item.
@@ -215,9 +219,7 @@ def read_listing(
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 
-def align_listings(
-    gold: FileListing, systems: Mapping[str, FileListing], options: Options, nothing: Any
-) -> AlignedListings:
+def align_listings(gold: FileListing, systems: Listings, options: Options, nothing: Any) -> AlignedListings:
     """Match the lists of the systems to the gold items.
 
     Parameters
@@ -286,7 +288,7 @@ def list_first_files(path: Path) -> list[Path]:
     return list(islice((file for file in path.rglob("*") if file.is_file()), 20))
 
 
-def _align_by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> AlignedListings:
+def _align_by_position(gold: FileListing, systems: Listings) -> AlignedListings:
     ids = list(gold.items)
     for listing in systems.values():
         if len(listing.items) != len(ids):
@@ -329,9 +331,7 @@ def get_muc_number(item: str) -> str | None:
     return (match[1] + match[2]).lstrip("0") if match else None
 
 
-def _merge_groups(
-    gold: FileListing, systems: Mapping[str, FileListing], ids: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+def _merge_groups(gold: FileListing, systems: Listings, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     groups = {}
     for name, gold_values in gold.groups.items():
         group_by_id = dict(gold_values)

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.checks import check_common_items, check_complete, describe_scales
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array
+from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import find_numbers
@@ -123,7 +122,7 @@ class SamplesRead:
     current: int = 0
     sizes: dict[Path, list[int]] = field(default_factory=dict)
     notes: dict[Path, str] = field(default_factory=dict)
-    places: dict[Path, tuple[FileTable, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    places: dict[Path, tuple[FileTable, Integers, Integers]] = field(default_factory=dict)
     numbers: dict[Path, dict[tuple[str | None, str], int]] = field(default_factory=dict)
 
     def select_sample(self, path: Path) -> FileTable:
@@ -143,7 +142,7 @@ class SamplesRead:
             )
         return n
 
-    def count_samples(self, counts: Counts, paths: Sequence[Path]) -> NDArray[np.int64]:
+    def count_samples(self, counts: Counts, paths: Sequence[Path]) -> Integers:
         """Return the number of samples of each item and system, -1 if a system's are not known.
 
         Parameters
@@ -188,12 +187,7 @@ def collect_samples(format_: str, *, may_differ: bool) -> Iterator[SamplesRead]:
 
 
 def select_one_sample(
-    table: FileTable,
-    id_name: str | None,
-    options: Options,
-    *,
-    within: Sequence[str] = (),
-    gold: str | None = None,
+    table: FileTable, id_name: str | None, options: Options, *, within: Sequence[str] = (), gold: str | None = None
 ) -> FileTable:
     """Return the table with only the current sample of each item if ids are repeated; else the table unchanged.
 
@@ -237,14 +231,12 @@ def select_one_sample(
 def _join_columns(table: FileTable, names: Sequence[str]) -> Factor | None:
     """Return the cells of columns joined row by row, None without columns."""
     columns = [table.get_column(name) for name in names]
-    return (
-        Factor.from_values(map("/".join, zip(*columns, strict=True)) if len(columns) > 1 else columns[0])
-        if columns
-        else None
-    )
+    if len(columns) < 2:
+        return Factor.from_values(columns[0]) if columns else None
+    return Factor.from_values(map("/".join, zip(*columns, strict=True)))
 
 
-def _compute_cell_numbers(items: Factor, within: Factor | None) -> NDArray[np.int64]:
+def _compute_cell_numbers(items: Factor, within: Factor | None) -> Integers:
     """Return an integer for each row that identifies its item or, with `within`, its pair of item and system."""
     codes = items.codes.astype(np.int64)
     return codes if within is None else within.codes.astype(np.int64) * len(items.levels) + codes
@@ -290,18 +282,14 @@ def _check_samples(
             f"{table.path}: rows of one {id_name!r} differ in {metric!r}, so they hold scores of several metrics. To "
             f"compare within each metric: --id {id_name}+{metric} --by {metric}"
         )
-    input_names = [
-        name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside
-    ]
-    for name in filter(lambda name: _varies(table, name, items), input_names):
+    inputs = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
+    for name in filter(lambda name: _varies(table, name, items), inputs):
         column = Factor.from_values(table.columns[name])
         row = int(np.argmax(column.codes != column.codes[items.first_occurrences[1][items.codes]]))
-        raise _build_repeat_error(
-            table, id_name, items, row, f"the rows differ in {name!r}, so they are no samples of an item"
-        )
-    row = int(
-        np.argmax(items.first_occurrences[1][items.codes] != np.arange(len(items)))
-    )  # the first whose id stands above it
+        reason = f"the rows differ in {name!r}, so they are no samples of an item"
+        raise _build_repeat_error(table, id_name, items, row, reason)
+    # the first whose id stands above it
+    row = int(np.argmax(items.first_occurrences[1][items.codes] != np.arange(len(items))))
     if id_name in table.list_row_columns() or (id_name.lower() in ROW_IDS and not within and _has_restart(items)):
         raise _build_repeat_error(table, id_name, items, row, "row numbers that start again are no ids")
     _check_no_systems(table, id_name, items, options, within)
@@ -364,18 +352,15 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)
     cell = cell.reshape(-1)
     samples, n_items = _current_samples.get(), len(items.levels)
-    sizes_by_system = (
-        np.split(n_rows, np.flatnonzero(np.diff(values // n_items)) + 1) if within is not None else [n_rows]
-    )
+    sizes_by_system = np.split(n_rows, np.flatnonzero(np.diff(values // n_items)) + 1)
     are_even = n_items > 1 and all((system_sizes == system_sizes[0]).all() for system_sizes in sizes_by_system)
     if samples is None or not (are_even or samples.may_differ):
         row = int(np.argmax(n_rows[cell] > 1))
         row = int(np.flatnonzero(cells == cells[row])[1])
         name = "NAME" if samples is None else samples.format_
         problem = f"{np.count_nonzero(n_rows > 1):,} of {len(n_rows):,} ids are repeated, and not all equally often"
-        reason = (
-            f"{problem}. Are their rows samples of one item? Then --format {name}:replicates=together averages them"
-        )
+        remedy = f"Then --format {name}:replicates=together averages them"
+        reason = f"{problem}. Are their rows samples of one item? {remedy}"
         raise _build_repeat_error(table, id_name, items, row, reason, within)
     sizes = sorted({*n_rows.tolist()})
     size_range = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
@@ -385,9 +370,8 @@ def _number_samples(table: FileTable, id_name: str, items: Factor, within: Facto
         "averaged as one unit"
     )
     sample_numbers = np.empty(len(cells), np.int64)
-    sample_numbers[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(
-        np.cumsum(n_rows) - n_rows, n_rows
-    )
+    starts = np.cumsum(n_rows) - n_rows
+    sample_numbers[np.argsort(cell, kind="stable")] = np.arange(len(cells)) - np.repeat(starts, n_rows)
     samples.places[table.path] = table, sample_numbers, n_rows[cell]
     first_rows = np.unique(cell, return_index=True)[1].tolist()
     systems = [None] * len(n_rows) if within is None else [within[row] for row in first_rows]
@@ -478,7 +462,7 @@ def build_averaged_counts(
             return float(sum(Decimal(repr(v)) for v in value) * weight / len(value))
         return value if weight == 1 or math.isnan(value) else float(Decimal(repr(value)) * weight)
 
-    def scale_column(values: Mapping[Key, float | list[float]]) -> NDArray[np.float64]:
+    def scale_column(values: Mapping[Key, float | list[float]]) -> Floats:
         return np.array([scale_mean(values.get(item, math.nan)) for item in items], np.float64)
 
     counts = build_score_counts(
@@ -515,11 +499,8 @@ def _count_values(value: float | list[float] | None) -> int:
 def _are_repeated_outcomes(column: ScoreColumn) -> bool:
     """Return whether some items have several values, and all values are 0 or 1: samples that are wrong or right."""
     values = [value for cells in column.cells.values() for value in cells.values()]
-    lists = [value for value in values if isinstance(value, list)]
-    return bool(lists) and {0.0, 1.0} >= {
-        *(v for value in lists for v in value),
-        *(v for v in values if not isinstance(v, list)),
-    }
+    numbers = {number for value in values for number in (value if isinstance(value, list) else [value])}
+    return any(isinstance(value, list) for value in values) and numbers <= {0.0, 1.0}
 
 
 def build_score_counts(
@@ -557,7 +538,7 @@ def build_score_counts(
     """
     missing, n_items = options.missing or "error", len(next(iter(matrices.values())))
     fields: dict[str, Array] = {}
-    held: dict[str, NDArray[np.bool_]] = {}
+    held: dict[str, Bools] = {}
     present = np.zeros((n_items, len(systems)), np.bool_)
     for name, matrix in matrices.items():
         is_present = ~np.isnan(matrix)

@@ -16,15 +16,15 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
+from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns import MISSING, NotANumberError, hash_words, mark_summary_names, to_numbers
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 
-Array = NDArray[np.float64]
+Array = Floats
 Statistic = Callable[[Array], Any]
 
 MEAN_WORDS = frozenset({"all", "mean", "means", "average", "averages", "avg", "amean", "overall", "macro", "micro",
@@ -251,15 +251,13 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
     }
 
 
-def _sums_up(cells: Array, base: Array, name: str, printed: NDArray[np.int64], digits: int) -> bool:
+def _sums_up(cells: Array, base: Array, name: str, printed: Integers, digits: int) -> bool:
     """Return whether the cells of a summary equal, as printed, a statistic (mean, total, ...) of the rows of `base`."""
     n = len(base)
     unit = 0.0 if digits == 0 else 10.0**-digits
-    rounded = unit * min(0.5, 4 / math.sqrt(12 * n))  # of the mean of n rounded scores
+    error = unit * min(0.5, 4 / math.sqrt(12 * n))  # of the mean of n error scores
     return any(
-        _are_equal(
-            cells / scale, base, statistic(base), printed + round(math.log10(scale)), n_summed * rounded, n_summed
-        )
+        _are_equal(cells / scale, base, statistic(base), printed + round(math.log10(scale)), n_summed * error, n_summed)
         for statistic, n_summed, scale in _list_statistics(name, n)
     )
 
@@ -275,9 +273,7 @@ def _list_statistics(name: str, n: int) -> list[tuple[Statistic, int, float]]:
     return [(mean, 1, 1.0), (total, n, 1.0), (mean, 1, 100.0)]
 
 
-def _are_equal(
-    cells: Array, base: Array, expected: Array, printed: NDArray[np.int64], slack: float, n_summed: int
-) -> bool:
+def _are_equal(cells: Array, base: Array, expected: Array, printed: Integers, slack: float, n_summed: int) -> bool:
     """Return whether all present cells equal the expected statistic up to rounding, and some column is not constant."""
     spread = np.nanmax(base, axis=0) - np.nanmin(base, axis=0)
     exact = _bound_error(base, expected)

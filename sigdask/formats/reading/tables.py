@@ -144,11 +144,8 @@ class FileTable:
         if name not in self.columns:
             if (inner := json_records.get_field(self.nested, name)) is not None:
                 return inner
-            if joint_columns := self._split_joint_name(name):
-                return Texts.from_values(
-                    "/".join(cells)
-                    for cells in zip(*(self.columns[joint_name] for joint_name in joint_columns), strict=True)
-                )
+            if parts := self._split_joint_name(name):
+                return Texts.from_values(map("/".join, zip(*(self.columns[part] for part in parts), strict=True)))
             names = f"{', '.join(self.columns)}{suggest_name(name, self.columns)}"
             raise InputError(f"{self.path}: no column {name[:1000]!r}; columns: {names}")
         return self.columns[name]
@@ -294,10 +291,8 @@ class FileTable:
 
     def _split_joint_name(self, name: str | None) -> list[str]:
         """Return the columns in a name such as `task+id`, whose joined cells are an id, or nothing for other names."""
-        joint_columns = name.split("+") if name and name not in self.columns else []
-        return (
-            joint_columns if len(joint_columns) > 1 and all(column in self.columns for column in joint_columns) else []
-        )
+        parts = name.split("+") if name and name not in self.columns else []
+        return parts if len(parts) > 1 and {*parts} <= self.columns.keys() else []
 
     def list_row_columns(self) -> list[str]:
         """Return the columns of row numbers or row names that data frames write, which are never systems.
@@ -491,11 +486,9 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
 def _read_json(path: Path) -> FileTable:
     document = None if json_records.is_json_lines(path) else json_records.load_json(path)
     if isinstance(document, list) and document and not isinstance(document[0], dict | list):
-        for number, value in enumerate(document, start=1):
+        for k, value in enumerate(document, start=1):
             if isinstance(value, dict | list):
-                raise InputError(
-                    f"{path}, value {number}: found {str(value)[:40]}, expected a single value as before it"
-                )
+                raise InputError(f"{path}, value {k}: found {str(value)[:40]}, expected a single value as before it")
         cells = [files.format_cell(cell).strip() for cell in document]
         return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
     if (columns := json_records.get_list_columns(path, document)) is not None:
@@ -571,11 +564,9 @@ def _build_headed_table(
     return FileTable(path, {name: column[1:] for name, column in zip(names, columns, strict=True)}, lines[1:])
 
 
-def build_header_error(path: Path, line: int, hint: str = "") -> InputError:
+def build_header_error(path: Path, line: int, end: str = "") -> InputError:
     """Return the error for a table without the header that it needs."""
-    return InputError(
-        f"{path}, line {line}: found data, expected a header with the names of the columns; add one{hint}"
-    )
+    return InputError(f"{path}, line {line}: found data, expected a header with the names of the columns; add one{end}")
 
 
 def _read_parquet(path: Path, ignore: Collection[str]) -> FileTable:

@@ -61,9 +61,8 @@ def is_log(path: Path) -> bool:
 def open_logs(sources: Sequence[Source], options: Options) -> list[SampleFile]:
     """Return the logs of all sources, with the systems that they belong to."""
     groups = [_open_source_logs(source, options, is_alone=len(sources) == 1) for source in sources]
-    _name_files(
-        [logs[0] for s, logs in zip(sources, groups, strict=True) if s.name is None and _is_file(s) and len(logs) == 1]
-    )
+    singles = [(source, logs[0]) for source, logs in zip(sources, groups, strict=True) if len(logs) == 1]
+    _name_files([log for source, log in singles if source.name is None and _is_file(source)])
     _check_names(sources, groups)
     return [log for logs in groups for log in logs]
 
@@ -163,7 +162,8 @@ def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile
 
 
 Key = tuple[str | None, str, str]
-"""System, task and variant of a log."""
+LogGroups = Mapping[Key, Sequence[SampleFile]]
+"""Logs by system, task and variant."""
 
 ALL = "--format samples:logs=all averages them"
 NEWEST = "samples:logs=newest takes the newest of all"
@@ -268,7 +268,7 @@ def _count_items(log: SampleFile, options: Options, *, is_last: bool) -> int:
     return len(items)
 
 
-def _describe_left_out(selected: Sequence[SampleFile], older: Mapping[Key, Sequence[SampleFile]]) -> Iterator[str]:
+def _describe_left_out(selected: Sequence[SampleFile], older: LogGroups) -> Iterator[str]:
     """Yield a note on the dates of the selected logs and the names of the others, latest first."""
     logs = sorted((log for group in older.values() for log in group), key=_get_date, reverse=True)
     if not logs:
@@ -285,9 +285,7 @@ def _describe_left_out(selected: Sequence[SampleFile], older: Mapping[Key, Seque
     )
 
 
-def _describe_stale(
-    groups: Mapping[Key, Sequence[SampleFile]], older: Mapping[Key, Sequence[SampleFile]]
-) -> Iterator[str]:
+def _describe_stale(groups: LogGroups, older: LogGroups) -> Iterator[str]:
     """Yield a note for each system with tasks that were not run again when its other tasks were."""
     ends: dict[str | None, datetime] = {}
     for (system, *_), group in older.items():

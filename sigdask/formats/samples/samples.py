@@ -134,10 +134,9 @@ class GatheredSamples:
             if value is None:
                 raise InputError(f"{sample.where}: no field {name!r}; fields: {', '.join(sample.list_fields())}")
             values.append(value)
-        if self.groups.setdefault(key, tuple(values)) != tuple(values):
-            raise InputError(
-                f"{sample.where}: sample {sample.item!r} is in {tuple(values)}, elsewhere in {self.groups[key]}"
-            )
+        group = tuple(values)
+        if (known := self.groups.setdefault(key, group)) != group:
+            raise InputError(f"{sample.where}: sample {sample.item!r} is in {group}, elsewhere in {known}")
 
     def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
         if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):

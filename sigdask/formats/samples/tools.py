@@ -169,9 +169,8 @@ def _read_promptfoo(path: Path) -> list[Run]:
         run = runs.setdefault(system, Run(model=system, date=date))
         scores |= named if isinstance(named, dict) else {}
         digest = "" if asked is None else digest_input(asked)
-        run.samples.append(
-            ScoredSample(f"{path}, result {number}", "", item, _parse_scores(scores), record, input=digest)
-        )
+        where = f"{path}, result {number}"
+        run.samples.append(ScoredSample(where, "", item, _parse_scores(scores), record, input=digest))
     if n_errors and runs:
         next(iter(runs.values())).notes.append(
             f"{path}: {n_errors:,} of {len(records):,} tests ended in an error of the provider, and count as failed"
@@ -218,9 +217,8 @@ def _read_evalplus(path: Path) -> list[Run]:
             scores: dict[str, Any] = {"base": is_base}
             if sample.get("plus_status") is not None:
                 scores["plus"] = is_base and sample["plus_status"] in {"pass", "success"}
-            run.samples.append(
-                ScoredSample(f"{path}, task {task}, sample {number}", "", task, _parse_scores(scores), sample)
-            )
+            where = f"{path}, task {task}, sample {number}"
+            run.samples.append(ScoredSample(where, "", task, _parse_scores(scores), sample))
     return [run]
 
 

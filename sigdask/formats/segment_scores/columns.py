@@ -234,18 +234,14 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
     """Align one table for each system and return counts of the metrics that all have."""
     first_table, *other_tables = table_by_system.values()
     ids, orders, warnings = align(first_table, other_tables, options)
-    metrics_by_system = [list_metrics(table, options) for table in table_by_system.values()]
-    shared = [
-        name for name in metrics_by_system[0] if all(name in system_metrics for system_metrics in metrics_by_system)
-    ]
+    all_metrics = [list_metrics(table, options) for table in table_by_system.values()]
+    shared = [name for name in all_metrics[0] if all(name in names for names in all_metrics)]
     if options.score_column is not None:
         shared = [name for name in shared if name == options.score_column]
     if not shared:
-        metric_names = (
-            ", ".join(dict.fromkeys(name for system_metrics in metrics_by_system for name in system_metrics)) or "none"
-        )
+        listed = ", ".join(dict.fromkeys(name for names in all_metrics for name in names)) or "none"
         problem = f"no metric {options.score_column!r}" if options.score_column else "no metric that all files have"
-        raise InputError(f"{first_table.path}: {problem}; columns of numbers: {metric_names}")
+        raise InputError(f"{first_table.path}: {problem}; columns of numbers: {listed}")
     aligned: list[tuple[FileTable, RowOrder]] = list(zip(table_by_system.values(), [FILE_ORDER, *orders], strict=True))
     _check_sources(aligned)
     matrices = {

@@ -69,9 +69,7 @@ class ScoredCells:
 
     def select(self, mask: NDArray[np.bool_]) -> ScoredCells:
         """Return some of the cells."""
-        scores, groups = (
-            {name: column[mask] for name, column in columns.items()} for columns in (self.scores, self.groups)
-        )
+        scores, groups = ({name: column[mask] for name, column in part.items()} for part in (self.scores, self.groups))
         return replace(self, human=self.human[mask], scores=scores, groups=groups)
 
 
@@ -88,13 +86,11 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
             else _read_table(read_table(source.path, options.ignore, options.decimal), options, notes)
         )
         for part, cells in parts.items():
-            set_name = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
-            set_name = set_name or name
-            if set_name in sets:
-                raise InputError(
-                    f"{source.path}: {set_name!r} is in {sets[set_name].path} already; name the two NAME=PATH"
-                )
-            sets[set_name] = cells
+            key = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
+            key = key or name
+            if key in sets:
+                raise InputError(f"{source.path}: {key!r} is in {sets[key].path} already; name the two NAME=PATH")
+            sets[key] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
         raise InputError(
@@ -110,14 +106,12 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     system = table.require_column(options.system_column, SYSTEM_NAMES, "column of systems", "--system-column")
     segment = table.require_column(options.id_column, SEGMENT_NAMES, "column of segments", "--id-column")
     human = table.require_column(options.gold_column, HUMAN_NAMES, "column of human scores", "--human")
-    notes.append(
-        ScopeNote(f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}")
-    )
+    note = f"{table.path.name}: human scores in {human!r}, systems in {system!r}, segments in {segment!r}"
+    notes.append(ScopeNote(note))
     set_column = table.find_column(SET_NAMES)
     listed = [name for name in options.own.get("scores", "").split("+") if name]
-    others = [
-        name for name in table.list_other_columns(*options.ignore) if name not in {system, segment, human, set_column}
-    ]
+    roles = {system, segment, human, set_column}
+    others = [name for name in table.list_other_columns(*options.ignore) if name not in roles]
     is_group = {name: name.lower() in GROUP_NAMES or name in options.groups for name in others}
     scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
     if len(scored) < 1:
@@ -192,10 +186,8 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
 def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, options: Options) -> ScoredCells:
     listed = [name for name in options.own.get("scores", "").split("+") if name]
     names = listed or [name for name, file in files.items() if file.parent.name != folders.HUMAN]
-    if unknown := [name for name in names if name not in files]:
-        raise InputError(
-            f"{path}: no scores {unknown[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}"
-        )
+    if other := [name for name in names if name not in files]:
+        raise InputError(f"{path}: no scores {other[0]!r} of {pair}; there are: {format_list([*files], folders.SHOWN)}")
     by_name = {name: folders.read_scores(files[name]) for name in (human, *names)}
     systems = [system for system, scores in by_name[human].items() if not np.isnan(scores).all()]
     if not systems:
@@ -229,7 +221,7 @@ def _as_columns(groups: Mapping[str, Any]) -> dict[str, Array]:
 def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, notes: list[str]) -> list[str]:
     """Return the metrics that have scores of most cells with human scores, in every set; the others are left out."""
     every = dict.fromkeys(name for cells in sets.values() for name in cells.scores)
-    lacking: dict[str, str] = {}
+    absent: dict[str, str] = {}
     for set_name, cells in sets.items():
         rated = ~np.isnan(cells.human)
         if not rated.any():
@@ -237,16 +229,14 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
         for name in every:
             scores = cells.scores.get(name)
             if scores is None or 2 * np.isnan(scores[rated]).sum() > rated.sum():
-                lacking.setdefault(name, set_name)
-    shared = [name for name in every if name not in lacking]
-    if lacking:
-        notes.append(
-            f"{describe_items([*lacking], 'metric')} without scores of most cells that people scored: left out"
-        )
+                absent.setdefault(name, set_name)
+    shared = [name for name in every if name not in absent]
+    if absent:
+        notes.append(f"{describe_items([*absent], 'metric')} without scores of most cells that people scored: left out")
     if not shared:
         raise InputError("no metric has scores of most cells with human scores; are systems and segments named alike?")
     for name in options.own.get("scores", "").split("+"):
-        if name in lacking:
+        if name in absent:
             raise InputError(f"metric {name!r} has no scores of most cells that people scored")
     return shared
 
@@ -269,9 +259,7 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     return selected
 
 
-def _build_counts(
-    sets: Mapping[str, ScoredCells], metric_names: Sequence[str], options: Options, notes: list[str]
-) -> Counts:
+def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options: Options, notes: list[str]) -> Counts:
     is_many = len(sets) > 1
     parts = [*sets.values()]
     columns: dict[str, Array] = {}
@@ -293,12 +281,12 @@ def _build_counts(
             f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
         )
     )
-    notes += [*_note_little_information(sets, metric_names), *_note_constant_groups(sets, options)]
+    notes += [*_note_little_information(sets, names), *_note_constant_groups(sets, options)]
     return Counts(
-        systems=tuple(metric_names),
+        systems=tuple(names),
         fields={
             "human": np.concatenate([cells.human for cells in parts])[:, None],
-            "score": np.column_stack([np.concatenate([cells.scores[m] for cells in parts]) for m in metric_names]),
+            "score": np.column_stack([np.concatenate([cells.scores[m] for cells in parts]) for m in names]),
         },
         n_items=len(ids),
         name=options.name,

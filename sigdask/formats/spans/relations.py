@@ -22,6 +22,9 @@ SpanPosition = tuple[Any, ...] | str
 Span = tuple[str, SpanPosition]
 """Label and place. The place is (start, end), a tuple of such pairs, or a text without offsets."""
 
+ParseSpan = Callable[[Any, str], Span]
+"""Function from what stands for a span, and its file and place, to the span."""
+
 Relation = tuple[Any, ...]
 """Type, first and second argument, and both roles if they differ from Arg1 and Arg2."""
 
@@ -46,7 +49,7 @@ def parse_ann_span(line: str, where: str) -> tuple[str, list[Any]]:
     return match[1], [[[int(offset) for offset in part.split(" ")] for part in match[3].split(";")], match[2]]
 
 
-def read_ann_relations(path: Path, parse: Callable[[Any, str], Span], given: Path | None = None) -> list[Relation]:
+def read_ann_relations(path: Path, parse: ParseSpan, given: Path | None = None) -> list[Relation]:
     """Return the relations of a brat file, in the order of its lines.
 
     Parameters
@@ -113,7 +116,7 @@ def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str]
 def get_docred_facts(record: Mapping[str, Any], where: str) -> list[Relation] | None:
     """Return the facts of a record of DocRED, a gold document or one predicted fact; None for other records.
 
-    Entities are numbers of the document's list, so that types and offsets of their mentions do not count.
+    Entities are ends of the document's list, so that types and offsets of their mentions do not count.
 
     Examples
     --------
@@ -128,21 +131,17 @@ def get_docred_facts(record: Mapping[str, Any], where: str) -> list[Relation] | 
         return None
     relations: list[Relation] = []
     for fact in facts:
-        label, *numbers = (fact.get(name) if isinstance(fact, dict) else None for name in names)
-        if not isinstance(label, str) or not all(
-            type(number) is int and 0 <= number < n_entities for number in numbers
-        ):
+        label, *ends = (fact.get(name) if isinstance(fact, dict) else None for name in names)
+        if not isinstance(label, str) or not all(type(k) is int and 0 <= k < n_entities for k in ends):
             raise InputError(
                 f"{where}: found {str(fact)[:60]}, expected a fact: an object of {', '.join(names)}, a relation and "
                 "two entities of the document by their numbers from 0"
             )
-        relations.append((label, *(("", (number,)) for number in numbers)))
+        relations.append((label, *(("", (k,)) for k in ends)))
     return relations
 
 
-def iter_json_relations(
-    value: Any, entities: Sequence[Any], parse: Callable[[Any, str], Span], where: str
-) -> Iterator[Relation]:
+def iter_json_relations(value: Any, entities: Sequence[Any], parse: ParseSpan, where: str) -> Iterator[Relation]:
     """Yield the relations of a record: objects of head, tail and type, [head, tail, type], or four offsets and a type.
 
     Parameters
@@ -189,17 +188,13 @@ def iter_json_relations(
 
 def _name_entities(entities: Sequence[Any], references: Sequence[Any]) -> dict[Any, Any]:
     """Return entities by id if all references are ids, otherwise by index or, for references that are none, by id."""
-    ids: dict[Any, Any] = {
-        str(entity["id"]): entity for entity in entities if isinstance(entity, dict) and "id" in entity
-    }
+    ids: dict[Any, Any] = {str(e["id"]): e for e in entities if isinstance(e, dict) and "id" in e}
     if all(isinstance(part, list | dict) or str(part) in ids for part in references):
         return ids
     return ids | dict(enumerate(entities))
 
 
-def _find_argument(
-    part: Any, entities: Sequence[Any], named: Mapping[Any, Any], parse: Callable[[Any, str], Span], where: str
-) -> Span:
+def _find_argument(part: Any, entities: Sequence[Any], named: Mapping[Any, Any], parse: ParseSpan, where: str) -> Span:
     """Return the span that a head or tail names by index or id, or is itself."""
     if isinstance(part, list | dict):
         label, position = parse(part, where)

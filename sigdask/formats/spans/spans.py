@@ -394,10 +394,8 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
         gold=[sets["strict"] for sets in aligned.gold],
         systems={name: [sets["strict"] for sets in column] for name, column in aligned.systems.items()},
     )
-    foreign = describe_foreign(strict.gold, strict.systems)
-    return build_list_counts(
-        strict, fields, options, suggested=("relation-f1",), warnings=(*aligned.warnings, *foreign)
-    )
+    notes = describe_foreign(strict.gold, strict.systems)
+    return build_list_counts(strict, fields, options, suggested=("relation-f1",), warnings=(*aligned.warnings, *notes))
 
 
 def _read_relation_listing(
@@ -542,9 +540,8 @@ def _describe_count(kind: str, all_listings: Sequence[listings.FileListing]) -> 
     if not holders:
         return ""
     numbers = [number for listing in holders for number in listing.unscored[kind]]
-    container = (
-        "file" if any(listing.path.is_dir() or _is_annotation_file(listing.path) for listing in holders) else "document"
-    )
+    has_files = any(listing.path.is_dir() or _is_annotation_file(listing.path) for listing in holders)
+    container = "file" if has_files else "document"
     per_file = ", ".join(f"{sum(listing.unscored[kind]):,} in {listing.path}" for listing in holders)
     noun = kind if sum(numbers) != 1 else kind.removesuffix("s")
     return f"{sum(numbers):,} {noun} in {len(numbers):,} {container}{'s' * (len(numbers) > 1)} ({per_file})"

@@ -130,15 +130,13 @@ def split_terms(text: str) -> list[str]:
     return text.split(mark) if mark else [text] if stripped else []
 
 
-def _read_rows(
-    listing: FileListing, requested: str | None, extra_names: tuple[str, ...], options: Options
-) -> FileListing:
+def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, ...], options: Options) -> FileListing:
     """Read rows of ids and one term or a list of terms; a row without terms still adds its item."""
     path = listing.path
     rows = files.read_delimited_rows(path)
     first_row = next(rows)
     header = [cell.strip() for cell in first_row[1]]
-    names, column, has_header = _find_columns(path, header, requested, extra_names, options)
+    names, column, has_header = _find_columns(path, header, requested, extras, options)
     if not has_header:
         rows = chain((first_row,), rows)
     has_lists = names[column].lower() in LIST_NAMES
@@ -163,9 +161,8 @@ def _find_columns(
 ) -> tuple[list[str], int, bool]:
     """Return the column names, the index of the terms, and whether the first row is a header."""
     lowered = [name.lower() for name in names]
-    has_header = not set(lowered).isdisjoint(COLUMN_NAMES) or find_id_keys(
-        dict.fromkeys(names), replace(options, id_column=None)
-    )
+    id_names = find_id_keys(dict.fromkeys(names), replace(options, id_column=None))
+    has_header = bool(id_names) or not set(lowered).isdisjoint(COLUMN_NAMES)
     if requested is not None and requested in names:
         return names, names.index(requested), True
     if not has_header and requested is not None and requested.isdecimal() and 0 < int(requested) <= len(names):
@@ -245,10 +242,8 @@ def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) ->
     paths = (gold, *(source.path for source in sources))
     path, kinds = next(((path, kinds) for path in paths if (kinds := find_kinds(path))), (gold, NO_TERMS))
     if kinds and "terms" not in options.own:
-        examples = ", ".join(sorted(kinds)[:4])
-        notes.append(
-            f"{path}: column 1 is taken for terms, column 2 ({examples}) for their labels (else: terms:terms=2)"
-        )
+        shown = ", ".join(sorted(kinds)[:4])
+        notes.append(f"{path}: column 1 is taken for terms, column 2 ({shown}) for their labels (else: terms:terms=2)")
     return listings.build_set_counts(gold_terms, system_terms, options.name, notes)
 
 

@@ -56,9 +56,7 @@ COST_NAMES = re.compile(
 )
 """Names of columns with the cost of an item, next to columns of scores."""
 
-AMOUNT_NAMES = re.compile(
-    r"((num|n|total)_)?(tokens?|words|samples|examples|sequences|batch(es)?|updates?)", re.IGNORECASE
-)
+AMOUNT_NAMES = re.compile(r"(?i)((num|n|total)_)?(tokens?|words|samples|examples|sequences|batch(es)?|updates?)")
 """Names of a first column with the amount of training data or steps, if it rises in every row."""
 
 ENTRY_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission", "entry",
@@ -102,7 +100,8 @@ SPREAD_NAMES = re.compile(
 
 DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?")
 FIRST_SECOND, LAST_SECOND = 9e8, 2.2e9
-"""Unix times from 1998 to 2039."""
+UNITS_OF_TIME = (1, 1e3, 1e6, 1e9)
+"""Unix times from 1998 to 2039, and their units: seconds, milli-, micro- and nanoseconds."""
 
 MIN_ROWS = 10
 """Minimum number of rows for recognizing a column by its values."""
@@ -153,16 +152,12 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         raise averages_only.build_training_curve_error(table.path, step)
     if systems is None or system in options.ignore or not table.header:
         return
-    score_columns = [
-        name for name in table.list_other_columns(system, *options.groups, *options.ignore) if _has_scores(table, name)
-    ]
+    others = table.list_other_columns(system, *options.groups, *options.ignore)
+    score_columns = [name for name in others if _has_scores(table, name)]
     if score_columns and len(systems.levels) == table.n_rows > 1:
         raise averages_only.build_leaderboard_error(table.path, system or "")
-    if (
-        score_columns
-        and (table.find_column(SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns)))
-        and len(systems.levels) > 1
-    ):
+    are_scores = table.find_column(SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns))
+    if score_columns and are_scores and len(systems.levels) > 1:
         raise InputError(
             f"{table.path}: rows of system, item and score need a column of item ids; columns: "
             f"{', '.join(table.columns)}; name it with --id"
@@ -272,18 +267,16 @@ def _is_rising(table: FileTable, name: str, systems: Factor | None, *, rises_alw
 
 def check_gold_labels(table: FileTable, options: Options) -> None:
     """Raise an error for gold labels next to real-valued predictions, which look like scores."""
-    columns = table.list_system_columns(options, *table.nested)
-    gold = next((name for name in columns if name.lower() in GOLD_LIKE_NAMES and table.is_numeric(name)), None)
-    if gold is None or len(columns) < 2:
+    names = table.list_system_columns(options, *table.nested)
+    gold = next((name for name in names if name.lower() in GOLD_LIKE_NAMES and table.is_numeric(name)), None)
+    if gold is None or len(names) < 2:
         return
-    real = next(
-        (name for name in columns if name != gold and is_real_valued(Factor.from_values(table.columns[name]))), None
-    )
+    columns = {name: Factor.from_values(table.columns[name]) for name in names if name != gold}
+    real = next((name for name, column in columns.items() if is_real_valued(column)), None)
     if real is not None:
         raise InputError(
-            f"{_describe_real_values(table.path, real, Factor.from_values(table.columns[real]))}; the column {gold!r} "
-            "is taken for what "
-            f"they predict. Are all columns scores of systems? Then say --format wide, or --ignore {gold}"
+            f"{_describe_real_values(table.path, real, columns[real])}; the column {gold!r} is taken for what they "
+            f"predict. Are all columns scores of systems? Then say --format wide, or --ignore {gold}"
         )
 
 
@@ -484,17 +477,14 @@ class NumberRange:
         lowest = float(np.fmin.reduce(values, initial=np.inf))
         highest = float(np.fmax.reduce(values, initial=-np.inf))
         is_whole = bool((values == np.floor(values)).all())
-        is_constant = lowest > highest or (lowest == highest and not np.isnan(values).any())
-        return NumberRange(
-            lowest, highest, is_whole, is_whole and _is_counting(values), float(values[0]) if is_constant else None
-        )
+        has_one = lowest > highest or (lowest == highest and not np.isnan(values).any())
+        constant = float(values[0]) if has_one else None
+        return NumberRange(lowest, highest, is_whole, is_whole and _is_counting(values), constant)
 
     @property
     def are_times(self) -> bool:
         """Whether they are Unix times, in seconds, milli-, micro- or nanoseconds."""
-        return any(
-            FIRST_SECOND * scale <= self.lowest <= self.highest <= LAST_SECOND * scale for scale in (1, 1e3, 1e6, 1e9)
-        )
+        return any(FIRST_SECOND * unit <= self.lowest <= self.highest <= LAST_SECOND * unit for unit in UNITS_OF_TIME)
 
 
 def _find_non_scores(table: FileTable, columns: Sequence[str]) -> tuple[dict[str, str], dict[str, NumberRange]]:

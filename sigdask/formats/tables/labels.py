@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import are_sentences, describe_foreign_labels, match_numbers
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import SEPARATOR, join_labels, list_labels
+from sigdask.counts.fields import SEPARATOR, Bools, Integers, join_labels, list_labels
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
@@ -221,19 +220,16 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
         answers = _find_prediction_columns(table, gold, options)
     if "systems" in options.own:
         answers = select_systems(table, options, systems)
-    labels_by_name = {
-        name: Factor.from_values(table.get_column(name)) for name in answers or systems
-    }  # the text beside is no system
-    for name, column in {gold: gold_labels, **labels_by_name}.items():
+    # the text beside is no system
+    by_name = {name: Factor.from_values(table.get_column(name)) for name in answers or systems}
+    for name, column in {gold: gold_labels, **by_name}.items():
         check_labels(table.path, name, column, options)
-    predictions = (
-        labels_by_name if "systems" in options.own else _remove_text_columns(labels_by_name, gold_labels, options)
-    )
+    predictions = by_name if "systems" in options.own else _remove_text_columns(by_name, gold_labels, options)
     check_not_sequences(gold_labels)
     if (mark := find_separator(options, gold_labels)) is not None or has_label_sets([gold_labels]):
-        sets = {name: convert_to_sets(labels, mark, options.label_mapping) for name, labels in labels_by_name.items()}
+        sets = {name: convert_to_sets(labels, mark, options.label_mapping) for name, labels in by_name.items()}
         predictions = {
-            name: labels_by_name[name]
+            name: by_name[name]
             for name in remove_text_sets(sets, convert_to_sets(gold_labels, mark, options.label_mapping))
         }
     notes = [*table.notes, *_describe_roles(table, gold, predictions, systems)]
@@ -295,9 +291,9 @@ class LabelColumns:
     gold: Factor
     predictions: Mapping[str, Factor]
     ids: Texts | None
-    lines: NDArray[np.int64]
+    lines: Integers
 
-    def select(self, is_selected: NDArray[np.bool_]) -> LabelColumns:
+    def select(self, is_selected: Bools) -> LabelColumns:
         """Return the labels of some items."""
         predictions = {name: column[is_selected] for name, column in self.predictions.items()}
         ids = None if self.ids is None else self.ids[is_selected]

@@ -63,10 +63,8 @@ def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal
     commas = {name: column for name, cells in texts.items() if (column := _CommaColumn.from_texts(cells)) is not None}
     columns = {**table.columns, **{name: column.pointed for name, column in commas.items()}}
     if decimal == ",":
-        others = {
-            name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in commas
-        }
-        return replace(table, columns=columns | _remove_thousands(others, "."))
+        rest = {name: Texts.from_values(cells).compact() for name, cells in table.columns.items() if name not in commas}
+        return replace(table, columns=columns | _remove_thousands(rest, "."))
     if not commas:
         return table
     doubtful = [name for name, column in commas.items() if column.has_points or column.clear is None]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
+from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
@@ -78,20 +77,18 @@ def _order_submission(table: FileTable) -> FileTable:
 
 
 def _read_one_table(table: FileTable, options: Options) -> Counts:
-    gold_column = options.gold_column or find_gold_column(table)
-    if gold_column is None:
+    gold = options.gold_column or find_gold_column(table)
+    if gold is None:
         raise table.build_column_error("no column 'gold'", "--gold-column, or give a gold file with --gold")
-    table = convert_scores(table, options, [gold_column, *table.list_system_columns(options, gold_column)])
-    table = select_one_sample(table, table.find_id_column(options), options, gold=gold_column)
-    table = remove_bookkeeping(
-        table, replace(options, ignore=(*options.ignore, gold_column)), costs=True, noun="numbers"
-    )
-    columns = select_systems(table, options, table.list_system_columns(options, gold_column))
+    table = convert_scores(table, options, [gold, *table.list_system_columns(options, gold)])
+    table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
+    table = remove_bookkeeping(table, replace(options, ignore=(*options.ignore, gold)), costs=True, noun="numbers")
+    columns = select_systems(table, options, table.list_system_columns(options, gold))
     predictions = {name: _read_column(table, name, FILE_ORDER) for name in columns}
-    return _build_counts(table, gold_column, predictions, table.get_ids(options), options, [*table.notes])
+    return _build_counts(table, gold, predictions, table.get_ids(options), options, [*table.notes])
 
 
-def _read_column(table: FileTable, name: str, order: RowOrder) -> NDArray[np.float64]:
+def _read_column(table: FileTable, name: str, order: RowOrder) -> Floats:
     """Return the numbers of a column, none of them missing."""
     problem = "found no number; write one, or remove the item from every file"
     return np.asarray(table.get_complete_numbers(name, problem)[order])
@@ -100,22 +97,18 @@ def _read_column(table: FileTable, name: str, order: RowOrder) -> NDArray[np.flo
 def _build_counts(
     base: FileTable,
     gold_column: str,
-    predictions: Mapping[str, NDArray[np.float64]],
+    predictions: Mapping[str, Floats],
     ids: Any,
     options: Options,
-    warnings: Sequence[str],
+    notes: Sequence[str],
 ) -> Counts:
     gold = _read_column(base, gold_column, FILE_ORDER)
     groups = get_group_columns(base, replace(options, ignore=(*options.ignore, gold_column)))
-    factors = {name: Factor.from_values(cells) for name, cells in groups.items()}
-    notes = [*warnings, *_describe_scales(gold, predictions, options.metrics)]
-    counts = Counts.from_numbers(gold, predictions, ids=ids, name=options.name, warnings=notes)
-    return replace(counts, groups=factors)
+    warnings = [*notes, *_describe_scales(gold, predictions, options.metrics)]
+    return Counts.from_numbers(gold, predictions, ids=ids, groups=groups, name=options.name, warnings=warnings)
 
 
-def _describe_scales(
-    gold: NDArray[np.float64], predictions: Mapping[str, NDArray[np.float64]], metrics: Sequence[str]
-) -> Iterator[ScopeNote]:
+def _describe_scales(gold: Floats, predictions: Mapping[str, Floats], metrics: Sequence[str]) -> Iterator[ScopeNote]:
     """Yield notes on predictions that follow gold and are still far from it, so that their errors may say little."""
     if metrics and ERROR_METRICS.isdisjoint(metrics):
         return

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import LazyColumns
+from sigdask.counts.fields import Floats, LazyColumns
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
@@ -112,9 +112,9 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     if len(score_columns) < 2 and len(sources) == 1:
         raise _build_single_system_error(tables[0], next(iter(score_columns)), texts, options)
 
-    def read_scores(system: str) -> NDArray[np.float64]:
+    def read_scores(system: str) -> Floats:
         table, column, order = score_columns[system]
-        numbers: NDArray[np.float64] = table.get_numbers(column)[order]
+        numbers: Floats = table.get_numbers(column)[order]
         return numbers
 
     scores = LazyColumns([*score_columns], read_scores)
@@ -250,7 +250,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
 
 
 def _describe_doubts(
-    tables: Sequence[FileTable], scores: Mapping[str, NDArray[np.float64]], ids: Sequence[str] | None
+    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None
 ) -> Iterator[str]:
     """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
     path = tables[0].path
@@ -286,9 +286,7 @@ def _describe_doubtful_names(path: object, names: Sequence[str], last_ids: Seque
             yield f"{path}: row {name!r} is taken for an item; remove it if it is none"
 
 
-def _describe_values(
-    path: object, scores: Mapping[str, NDArray[np.float64]], *, has_ids: bool = False
-) -> Iterator[str]:
+def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: bool = False) -> Iterator[str]:
     """Yield notes on numbers that may be no scores of systems: a row of means, ranks, and columns made of others."""
     names = [*scores][:MAX_CORRELATED]
     columns = [scores[name] for name in names]
@@ -316,7 +314,7 @@ def _describe_values(
         yield from _describe_derived(path, names, values)
 
 
-def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.float64]) -> Iterator[str]:
+def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Iterator[str]:
     """Yield a note on a column that is a difference, sum or maximum of others in every row."""
     kept, largest = np.flatnonzero(np.ptp(values, axis=0) > 0), np.abs(values).max(axis=0)
     head = values[:MIN_ROWS, kept]  # rules out nearly all
@@ -338,7 +336,7 @@ def _describe_derived(path: object, names: Sequence[str], values: NDArray[np.flo
             yield f"{path}: {names[k]!r} is the largest score of every row: if it is no system, --ignore {names[k]!r}"
 
 
-def describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_position: bool) -> Iterator[str]:
+def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) -> Iterator[str]:
     """Yield a note on systems whose scores follow no other's: in columns without ids, or where they are sorted."""
     names = [*scores][:MAX_CORRELATED]
     columns = np.column_stack([scores[name][:MAX_ROWS] for name in names])
@@ -357,7 +355,7 @@ def describe_uncorrelated(scores: Mapping[str, NDArray[np.float64]], *, by_posit
         )
 
 
-def _is_sorted(column: NDArray[np.float64]) -> bool:
+def _is_sorted(column: Floats) -> bool:
     """Return whether scores of three values or more rise or fall from row to row."""
     steps = np.diff(column)
     return len(np.unique(column)) > 2 and bool((steps >= 0).all() or (steps <= 0).all())
@@ -509,11 +507,7 @@ def _find_metric_column(table: FileTable, *aside: str) -> str | None:
 
 
 def _number_metrics(
-    files: Sequence[_LongFile],
-    system_codes: NDArray[np.intp],
-    n_systems: int,
-    items: Factor,
-    requested: Sequence[str],
+    files: Sequence[_LongFile], system_codes: NDArray[np.intp], n_systems: int, items: Factor, requested: Sequence[str]
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system.
 
@@ -531,7 +525,7 @@ def _number_metrics(
 
 def _read_long_file(source: Source, options: Options) -> _LongFile:
     table = read_table(source.path, options.ignore, options.decimal)
-    columns = {}
+    roles = {}
     unnamed = find_row_score(table, options)
     item = find_item_column(table, options) if unnamed else options.id_column
     for role, requested, names, option in (
@@ -539,25 +533,23 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
         ("item", item, ID_NAMES, "--id"),
         ("score", options.score_column or unnamed, SCORE_NAMES, "--score-column"),
     ):
-        columns[role] = table.require_column(requested, names, f"{role} column", option)
-    table = convert_scores(table, options, [columns["score"]])
-    metric = _find_metric_column(table, *columns.values(), *options.groups, *options.ignore)
-    table = select_one_sample(
-        table, columns["item"], options, within=[columns["system"], *([metric] if metric else [])]
-    )
-    others = table.list_other_columns(*columns.values(), *options.groups, *options.ignore, *table.nested)
+        roles[role] = table.require_column(requested, names, f"{role} column", option)
+    table = convert_scores(table, options, [roles["score"]])
+    metric = _find_metric_column(table, *roles.values(), *options.groups, *options.ignore)
+    table = select_one_sample(table, roles["item"], options, within=[roles["system"], *([metric] if metric else [])])
+    others = table.list_other_columns(*roles.values(), *options.groups, *options.ignore, *table.nested)
     omitted = [name for name in others if table.is_numeric(name)]
     if omitted or unnamed:
-        note = f"{table.path}: {columns['score']!r} is compared"
+        note = f"{table.path}: {roles['score']!r} is compared"
         note += f"; {describe_items(omitted, 'column')} left out" if omitted else ""
         note += " (--score-column chooses another)"
         table = replace(table, notes=[*table.notes, ScopeNote(note)])
     return _LongFile(
         table,
         [Texts.from_values(table.get_column(name)) for name in options.groups],
-        Factor.from_values(table.get_column(columns["system"])),
-        Texts.from_values(table.get_column(columns["item"])),
-        table.get_numbers(columns["score"]),
+        Factor.from_values(table.get_column(roles["system"])),
+        Texts.from_values(table.get_column(roles["item"])),
+        table.get_numbers(roles["score"]),
         Factor.from_values(table.get_column(metric)) if metric else None,
     )
 

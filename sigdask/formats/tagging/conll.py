@@ -150,9 +150,8 @@ def _build_counts(
         chunks.find_chunks(tags.prefix[codes], tags.type[codes], first.lengths, scheme)
         for codes in (gold_labels, *(file.labels for file in files))
     )
-    correct = [
-        sentences.sum_sentences(tags.same[file.labels] == tags.same[gold_labels], first.starts) for file in files
-    ]
+    is_right = [tags.same[file.labels] == tags.same[gold_labels] for file in files]
+    correct = [sentences.sum_sentences(values, first.starts) for values in is_right]
     # accuracy is that of tokens
     tokens = {"items": first.lengths[:, None], "correct": np.column_stack(correct)}
     shape = (len(first.starts), len(files))

@@ -99,9 +99,8 @@ def is_json_file(path: Path) -> bool:
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     """Return whether files hold sequences of tags: chunk tags, or labels for as many tokens."""
     if _is_one_sentence(path):
-        return _are_chunk_tags([TaggedRecord("", 1, json_records.load_json(path))]) and '"B-' in json_records.read_head(
-            path
-        )
+        record = TaggedRecord("", 1, json_records.load_json(path))
+        return _are_chunk_tags([record]) and '"B-' in json_records.read_head(path)
     system_records = _read_first(path, choose_keys(options, has_gold=gold is None))
     if gold is None or not is_json_file(gold):
         return _are_chunk_tags(system_records) or (gold is None and _have_tokens(system_records))

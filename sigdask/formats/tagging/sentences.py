@@ -140,9 +140,8 @@ def _describe_differences(systems: Sequence[FileColumns]) -> str:
     first = systems[0]
     if any((file.width, file.label) != (first.width, first.label) for file in systems):
         return ""
-    columns = [
-        k for k in range(first.width) if k not in first.used_columns and len({file.digests[k] for file in systems}) > 1
-    ]
+    unread = [k for k in range(first.width) if k not in first.used_columns]
+    columns = [k for k in unread if len({file.digests[k] for file in systems}) > 1]
     if not columns:
         return ""
     names = format_list([first.format_name(column) for column in columns], MAX_NAMED)

@@ -92,9 +92,8 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
         answers = _read_answers(source.path)
         missing = [item for item in questions if item not in answers]
         if len(missing) == len(questions):
-            raise InputError(
-                f"{source.path}: answers none of the questions of {gold}; its first id is {next(iter(answers))!r}"
-            )
+            first = next(iter(answers))
+            raise InputError(f"{source.path}: answers none of the questions of {gold}; its first id is {first!r}")
         if missing and (options.missing or "zero") == "zero" and (version == "1.1" or options.missing):
             warnings.append(f"{source.path}: {describe_items(missing, 'question')} not answered: counted 0")
         if extra := [item for item in answers if item not in questions]:

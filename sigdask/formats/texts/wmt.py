@@ -25,9 +25,7 @@ from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.texts.parallel import build_text_counts
 from sigdask.identity import dataclass
 
-ROOT = re.compile(
-    rb"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b", re.DOTALL
-)
+ROOT = re.compile(rb"(?s)(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b")
 START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
                    re.DOTALL | re.IGNORECASE)  # fmt: skip
 TAG = re.compile(r"<(?P<name>refset|tstset|srcset|doc|seg)\b", re.IGNORECASE)

@@ -236,10 +236,8 @@ def _count_decimals(text: str) -> int:
 def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
     """Return the measures that all files have, and a warning about others."""
     measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
-    other_measures = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
+    others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
     if not measures:
-        raise InputError(
-            f"{sources[0].path}: has no measure that all the files have; it has {', '.join(other_measures[:6])}"
-        )
-    examples = ", ".join(other_measures[:SHOWN]) + (", ..." if len(other_measures) > SHOWN else "")
-    return measures, [f"measures that not all files have are left out: {examples}"] if other_measures else []
+        raise InputError(f"{sources[0].path}: has no measure that all the files have; it has {', '.join(others[:6])}")
+    examples = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
+    return measures, [f"measures that not all files have are left out: {examples}"] if others else []

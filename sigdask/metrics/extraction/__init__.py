@@ -98,9 +98,7 @@ def extract_statistics(
     source : StatisticsSource
         Source of statistics.
     """
-    all_wanted = [
-        wanted for number, (counts, metrics) in enumerate(requests) for wanted in _iter_wanted(number, counts, metrics)
-    ]
+    all_wanted = [wanted for number, request in enumerate(requests) for wanted in _iter_wanted(number, *request)]
     all_keys = dict.fromkeys(key for wanted in all_wanted for keys in wanted.keys for key in keys)
     entries = source.keeper.get(list(all_keys)) if all_keys else {}
     unpacked = ((key, unpack_statistics(key, content)) for key, content in entries.items())

@@ -208,9 +208,8 @@ class MissingStatistics:
 
     def build_part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> ExtractionPart:
         """Return the part that counts some items of some systems."""
-        return ExtractionPart(
-            self.extraction, tuple(self.outputs[s][items].tolist() for s in systems), self.gold[items].tolist()
-        )
+        outputs = tuple(self.outputs[s][items].tolist() for s in systems)
+        return ExtractionPart(self.extraction, outputs, self.gold[items].tolist())
 
     def estimate_seconds(self, weights: NDArray[np.float64]) -> float:
         """Return how many seconds one process needs for all missing statistics, from timing a few items."""

@@ -145,9 +145,7 @@ def _add_items(hasher: Any, items: Sequence[Any]) -> bool:
     if all(issubclass(kind, dict) for kind in kinds):
         numbers = list(chain.from_iterable(item.values() for item in items))
         _add_block(hasher, "numbers", list(map(len, items)), repr(numbers).encode())
-        return all(isinstance(number, int) for number in numbers) and _add_items(
-            hasher, list(chain.from_iterable(items))
-        )
+        return all(isinstance(n, int) for n in numbers) and _add_items(hasher, list(chain.from_iterable(items)))
     return False
 
 
