@@ -188,7 +188,7 @@ def store(context: click.Context) -> None:
 @declare_all("damaged row")
 @run_by("sigdask.cli.store:check")
 def check_store(**options: Any) -> None:
-    """Verify every row: its checksum, and whether its counts are possible. Nothing is changed."""
+    """Verify the checksums and counts of all rows. Nothing is changed."""
 
 
 @store.command("repair")
