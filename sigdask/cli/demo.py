@@ -15,7 +15,6 @@ import click
 from sigdask.cli.output.streams import print_text, terminal_columns
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
-from sigdask.identity import dataclass
 
 TEXT_COLUMNS = 80
 """Maximum width of the text between commands."""
@@ -42,17 +41,10 @@ def _list_files(paths: list[str]) -> str:
     return ", ".join(f"{top}/" if is_folder else top for top, is_folder in tops.items())
 
 
-@dataclass(frozen=True, slots=True)
-class DemoStep:
-    """A command of the demo with the reason to run it and an explanation of its output."""
-
-    reason: str
-    command: str
-    explanation: str
-
-
 _SCRIPT = tomllib.loads(files(__package__).joinpath("demo.toml").read_text(encoding="utf-8"))
-STEPS = tuple(DemoStep(**step) for step in _SCRIPT["step"])
+STEPS: list[dict[str, str]] = _SCRIPT["step"]
+"""Commands of the demo, each with the reason to run it and an explanation of its output."""
+
 NEXT: str = _SCRIPT["next"]
 """Text after the last step."""
 
@@ -67,12 +59,12 @@ def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:
         home = keep or Path(folder)
         copy_example("tagging", home)
         for number, step in enumerate(STEPS, start=1):
-            _print_wrapped(f"{number}. {step.reason}")
-            print_text(f"\n$ {step.command}\n")
+            _print_wrapped(f"{number}. {step['reason']}")
+            print_text(f"\n$ {step['command']}\n")
             with contextlib.chdir(home):
-                _run_command(step.command, program)
+                _run_command(step["command"], program)
             print_text("")
-            _print_wrapped(step.explanation)
+            _print_wrapped(step["explanation"])
             print_text("")
             if asks:
                 click.prompt("Enter continues, Ctrl-C ends", default="", show_default=False, prompt_suffix=" ")

@@ -19,23 +19,13 @@ MAX_SYSTEMS = 10
 """Maximum number of systems that an error names."""
 
 
-def init(
-    where: tuple[str, ...],
-    gold: str | None,
-    documents: str | None,
-    format_: str,
-    missing: Any,
-    min_items: int | None,
-    output: str,
-    baseline: str | None,
-    *,
-    force: bool,
-) -> None:
+def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     """Find the test sets in a folder or among files, and write a plan of them."""
-    plan = _plan_path(output, force=force)
+    plan = _plan_path(options["output"], force=options["force"])
     home = plan.absolute().parent
-    reading = Options(missing=missing, min_items=min_items)
-    hints = Hints(_existing_file(gold, "--gold"), _existing_file(documents, "--documents"), format_, reading)
+    reading = Options(missing=options["missing"], min_items=options["min_items"])
+    gold, documents = (_existing_file(options[name], f"--{name}") for name in ("gold", "documents"))
+    hints = Hints(gold, documents, options["format_"], reading)
     discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
     for test_set in discovered.test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:

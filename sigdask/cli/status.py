@@ -177,8 +177,7 @@ def write_files(
 
     write_json(files["json"], lambda: render_json(plan_report, options["json_layout"]))
     write_csv(files["csv"], lambda: iter_csv(list_tables(), csv_safe=csv_safe))
-    if files["parquet"] is not None:
-        write_parquet(files["parquet"], *list_tables())
+    write_parquet(files["parquet"], *list_tables())
     write_tables(files, lambda: iter_paper_tables(plan_report, select_layout(options)))
     if files["text"] is not None:
         write_text(files["text"], format_report(plan_report, opened=plan_report.results, everything=True))

@@ -72,7 +72,7 @@ def piped(tmp_path_factory):
 
 
 def test_the_demonstration_runs_in_a_pipe_without_asking_and_says_what_comes_next(piped):
-    assert all(f"\n$ {step.command}\n" in piped for step in STEPS)
+    assert all(f"\n$ {step['command']}\n" in piped for step in STEPS)
     assert piped.endswith(f"{NEXT}\n")
 
 

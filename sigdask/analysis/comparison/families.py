@@ -48,9 +48,6 @@ AnyFamily = MaxTFamily | Relabelling | StudentisedBootstrap
 STEPPED: tuple[Adjust, ...] = ("max-t", "single-step-max-t")
 """Adjustments that report the larger of their own p and the studentised bootstrap's where differences are skewed."""
 
-SIMULTANEOUS: tuple[Adjust, ...] = (*STEPPED, "bootstrap-t", "tukey")
-"""Adjustments that have simultaneous intervals. Adjustments of p-values alone and of raw differences have none."""
-
 MAX_RESAMPLES, MIN_RESAMPLES = 2**17, 10_000
 """Largest number of resamples of a family, and the number used however long they take."""
 

@@ -174,13 +174,11 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
     return replace(
         result,
         dependence=tuple(map(UnitCorrelation.join, zip(*(entry.dependences for entry in analyses), strict=True))),
-        beside=tuple(map(_extract_contrast, contrasts)),
+        beside=tuple(
+            AlternativeUnit(t.unit, t.n_units, t.exact, t.n_trials, t.n_extreme, t.p_value) for t in contrasts
+        ),
         tests=tuple(map(ClassicalColumn.join, zip(*tests, strict=True))),
     )
-
-
-def _extract_contrast(table: Table) -> AlternativeUnit:
-    return AlternativeUnit(table.unit, table.n_units, table.exact, table.n_trials, table.n_extreme, table.p_value)
 
 
 def _get_dependence(correlation: UnitCorrelation, k: int) -> Dependence:
@@ -331,16 +329,13 @@ class Study:
     @property
     def layout(self) -> Hashable:
         """Key that studies share if `judge_studies` can judge them together; equal to no other for some studies."""
-        layouts = {entry.layout for entry in self._settings}
+        layouts = {*map(_get_layout, self._settings)}
         can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.comparisons.panels)
         return object() if self.across or can_fail or len(layouts) > 1 else (self.alpha, self.seed, *layouts)
 
     @property
-    def _settings(self) -> list[_SetSettings]:
-        return [
-            _SetSettings(analysis, side, interval_jobs)
-            for analysis, side, interval_jobs in zip(self.analyses, self.alternatives, self.intervals, strict=True)
-        ]
+    def _settings(self) -> list[SetSettings]:
+        return list(zip(self.analyses, self.alternatives, self.intervals, strict=True))
 
     def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
         """Return the results with their notes, from the table of results and the families with counted trials."""
@@ -375,18 +370,14 @@ class Study:
         return self.across.build_results(tallies, table, p_greater, p_less)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _SetSettings:
-    """The analysis of a test set, with its alternative and its interval jobs."""
+SetSettings = tuple[SetAnalysis, Alternative, IntervalJobs | None]
+"""The analysis of a test set, with its alternative and its interval jobs."""
 
-    analysis: SetAnalysis
-    alternative: Alternative
-    intervals: IntervalJobs | None
 
-    @property
-    def layout(self) -> Hashable:
-        """Key of results that one table can hold."""
-        return self.alternative, self.intervals is None, self.analysis.layout
+def _get_layout(settings: SetSettings) -> Hashable:
+    """Return the key of results that one table can hold."""
+    analysis, alternative, intervals = settings
+    return alternative, intervals is None, analysis.layout
 
 
 def judge_studies(
@@ -437,16 +428,16 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
     """Return the table of all results before p is adjusted, with intervals and the digests of what they come from."""
     tables, start = [], 0
     settings = [entry for study in studies for entry in study._settings]  # noqa: SLF001
-    for _, group in groupby(settings, lambda entry: entry.layout):
-        entries = [*group]
-        stop = start + sum(len(entry.analysis.main.comparisons) for entry in entries)
-        judgement = JudgementSettings(entries[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
-        intervals = [entry.intervals.build_columns(tallies) for entry in entries if entry.intervals is not None]
+    for _, group in groupby(settings, _get_layout):
+        analyses, alternatives, interval_jobs = zip(*group, strict=True)
+        stop = start + sum(len(analysis.main.comparisons) for analysis in analyses)
+        judgement = JudgementSettings(alternatives[0], studies[0].alpha, n_sampled[start:stop], failed)
+        intervals = [jobs.build_columns(tallies) for jobs in interval_jobs if jobs is not None]
         tables.append(
             replace(
-                _build_table([entry.analysis for entry in entries], judgement, tallies),
+                _build_table(analyses, judgement, tallies),
                 intervals=Intervals.join(intervals) if intervals else None,
-                origins=build_input_digests([e.analysis.main for e in entries], studies[0].seed, get_version()),
+                origins=build_input_digests([a.main for a in analyses], studies[0].seed, get_version()),
             )
         )
         start = stop

@@ -38,11 +38,7 @@ EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "a
 
 
 def build_part(
-    table: Table,
-    opened_details: Sequence[ComparisonDetails],
-    *,
-    reason: str = "",
-    origins: Mapping[str, str] | None = None,
+    table: Table, details: Sequence[ComparisonDetails], *, reason: str = "", origins: Mapping[str, str] | None = None
 ) -> dict[str, PagePart]:
     """Return the page's section with details of comparisons, by the section's name; empty if there is nothing to say.
 
@@ -50,19 +46,19 @@ def build_part(
     ----------
     table : Table
         All comparisons on the page, in its order.
-    opened_details : sequence of ComparisonDetails
+    details : sequence of ComparisonDetails
         By their rows of it.
     reason : str
         Which comparisons are opened if not all are, or why none is. If it is empty, the section is left out.
     origins : mapping of str to str, optional
         Versions, seed and the like.
     """
-    content: dict[str, Any] = {"n_opened": len(opened_details), "n_rows": len(table), "why": reason}
-    if not opened_details:
+    content: dict[str, Any] = {"n_opened": len(details), "n_rows": len(table), "why": reason}
+    if not details:
         return {"details": PagePart(content)} if reason else {}
-    results = [*iter_results(table.take(np.array([comparison.row for comparison in opened_details], np.int64)))]
+    results = [*iter_results(table.take(np.array([comparison.row for comparison in details], np.int64)))]
     texts: dict[str, int] = {}
-    pairs = zip(opened_details, results, strict=True)
+    pairs = zip(details, results, strict=True)
     opened = [_build_comparison(comparison, r, table.alpha, texts) for comparison, r in pairs]
     content |= {"titles": [*map(format_title, results)], "made_of": [*(origins or {}).items()]}
     return {"details": PagePart(content, {"alpha": table.alpha, "opened": opened, "texts": [*texts]})}

@@ -83,12 +83,9 @@ def render(
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
-def render_with_warnings(
-    results: ComparisonResults, *, everything: bool = False, verbose: bool = False, width: int | None = None
-) -> str:
+def render_with_warnings(results: ComparisonResults, *, everything: bool = False) -> str:
     """Return the report as text, preceded by all other warnings, such as how files were read."""
-    report = render(results, everything=everything, verbose=verbose, width=width)
-    return "\n".join([*remarks.iter_other_warnings(results, verbose=verbose), report])
+    return "\n".join([*remarks.iter_other_warnings(results), render(results, everything=everything)])
 
 
 def format_answer(summary: Verdict) -> str:
