@@ -182,8 +182,7 @@ def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tupl
         groups = [*unchanged, *(subset | bit for subset in _select_maximal(joining))]
         if len(groups) > MAX_GROUPS:
             return []
-    members = [_list_members(group) for group in groups]
-    return sorted(members)
+    return sorted([k for k in range(group.bit_length()) if group >> k & 1] for group in groups)
 
 
 def _find_neighbours(n_systems: int, different_pairs: Integers | Sequence[tuple[int, int]]) -> list[int]:
@@ -201,10 +200,6 @@ def _select_maximal(sets: set[int]) -> list[int]:
         if not any(candidate & larger == candidate for larger in maximal):
             maximal.append(candidate)
     return maximal
-
-
-def _list_members(group: int) -> list[int]:
-    return [k for k in range(group.bit_length()) if group >> k & 1]
 
 
 def format_letter(number: int) -> str:

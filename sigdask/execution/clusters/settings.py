@@ -68,16 +68,12 @@ def describe_differences(scheduler_settings: Mapping[str, Any]) -> list[str]:
     >>> describe_differences(theirs)[0]
     'scheduler.worker-ttl is 5 minutes, not 15s'
     """
+    import dask
+
     expected = {key.removeprefix("distributed."): value for key, (value, _) in SETTINGS.items()}
-    actual = {key: _get_setting(scheduler_settings, key) for key in expected if key.startswith(("scheduler.", "comm."))}
+    compared = [key for key in expected if key.startswith(("scheduler.", "comm."))]
+    actual = {key: dask.config.get(key, None, config=scheduler_settings) for key in compared}
     return [f"{key} is {value}, not {expected[key]}" for key, value in actual.items() if value != expected[key]]
-
-
-def _get_setting(config: Any, key: str) -> Any:
-    """Return the value at a dotted key of nested mappings, or None if it is missing."""
-    for part in key.split("."):
-        config = config.get(part) if isinstance(config, Mapping) else None
-    return config
 
 
 def environment() -> dict[str, str]:

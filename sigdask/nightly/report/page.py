@@ -233,8 +233,9 @@ def _format_scores(score_a: float, score_b: float, p: float, alpha: float) -> st
 
 def _iter_series(table: Table, row_reasons: Sequence[str], history: Nights, alpha: float) -> Iterator[SimpleNamespace]:
     """Yield scores and p of comparisons over the nights as the page draws them, p on a logarithmic scale."""
-    positions = _space_nights(len(history.runs))
     numbers = [run.number for run in history.runs]
+    n = len(numbers)
+    positions = np.linspace(EDGE, WIDTH - EDGE, n) if n > 1 else np.full(n, WIDTH / 2)
     for k, (test_set, subset, a, b, metric) in enumerate(list_keys(table)):
         scores = np.stack([history.score_a[k], history.score_b[k]])
         labels = [
@@ -254,10 +255,6 @@ def _iter_series(table: Table, row_reasons: Sequence[str], history: Nights, alph
             p_text=format_p_cell(p[-1], alpha) if p else "",
             said="; ".join(f"run {n}: {_format_scores(x, y, p_value, alpha)}" for n, x, y, p_value in nights),
         )  # fmt: skip
-
-
-def _space_nights(n: int) -> NDArray[np.float64]:
-    return np.linspace(EDGE, WIDTH - EDGE, n) if n > 1 else np.full(n, WIDTH / 2)
 
 
 def _scale_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
 from sigdask.nightly.report.gate import iter_reasons, list_failing_sets
 from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
-from sigdask.nightly.report.text import list_run_cells, write_report
+from sigdask.nightly.report.text import format_gate, list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
 from sigdask.report.files import write_whole_text
@@ -213,11 +213,6 @@ def _get_night_file(run: PlanRun) -> str:
     return f"night-{run.number}.html"
 
 
-def _get_gate(run: PlanRun) -> str:
-    verdict = run.details.get("verdict")
-    return "" if verdict is None else "passed" if verdict["passed"] else "failed"
-
-
 def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) -> PlanSummary:
     run = report.run
     verdict = run.details.get("verdict")
@@ -227,11 +222,11 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
         run=run.number,
         when=format_time(run.started),
         state=run.state + (f" ({run.message})" if run.message else ""),
-        gate=_get_gate(run),
+        gate=format_gate(run).lower(),
         reasons=tuple(reason["text"] for reason in iter_reasons(verdict))[:MAX_REASONS] if verdict else (),
         answers=tuple(_iter_answers(report)),
         n_sets=len(report.results),
-        marks=tuple((run.number, _get_gate(run)) for run in runs[-MAX_MARKS:]),
+        marks=tuple((run.number, format_gate(run).lower()) for run in runs[-MAX_MARKS:]),
         n_nights=len(runs),
     )
 
@@ -333,7 +328,7 @@ def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: di
     """Return the grid of nights, the latest first."""
     cells = {
         **list_run_cells(runs, "night"),
-        "gate": [_get_gate(run) for run, _ in runs],
+        "gate": [format_gate(run).lower() for run, _ in runs],
         "changed": [f"{changed:,}" for _, changed in runs],
         "message": [run.message for run, _ in runs],
     }

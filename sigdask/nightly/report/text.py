@@ -92,7 +92,7 @@ def format_status(status: Status, now: float, *, width: int | None = None) -> st
         timing += f", last stored something {format_duration(max(now - run.updated, 0))} ago"
     if (headline := run.details.get("verdict")) is not None:
         levels = format_levels(headline)
-        timing += f"\ngate {_format_gate(run)}{f', level {levels}' if levels else ''}"
+        timing += f"\ngate {format_gate(run)}{f', level {levels}' if levels else ''}"
     rows = [
         [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", format_progress(p)]
         for p in run.progress
@@ -133,7 +133,7 @@ def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = N
     """Return a list of runs, the latest first, below a line about the latest."""
     columns = {
         **list_run_cells(runs, "run"),
-        "gate": [_format_gate(run) for run, _ in runs],
+        "gate": [format_gate(run) for run, _ in runs],
         "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run, _ in runs],
         "comparisons": [f"{sum(p.comparisons for p in run.progress):,}" for run, _ in runs],
         "trials": [f"{sum(p.counted for p in run.progress):,}" for run, _ in runs],
@@ -150,8 +150,8 @@ def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = N
 def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     """Yield how the latest run ended, and why its gate failed."""
     (run, changed), *_ = runs
-    headline, word = run.details.get("verdict"), _format_gate(run)
-    failed = [past_run.details["verdict"] for past_run, _ in runs if _format_gate(past_run) == FAILED]
+    headline, word = run.details.get("verdict"), format_gate(run)
+    failed = [past_run.details["verdict"] for past_run, _ in runs if format_gate(past_run) == FAILED]
     n_failed, n_alarms = len(failed), sum(map(is_alarm, failed))
     failures_text = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
     if failures_text and n_alarms < n_failed:
@@ -162,7 +162,8 @@ def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
         yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MAX_REASONS))
 
 
-def _format_gate(run: PlanRun) -> str:
+def format_gate(run: PlanRun) -> str:
+    """Return how a run's gate ended, "" without a verdict."""
     headline = run.details.get("verdict")
     return "" if headline is None else "passed" if headline["passed"] else FAILED
 

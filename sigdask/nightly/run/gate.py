@@ -192,13 +192,6 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     )
 
 
-def list_p_values(runs: Sequence[PlanRun], this: PlanRun) -> dict[str, list[float]]:
-    """Return each rule's p-values in earlier runs, oldest first; runs on the same outputs as the next are left out."""
-    names = dict.fromkeys(name for run in runs if run.number < this.number for name in run.details.get("gate", ()))
-    by_rule = {name: [run.details["gate"][name] for run in _list_observations(runs, this, name)[0]] for name in names}
-    return {name: p_values for name, p_values in by_rule.items() if p_values}
-
-
 def _list_observations(
     runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
 ) -> tuple[list[PlanRun], PlanRun | None]:

@@ -401,7 +401,7 @@ def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> boo
         _write_header(source, mended.read_bytes()[:PAGE])
     copied, is_complete = 0, True
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(mended)) as new:
-        old.text_factory = _decode
+        old.text_factory = lambda data: data.decode("utf-8", "replace")
         limit_lengths(old, source, is_writer=False)
         for pragma in ("writable_schema = ON", "cell_size_check = ON", "query_only = ON", "trusted_schema = OFF"):
             with suppress(sqlite3.Error):
@@ -452,10 +452,6 @@ def _has_columns(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
 
 
 COMPUTED = re.compile(r"\b(view|virtual|as)\b", re.IGNORECASE)
-
-
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:

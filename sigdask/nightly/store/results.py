@@ -89,22 +89,11 @@ class StoredResults:
         return StoredResults(self.table.take(rows), self.comparison[rows], self.complete[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ResultChanges:
-    """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
+ResultChanges = tuple[Columns, Columns, Integers, Integers]
+"""Results that differ between two runs: columns of before and of now, and the rows of both that are of one comparison.
 
-    Attributes
-    ----------
-    old, new : mapping of name to column
-        Results of before, and of now.
-    old_rows, new_rows : int64 array, shape (n,)
-        Rows of `old` and `new` that are of one comparison; -1 where there is none.
-    """
-
-    old: Columns
-    new: Columns
-    old_rows: Integers
-    new_rows: Integers
+A row is -1 where there is none. New or changed results come first, in order, then those that are gone.
+"""
 
 
 def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
@@ -164,7 +153,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
     changed_rows = np.setdiff1d(np.arange(count_rows(new_columns)), unchanged_rows)
     old_rows = np.concatenate([predecessors[changed_rows], gone])
     new_rows = np.concatenate([changed_rows, np.full(len(gone), -1)])
-    return ResultChanges(old_columns, new_columns, old_rows, new_rows)
+    return old_columns, new_columns, old_rows, new_rows
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:

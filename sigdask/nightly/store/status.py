@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
 from sigdask.nightly.store import PlanRun, Store, history, open_for_reading
-from sigdask.nightly.store.columns import COMPLETE, ResultBlock, match_rows
+from sigdask.nightly.store.columns import COMPLETE, match_rows
 from sigdask.nightly.store.lease import has_sign_of_life
 from sigdask.nightly.store.results import (
     IDENTITY,
@@ -130,8 +130,8 @@ class Changes(Sequence[Change]):
     @staticmethod
     def from_changes(changed: ResultChanges, alpha: float) -> Changes:
         """Build the tables of what changed, with a level for the verdicts."""
-        old, new = (build_results_table(columns, alpha) for columns in (changed.old, changed.new))
-        return Changes(old, new, changed.old_rows, changed.new_rows)
+        old, new = (build_results_table(columns, alpha) for columns in changed[:2])
+        return Changes(old, new, *changed[2:])
 
     def __len__(self) -> int:
         return len(self.old_rows)
@@ -282,8 +282,9 @@ def build_report(
         name = history.find_plan(connection, plan)
         run = history.find_run(connection, name, number)
         if run is None:
-            plan_runs = history.list_runs(connection, name)
-            raise InputError(f"plan {name!r} has no run {number}; its runs: {_format_numbers(plan_runs)}")
+            numbers = [str(plan_run.number) for plan_run in history.list_runs(connection, name)]
+            first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
+            raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
         if "settings" not in run.details:
             reason = "its record was damaged" if run.state == "damaged" else "its record names no settings"
             raise InputError(
@@ -291,7 +292,7 @@ def build_report(
             )
         columns = fetch_results_at(connection, name, run.number)
         previous = history.find_previous_run(connection, run)
-        changed = ResultChanges({}, {}, NO_ROWS, NO_ROWS)
+        changed: ResultChanges = {}, {}, NO_ROWS, NO_ROWS
         if previous is not None:
             changed = find_changes(connection, name, previous, run.number)
         evaluations = history.fetch_evaluations(connection, run)
@@ -327,18 +328,10 @@ def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[s
 
 
 def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows: NDArray[np.int64]) -> Results:
-    return history.apply_frame(_get_frame(details, name), table.take(rows))
-
-
-def _get_frame(details: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the values of a test set in a run's record other than its results."""
+    """Return the results of a test set, with its values in a run's record."""
     settings = details["settings"]
     frame: dict[str, Any] = details.get("frames", {}).get(name)
-    return frame or {"seed": settings["seed"], "alpha": settings["alpha"]}
-
-
-def _format_numbers(plan_runs: list[PlanRun]) -> str:
-    return f"{plan_runs[-1].number} to {plan_runs[0].number}" if len(plan_runs) > 1 else str(plan_runs[0].number)
+    return history.apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
 
 
 MAX_RUNS = 30
@@ -416,12 +409,7 @@ def _fill_arrays(
     for block in iter_stored_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):
         block_rows = match_rows(select_identity(block.columns), identity)
         matched = np.flatnonzero(block_rows >= 0)
-        is_current = _is_current(block, block_rows[matched], numbers)
+        is_current = (block.since <= numbers) & (numbers < block.until[block_rows[matched], None])
         for (name,) in NUMBERS:
             values = np.asarray(block.columns[name,], np.float64)[block_rows[matched], None]
             arrays[name][matched] = np.where(is_current, values, arrays[name][matched])
-
-
-def _is_current(block: ResultBlock, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether each of some rows of a block was current after each run, shape (n_rows, n_runs)."""
-    return np.asarray((block.since <= runs) & (runs < block.until[rows, None]))

@@ -360,15 +360,11 @@ def _write_pairs(connection: Connection, pairs: Sequence[tuple[StoredTallies, Ke
 
 
 def _write_family(connection: Connection, entry: StoredTallies) -> None:
-    number, counts = int(entry.ids[0]), _pack_counts(entry.counts[0])
+    number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
     query = text("SELECT digest FROM comparisons WHERE id = :c")
     digest = connection.execute(query, {"c": number}).scalar_one()
     row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
     connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
-
-
-def _pack_counts(counts: Integers) -> bytes:
-    return zlib.compress(np.ascontiguousarray(counts, "<i8").tobytes(), 1)
 
 
 def unpack_counts(packed: bytes, size: int) -> Integers:

@@ -240,13 +240,9 @@ def _score_column(cells: AgreementCells, metric: BoundAgreement, scores: Floats)
         return float(np.mean(shares))
     code = STATISTIC_CODES[metric.statistic]
     if metric.level == "system" and len(cells.sets) > cells.n_sets:
-        cells, scores = _average_column(cells, scores)
+        cells, scores = cells.average(), cells.compute_means(scores)
     values = kernels.score_groups(code, scores, cells.human, cells.starts, 0.0)
     return float(kernels.average_groups(values, cells.sets, cells.n_sets, is_zero))
-
-
-def _average_column(cells: AgreementCells, scores: Floats) -> tuple[AgreementCells, Floats]:
-    return cells.average(), cells.compute_means(scores)
 
 
 def draw_signs(n_signs: int, n_segments: int) -> NDArray[np.float32]:

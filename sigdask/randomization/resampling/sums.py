@@ -84,7 +84,8 @@ class WeightedSums:
                 if len(distinct) < len(seen):
                     distinct.append(column)
         columns = np.stack(distinct, axis=1) if distinct else np.zeros((n_units, 0), np.int8)
-        kinds, columns = _group_units(columns)
+        kinds, first_units = find_kinds(n_units, list(columns.T))
+        columns = columns[first_units]
         largest = max(int(columns.max(initial=0)), -int(columns.min(initial=0))) * max(n_units, 1)
         kind = next((kind for kind, limit in EXACT.items() if largest < limit), None)
         if kind is not None:
@@ -105,15 +106,6 @@ class WeightedSums:
                 parts = [weights @ columns for columns in self.columns]
             sums = sum(part.astype(np.int64) * worth for part, worth in zip(parts, self.weights, strict=True))
             yield np.asarray(sums)[:, self.column_of]
-
-
-def _group_units(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Group units with equal contributions: return the kind of each unit, and the contributions of each kind.
-
-    If most units differ, each unit is a kind of its own.
-    """
-    kinds, first_units = find_kinds(len(columns), list(columns.T))
-    return kinds, columns[first_units]
 
 
 def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], Integers]:

@@ -36,7 +36,7 @@ ROUNDOFF = 2.0**-53
 LOST_SHARE = 1e-16
 """Maximum share of the smaller tail that may leave the window."""
 SLAB = 2 * 10**8
-"""Additions between two checks of the deadline."""
+"""Additions between two calls, where a signal or the deadline can interrupt."""
 TINY = 2.0**-1074
 CHUNK = 2**11
 """Numbers computed at a time, so that they stay in the cache."""
@@ -143,7 +143,7 @@ def bound_outside(n: int, low: int, high: int) -> float:
 def _compute_distribution(passes: Sequence[ConvolutionStep]) -> tuple[Floats, float]:
     """Return P(X = x) for x in the last window, without what left windows, and a bound on the relative error."""
     buffers = np.empty((2, max((step.width for step in passes), default=1)))
-    old, first, error, done = np.ones(1), 0, 0.0, 0
+    old, first, error = np.ones(1), 0, 0.0
     for k, step in enumerate(passes):
         new = buffers[k % 2, : step.width]
         shares, step_error = HALVES, ROUNDOFF
@@ -153,11 +153,7 @@ def _compute_distribution(passes: Sequence[ConvolutionStep]) -> tuple[Floats, fl
         chunk = max(SLAB // step.width, 1)
         new[:] = 0.0
         for start in range(0, step.n_terms, chunk):
-            chunk_shares = shares[start : start + chunk]
-            _add_shifted(old, first, new, step.first, step.size, step.low + start, chunk_shares)
-            done += len(chunk_shares) * step.width
-            if done > SLAB:
-                done = 0
+            _add_shifted(old, first, new, step.first, step.size, step.low + start, shares[start : start + chunk])
         old, first = new, step.first
         error += step_error
     return old, error * (1 + 1e-6)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -212,19 +213,11 @@ def approximate(problem: Problem) -> result.ExactTails:
     """
     steps = convert_to_sums(problem).steps
     method = result.ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
-    if not steps.n or 2 * steps.thresholds[0] <= steps.total:
-        return result.compute_p_from_tails(
-            method, steps.n, result.CERTAIN, result.ProbabilityLimits(0.0, 0.0), negative=steps.negative, zero=True
-        )
-    p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
-    return result.compute_p_from_tails(
-        method,
-        steps.n,
-        result.ProbabilityLimits(p, p),
-        result.ProbabilityLimits(p, p),
-        negative=steps.negative,
-        zero=False,
-    )
+    tails, is_zero = (result.CERTAIN, result.ProbabilityLimits(0.0, 0.0)), not steps.n or steps.zero_is_reached
+    if not is_zero:
+        p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
+        tails = (result.ProbabilityLimits(p, p),) * 2
+    return result.compute_p_from_tails(method, steps.n, *tails, negative=steps.negative, zero=is_zero)
 
 
 def convert_to_sums(problem: Problem) -> SumProblem:
@@ -273,14 +266,11 @@ def _add_ties(
     """Return limits of P(T >= |t|) and P(T > |t|) that hold although inexact sums may hide which arrangements tie."""
     if not steps.inexact:
         return reached, passed
-    tie_share = Fraction(steps.known, 1 << steps.n)
-    if isinstance(passed.low, Fraction):
-        return result.ProbabilityLimits(
-            min(passed.low + tie_share, reached.high), reached.high
-        ), result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high))
+    tie_share: Any = Fraction(steps.known, 1 << steps.n)
+    tie_share = tie_share if isinstance(passed.low, Fraction) else float(tie_share)
     return (
-        result.ProbabilityLimits(min(passed.low + float(tie_share), reached.high), reached.high),
-        result.ProbabilityLimits(passed.low, max(float(reached.high) - float(tie_share), float(passed.high))),
+        result.ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
+        result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
     )
 
 

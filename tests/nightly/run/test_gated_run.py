@@ -18,7 +18,7 @@ from sigdask.errors import HeldError, InputError
 from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
 from sigdask.nightly.plan import TestSet, load_plan
 from sigdask.nightly.run import count, gate, run_plan
-from sigdask.nightly.run.gate import list_p_values
+from sigdask.nightly.run.gate import _list_observations
 from sigdask.nightly.store import PlanRun, history, open_for_reading, open_store
 
 PLAN = """
@@ -83,6 +83,13 @@ def test_a_gate_passes_fails_and_passes_again(folder):
     assert (status, "Nothing changed since the previous run" in text) == (1, True), text
     write_scores(folder, 0.0)
     assert run_night(folder)[0] == 0
+
+
+def list_p_values(runs, this):
+    """Return each rule's p-values in earlier runs, oldest first; runs on the same outputs as the next are left out."""
+    names = {name for run in runs if run.number < this.number for name in run.details.get("gate", ())}
+    p_values = {name: [run.details["gate"][name] for run in _list_observations(runs, this, name)[0]] for name in names}
+    return {name: values for name, values in p_values.items() if values}
 
 
 def test_the_history_of_a_rule_has_each_night_of_other_inputs_once(folder):
