@@ -95,37 +95,13 @@ class TrialSlab:
         """Number of trials of this slab."""
         return int(self.moved.shape[1])
 
-    def count(self, m: int, counts: Integers) -> None:
-        """Add the numbers of exceedances under metric `m` to `counts`, shape (n_pairs, 3)."""
-        self.kernels[m].count(self, counts)
-
-    def count_by_trial(self, m: int, counts: Integers) -> None:
-        """Add the exceedances under metric `m` trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3)."""
-        self.kernels[m].count_by_trial(self, counts)
-
-    def add(self, m: int, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs under metric `m` to `out`, and their slack to `tie`.
-
-        Parameters
-        ----------
-        m : int
-            The metric.
-        rows : int64 array, shape (n_rows,)
-            Pairs of the panel.
-        weight : float
-            What a unit of score is worth.
-        out, tie : float64 array, shape (n_rows, n_trials)
-            Differences, and the slack within which they may miss a tie.
-        """
-        self.kernels[m].add(self, rows, weight, out, tie)
-
     def get_observed(self, m: int) -> Floats:
         """Return observed differences under metric `m`, shape (n_pairs,), computed by its kernel."""
         if m not in self.observed_cache:
             moved = np.zeros((len(self.moved), 1), self.moved.dtype)
             room, rows = SlabMemory.from_layout(self.arranged, 1), np.arange(len(self.panel.pairs))
             out, tie = np.zeros((2, len(rows), 1))
-            replace(self, moved=moved, room=room, _prepared={}).add(m, rows, 1.0, out, tie)
+            self.kernels[m].add(replace(self, moved=moved, room=room, _prepared={}), rows, 1.0, out, tie)
             self.observed_cache[m] = out[:, 0]
         return self.observed_cache[m]
 
@@ -177,7 +153,7 @@ class CompiledKernel:
         self.count_pairs(slab.get_prepared(self.m), slab.panel.pairs, self.get_bars(slab), counts)
 
     def count_by_trial(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3).
+        """Add the exceedances trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3).
 
         Each system in each trial is taken for a system: system s in trial k is number s * n_trials + k.
         """
@@ -231,7 +207,19 @@ class LinearKernel(CompiledKernel):
         count_linear(*prepared[0], pairs, *bars, counts)
 
     def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`.
+
+        Parameters
+        ----------
+        slab : TrialSlab
+            The trials.
+        rows : int64 array, shape (n_rows,)
+            Pairs of the panel.
+        weight : float
+            What a unit of score is worth.
+        out, tie : float64 array, shape (n_rows, n_trials)
+            Differences, and the slack within which they may miss a tie.
+        """
         ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
         observed = _subtract_pairs(totals, pairs).astype(np.float64)

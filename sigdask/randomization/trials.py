@@ -43,7 +43,7 @@ def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> N
     for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size):
         for m in range(len(panel.metrics)):
             by_trial = np.zeros((panel.shape[0], slab.n_trials, counts.shape[-1]), np.int64)
-            slab.count_by_trial(m, by_trial)
+            slab.kernels[m].count_by_trial(slab, by_trial)
             counts[start : start + slab.n_trials, :, m] = by_trial.transpose(1, 0, 2)
         start += slab.n_trials
     return counts
@@ -111,7 +111,7 @@ def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Ite
     for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
         block = slice(position, position := position + slab.n_trials)
         out, slack = np.zeros((2, len(rows), slab.n_trials))
-        slab.add(0, rows, 1.0, out, slack)
+        slab.kernels[0].add(slab, rows, 1.0, out, slack)
         differences[:, block], tie[:, block] = out, slack
         observed = slab.get_observed(0)
     for k in rows:

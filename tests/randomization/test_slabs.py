@@ -21,7 +21,7 @@ def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, mon
     values = build_rng(1).integers(0, 3, (20, 400, 40))
     panel = build_panel(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
     [slab] = list(slabs.iter_slabs(panel, run=0, first=0, n_trials=slabs.compute_slab_size(panel)))
-    slab.count(0, np.zeros((399, 3), np.int64))
+    slab.kernels[0].count(slab, np.zeros((399, 3), np.int64))
     room = slab.room
     assert ("products" in room.named_arrays) == (seconds == 0)
     used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named_arrays.values()))
@@ -70,6 +70,6 @@ def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_with
     for pair in range(len(panel.pairs)):
         [slab] = list(slabs.iter_slabs(panel.build_enumeration(pair, 0), run=0, first=0, n_trials=64))
         out, tie = np.zeros((2, 1, 64))
-        slab.add(0, np.array([0]), 1.0, out, tie)
+        slab.kernels[0].add(slab, np.array([0]), 1.0, out, tie)
         assert slab.get_observed(0).tolist() == out[:, 0].tolist()
         assert slab.get_observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)

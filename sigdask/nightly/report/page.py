@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.identity import dataclass
 from sigdask.nightly.report.gate import format_levels, iter_reasons
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report import plots
@@ -112,14 +111,6 @@ MAX_CHANGES = 200
 
 MAX_SERIES = 100
 """Maximum number of comparisons whose nights are drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class NightLine:
-    """A line of a drawing over the nights: one polyline for each stretch without gaps, and labelled points."""
-
-    stretches: tuple[str, ...]
-    points: tuple[tuple[float, float, str], ...]
 
 
 WIDTH, HEIGHT, EDGE = 200, 44, 5
@@ -272,7 +263,8 @@ def _scale_p(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(EDGE + share * (HEIGHT - 2 * EDGE))
 
 
-def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], labels: Sequence[str]) -> NightLine:
+def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], labels: Sequence[str]) -> SimpleNamespace:
+    """Return a line of a drawing over the nights: a polyline for each stretch without gaps, and labelled points."""
     is_known = ~np.isnan(heights)
     stretch = np.cumsum(~is_known)
     segments = [np.flatnonzero(is_known & (stretch == k)) for k in np.unique(stretch[is_known]).tolist()]
@@ -283,7 +275,7 @@ def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], lab
         (round(float(positions[k]), 1), round(float(heights[k]), 1), labels[k])
         for k in np.flatnonzero(is_known).tolist()
     )
-    return NightLine(stretches, tuple(points))
+    return SimpleNamespace(stretches=stretches, points=tuple(points))
 
 
 MAX_LINES = 12

@@ -80,11 +80,6 @@ class PlanRankings:
         )
 
 
-def read_rankings(plan: Plan) -> list[PlanRankings]:
-    """Read the candidate lists of a plan."""
-    return [PlanRankings.from_entry(entry) for entry in plan.rankings]
-
-
 @dataclass(frozen=True, eq=False)
 class PlanIndependence:
     """One test of independence of a plan, as read from its files.
@@ -125,11 +120,6 @@ class PlanIndependence:
     def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:
         """Return the results from the counted trials."""
         return convert_results(self.tests.build_results([ledger.build_tally(job) for job in self.jobs]), Independences)
-
-
-def read_tests(plan: Plan) -> list[PlanIndependence]:
-    """Read the labellings of a plan's tests of independence."""
-    return [PlanIndependence.from_entry(entry) for entry in plan.independence]
 
 
 def open_recorded(

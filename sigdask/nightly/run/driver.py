@@ -27,14 +27,7 @@ from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.analyses import (
-    PlanIndependence,
-    PlanRankings,
-    list_gated_comparisons,
-    open_details,
-    read_rankings,
-    read_tests,
-)
+from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings, list_gated_comparisons, open_details
 from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
@@ -232,7 +225,8 @@ class _PlanRunner:
         states = digest_file_states(plan)
         unread = UnreadSets.find(plan, store, {} if reread else states)
         batches, extracted = read_batches(plan, source, unread.progress, states, workers)
-        extras: list[PlanRankings | PlanIndependence] = [*read_rankings(plan), *read_tests(plan)]
+        extras: list[PlanRankings | PlanIndependence] = [*map(PlanRankings.from_entry, plan.rankings)]
+        extras += map(PlanIndependence.from_entry, plan.independence)
         extra_jobs = [job for extra in extras for job in extra.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])
         early = _build_early_stopping(plan, batches, ledger)

@@ -312,6 +312,7 @@ def _write_differences(family: MaxTFamily, by_member: list[TrialSlab], hypothese
             member, selected = family.members[k], np.flatnonzero(members == k)
             is_whole = len(selected) == len(hypotheses)
             added = room if is_whole else np.zeros((2, len(selected), room.shape[2]))
-            by_member[k].add(member.metric, parts[selected, part, 1], member.weight, *added)
+            slab = by_member[k]
+            slab.kernels[member.metric].add(slab, parts[selected, part, 1], member.weight, *added)
             if not is_whole:
                 room[:, selected] += added

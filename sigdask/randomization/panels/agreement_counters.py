@@ -49,7 +49,7 @@ def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:
     if metric.statistic == "spearman":
         return SpearmanCounter(cells, is_zero)
     kind = WordOrderCounter if int(cells.sizes.max()) <= SMALL_GROUP else OrderCounter
-    return kind(cells, is_zero, metric.statistic == "accuracy")
+    return kind(cells, is_zero, is_accuracy=metric.statistic == "accuracy")
 
 
 def _centre_groups(cells: AgreementCells, values: Floats) -> tuple[Floats, Floats]:
@@ -160,12 +160,6 @@ class OrderCounter(SortingCounter):
 
     is_accuracy: bool = False
 
-    def __init__(self, cells: AgreementCells, is_zero: bool, is_accuracy: bool) -> None:
-        object.__setattr__(self, "cells", cells)
-        object.__setattr__(self, "is_zero", is_zero)
-        object.__setattr__(self, "_entries", {})
-        object.__setattr__(self, "is_accuracy", is_accuracy)
-
     @cached_property
     def human_levels(self) -> tuple[Integers, Integers, Integers]:
         """The number of each human score within its group, how many a group has, and its pairs that are tied."""
@@ -203,7 +197,7 @@ class WordOrderCounter:
     @cached_property
     def _words(self) -> tuple[Integers, Integers, Integers]:
         cells, word_starts = kernels.index_word_pairs(self.cells.starts)
-        return cells, word_starts, OrderCounter(self.cells, self.is_zero, self.is_accuracy).human_levels[2]
+        return cells, word_starts, OrderCounter(self.cells, self.is_zero).human_levels[2]
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""

@@ -178,7 +178,7 @@ class Panel(ScoredSums):
             return Tally(n_trials, counts)
         for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
-                slab.count(m, counts[:, m])
+                slab.kernels[m].count(slab, counts[:, m])
         return Tally(n_trials, counts)
 
     def is_counted_by_numpy(self, n_trials: float) -> bool:

@@ -16,7 +16,7 @@ from sigdask.nightly.report.cost import render
 from sigdask.nightly.report.text import format_history, format_status
 from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.run import estimate as estimating
-from sigdask.nightly.run.analyses import read_rankings
+from sigdask.nightly.run.analyses import PlanRankings
 from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store import Store
 from sigdask.nightly.store import status as views
@@ -232,7 +232,9 @@ def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_pat
     recorder = ProgressRecorder()
     run_plan(plan, progress=recorder)
     [prediction] = recorder.predictions
-    samples = sum(job.n_trials for ranking in read_rankings(plan) for job in ranking.lists.sample_jobs)  # drawn apart
+    samples = sum(
+        job.n_trials for ranking in map(PlanRankings.from_entry, plan.rankings) for job in ranking.lists.sample_jobs
+    )  # drawn apart
     assert sum(cost.seconds for cost in estimate_costs(plan)) == pytest.approx(prediction.seconds + samples * 2.0**-10)
 
 
