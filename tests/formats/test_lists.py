@@ -290,3 +290,20 @@ def test_one_object_of_gold_labels_and_labels_of_systems_is_a_table(tmp_path):
     counts = read(path)
     assert counts.systems == ("A", "B")
     assert [round(3 * result.score_a) for result in compare_all(counts)] == [2]
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+@pytest.mark.parametrize(("gold", "prediction"), [("target", "pred"), ("y_true", "y_pred"), ("labels", "predictions")])
+def test_the_name_of_an_only_column_is_no_label(tmp_path, gold, prediction, quote):
+    """The labels are counted by hand: a is right on 5 of 6 items, b on 3."""
+    for name, header, labels in (("g", gold, "NVNVNJ"), ("a", prediction, "NVVVNJ"), ("b", prediction, "NNVVJJ")):
+        (tmp_path / name).write_text("".join(f"{quote}{cell}{quote}\n" for cell in (header, *labels)))
+    counts = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "g")
+    assert counts.n_items == 6
+    assert counts.field("correct").sum(axis=0).tolist() == [5, 3]
+
+
+def test_a_first_label_that_comes_again_is_no_name(tmp_path):
+    for name, labels in (("g", "target other target"), ("a", "target target other"), ("b", "other other target")):
+        (tmp_path / name).write_text("\n".join(labels.split()))
+    assert read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "g").n_items == 3

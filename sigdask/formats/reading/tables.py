@@ -75,6 +75,10 @@ HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "p
                           "text", "sentence"}) - INPUT_IDS  # fmt: skip
 """Names that occur only in headers."""
 
+LIST_HEADERS = frozenset({"gold_label", "labels", "true_label", "truth", "target", "y_true", "pred", "pred_label",
+                          "predicted", "predicted_label", "predictions", "y_pred"})  # fmt: skip
+"""Names of the only column of a file, unless they occur below as labels."""
+
 COMMA_NUMBER = re.compile(r"[+-]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][+-]?[0-9]+)?")
 """Pattern of a number with a decimal comma."""
 
@@ -530,9 +534,20 @@ def _read_one_column(path: Path, first_line: str) -> FileTable:
     columns = read_plain_columns(path, None)
     cells: Sequence[str] = columns[0] if columns is not None and len(columns[0]) > 1 else files.read_lines(path)
     lines = range(1, len(cells) + 1)
-    if first_line.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS:
+    is_quoted = first_line[:1] == '"' and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells)
+    if is_quoted and _is_list_header(first_line[1:-1], []):
+        cells = [cell[1:-1].replace('""', '"') for cell in cells]
+    if _is_list_header(cells[0], cells[1:]):
         return _build_headed_table(path, [cells], lines)
     return FileTable(path, {"": cells}, lines, header=False)
+
+
+def _is_list_header(name: str, below: Sequence[str]) -> bool:
+    """Return whether the first cell of a file of one column names the column."""
+    name = name.lower()
+    if name in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS:
+        return True
+    return name in LIST_HEADERS and all(cell.lower() != name for cell in below)
 
 
 def _has_decimal_commas(path: Path, first_line: str) -> bool:
