@@ -137,3 +137,16 @@ def test_rankings_of_all_sets_share_the_room(monkeypatch):
     text = render_page({name: compare_names() for name in ("news", "talks", "books")}, title="t")
     assert text.count('<article class="ranking"') == 2
     assert "And 1 more ranking; the JSON has all." in text
+
+
+def test_letters_and_p_are_explained_where_one_points():
+    scores = {"a": [9, 8, 9, 8] * 6, "b": [9, 8, 8, 9] * 6, "c": [1, 2, 1, 2] * 6}
+    text = render_page({"": compare_all(scores, trials=99, second_run=False)}, title="t")
+    letters = re.findall(r'<td class="letters" title="([^"]+)">(\w+)<', text)
+    assert letters == [
+        ("not significantly different from b", "a"),
+        ("not significantly different from a", "a"),
+        ("significantly different from all", "b"),
+    ]
+    assert text.count('title="not significant: a and b"') == 2  # above the fold, and in the ranking
+    assert text.count('title="significant: a and c"') == 2

@@ -16,6 +16,7 @@ from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
 from sigdask.results.table import Table, select_intervals
 from sigdask.statistics.rounding import format_score, format_signed
+from sigdask.text import format_list
 
 MAX_IN_MATRIX = 150
 """Maximum number of systems for which every pair is drawn."""
@@ -101,6 +102,14 @@ class RankingSection:
     def mark_header(self) -> str:
         """Header of the column of these marks."""
         return GROUPING_HEADERS[self.ranking.grouping]
+
+    def explain_mark(self, place: RankedRow) -> str:
+        """Return what a system's letters say: from which systems it is not significantly different."""
+        if self.ranking.grouping != "letters":
+            return f"{place.letters}: {self.meaning}"
+        others = [other for other in self.places if other is not place]
+        alike = [other.system for other in others if {*other.letters} & {*place.letters}]
+        return f"not significantly different from {format_list(alike)}" if alike else "significantly different from all"
 
     @property
     def title(self) -> str:
