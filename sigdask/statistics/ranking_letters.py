@@ -68,14 +68,14 @@ def rank_systems(
         Direction of the score.
     """
     best_first = np.argsort(-scores if higher_is_better else scores, kind="stable")
-    positions = np.argsort(best_first)
+    placed_pairs = np.argsort(best_first)[different_pairs].reshape(-1, 2)
     letters: list[list[str]] = [[] for _ in systems]
-    for g, group in enumerate(find_letter_groups(len(systems), positions[different_pairs])):
+    for g, group in enumerate(find_letter_groups(len(systems), placed_pairs)):
         for k in group:
             letters[k].append(format_letter(g))
-    low, high = find_rank_ranges(len(systems), positions[different_pairs])
+    low, high = find_rank_ranges(len(systems), placed_pairs)
     clusters = number_range_clusters(low, high)
-    not_best = {worse for better, worse in positions[different_pairs].reshape(-1, 2).tolist() if 0 in {better, worse}}
+    not_best = set(placed_pairs[(placed_pairs == 0).any(axis=1), 1].tolist())
     ranked, rank, previous = [], 0, math.nan
     for k, system in enumerate(best_first.tolist()):
         score = float(scores[system])
