@@ -83,7 +83,10 @@ MARKS = {
 def _describe_marks(systems: Mapping[str, Texts], reference: Texts) -> Iterator[ScopeNote]:
     """Yield notes on outputs that have marks of subwords or of lists of translations, unlike the reference."""
     for name, texts in systems.items():
+        joined = "\n".join(filter(None, texts))
         for mark, remedy in MARKS.items():
+            if mark not in joined:
+                continue
             n_marked = sum(mark in text for text in texts if text)
             if MARKED_SHARE * n_marked > len(texts) and not any(mark in text for text in reference if text):
                 yield ScopeNote(f"{name}: {n_marked:,} outputs contain {mark!r}, and no reference does: {remedy}")
