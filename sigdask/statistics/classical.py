@@ -115,13 +115,12 @@ def compute_correlations(
     for block in blocks():
         deviations = block - mean[..., None, :]
         centred = deviations if varies.all() else np.where(varies[..., None, :], deviations, 0.0)
-        centred = centred / spread[..., None, :]
-        squares = squares + sum_rows(centred * centred)
-        block_products = (
-            centred.swapaxes(-1, -2) @ centred
-            if pairs is None
-            else sum_rows(centred[..., pairs[0]] * centred[..., pairs[1]])
-        )
+        centred /= spread[..., None, :]
+        if pairs is None:
+            block_products = centred.swapaxes(-1, -2) @ centred
+        else:
+            squares = squares + sum_rows(centred * centred)
+            block_products = sum_rows(centred[..., pairs[0]] * centred[..., pairs[1]])
         products = np.add(products, block_products, out=block_products)  # large, so not copied
     if pairs is None:
         # rounded as the products are, so that a system is one with its twin

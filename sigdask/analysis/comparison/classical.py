@@ -163,13 +163,20 @@ def _build_score_iterator(
                 is_counted = (below > 0).all(axis=1)
                 yield above[is_counted], below[is_counted]
 
-    total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
+    form = metric.form
+    assert isinstance(form, Ratios)
     min_size, max_size = np.inf, -np.inf
-    for above, below in iter_blocks():
-        total, sizes = total + sum_rows(above), sizes + sum_rows(below)
-        min_size, max_size = below.min(initial=min_size), below.max(initial=max_size)
+    for below in _iter_sums(counts, metric, rows, systems, form.denominators[0], is_wide=False):
+        is_counted = (below > 0).all(axis=1)
+        min_size, max_size = (
+            below.min(initial=min_size, where=is_counted[:, None]),
+            below.max(initial=max_size, where=is_counted[:, None]),
+        )
     if min_size >= max_size:
         return lambda: (above for above, _ in iter_blocks())
+    total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
+    for above, below in iter_blocks():
+        total, sizes = total + sum_rows(above), sizes + sum_rows(below)
     share = total / sizes
     return lambda: (above - below * share for above, below in iter_blocks())
 
@@ -178,6 +185,8 @@ def iter_ratios(
     counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
+
+    Denominators that all systems share have one column.
 
     Parameters
     ----------
@@ -192,17 +201,28 @@ def iter_ratios(
     """
     form = metric.form
     assert isinstance(form, Ratios)
+    yield from zip(
+        _iter_sums(counts, metric, rows, systems, form.numerators[0], is_wide=True),
+        _iter_sums(counts, metric, rows, systems, form.denominators[0], is_wide=False),
+        strict=True,
+    )
+
+
+def _iter_sums(
+    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers, weights: Sequence[int], *, is_wide: bool
+) -> Iterator[Floats]:
+    """Yield weighted sums of a metric's fields in blocks of items; one column of shared counts unless `is_wide`."""
     step, is_complete = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
-    fields = [metric.get_field(name, counts) for name in metric.fields]
+    fields = [(metric.get_field(name, counts), w) for name, w in zip(metric.fields, weights, strict=True) if w]
+    is_shared = not is_wide and all(values.shape[1] == 1 and values.dtype.kind == "i" for values, _ in fields)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
-        above, below = np.zeros((2, len(rows[block]), len(systems)))
-        for values, above_weight, below_weight in zip(fields, form.numerators[0], form.denominators[0], strict=True):
+        total = np.zeros((len(rows[block]), 1 if is_shared else len(systems)))
+        for values, weight in fields:
             selected = values[block if is_complete else rows[block]]
             selected = selected if selected.shape[1] == 1 or len(systems) == selected.shape[1] else selected[:, systems]
-            above += above_weight * selected if above_weight else 0
-            below += below_weight * selected if below_weight else 0
-        yield above, below
+            total += weight * selected if weight != 1 else selected
+        yield total
 
 
 MAX_NUMBERS = 2**19
