@@ -22,13 +22,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.checks import list_values
-from sigdask.counts.fields import Array, ComputedFields
+from sigdask.counts.fields import Array, ComputedFields, DecimalMatrix
 from sigdask.errors import InputError
 from sigdask.identity import dataclass, known_as
 from sigdask.text import format_list
@@ -42,6 +42,9 @@ FLOAT_NAMES: dict[type[Any], str] = {np.float16: "float16", np.float32: "float32
 
 BITS = {"float16": 11, "float32": 24}
 """Bits of the significand."""
+
+MIN_DECIMALS = 2**22
+"""Numbers of a matrix from which on decimals are held as integers (`DecimalMatrix`)."""
 
 MAX_POWER = 22
 """Largest power of ten that float64 holds exactly. An integer divided by it is the nearest float to the decimal."""
@@ -217,12 +220,27 @@ class ScoreMatrix:
                 present = np.ones(values.shape, np.bool_, order="F") if present is None else present
                 present[:, k] = ~gaps
             numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
-            dtype = np.promote_types(values.dtype, _find_narrowest_type(numbers))
-            values = values.astype(dtype, order="F", copy=False)
-            values[:, k] = numbers
+            values = _set_column(values, k, numbers)
             columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
         check_lengths(lengths)
         return ScoreMatrix(values, present, columns)
+
+
+def _set_column(values: Array, k: int, numbers: NDArray[np.float64]) -> Array:
+    """Set a column of a matrix, and return it in the smallest type that holds all; large ones as decimals."""
+    dtype = np.promote_types(values.dtype, _find_narrowest_type(numbers))
+    if dtype == np.float64 and values.size >= MIN_DECIMALS and (values.dtype != dtype or _is_decimal(values)):
+        matrix = values if _is_decimal(values) else DecimalMatrix(values, 1.0)
+        if matrix.set_column(k, numbers):
+            return cast("Array", matrix)
+        values = np.asarray(matrix)
+    values = values.astype(dtype, order="F", copy=False)
+    values[:, k] = numbers
+    return values
+
+
+def _is_decimal(values: Any) -> TypeGuard[DecimalMatrix]:
+    return isinstance(values, DecimalMatrix)
 
 
 def _read_whole_numbers(columns: Sequence[Sequence[float] | Array]) -> ScoreMatrix | None:

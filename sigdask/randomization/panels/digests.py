@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Integers, LazyOutputs
+from sigdask.counts.fields import DecimalMatrix, Integers, LazyOutputs
 from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, Lattice, RoundedLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -237,6 +237,8 @@ def _as_hashed(value: Any) -> Any:
         return value.item()
     if isinstance(value, ExactNumbers) and not value.rounding:
         return dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+    if isinstance(value, DecimalMatrix):
+        return np.asarray(value)
     return tuple(value) if isinstance(value, Texts | Factor | LazyOutputs) else value
 
 
