@@ -109,6 +109,10 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # as NumPy calls it
         return self[...] if dtype is None else self[...].astype(dtype, copy=False)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = [np.asarray(value) if isinstance(value, DecimalMatrix) else value for value in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
+
     def __len__(self) -> int:
         return len(self.codes)
 

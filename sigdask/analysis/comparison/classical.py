@@ -167,7 +167,7 @@ def _build_score_iterator(
     assert isinstance(form, Ratios)
     min_size, max_size = np.inf, -np.inf
     for below in _iter_sums(counts, metric, rows, systems, form.denominators[0], is_wide=False):
-        is_counted = (below > 0).all(axis=1)
+        is_counted = np.asarray((below > 0).all(axis=1))
         min_size, max_size = (
             below.min(initial=min_size, where=is_counted[:, None]),
             below.max(initial=max_size, where=is_counted[:, None]),
