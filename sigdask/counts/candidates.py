@@ -100,7 +100,7 @@ class Candidates:
         for measure, column in columns.items():
             if column.shape != gold_codes.shape:
                 raise InputError(f"measure {measure!r} has {len(column)} scores for {len(gold_codes)} candidates")
-        matrix = np.array([*columns.values()], np.float64).reshape(len(columns), -1)
+        matrix = np.array([*columns.values()], np.float64).reshape(len(columns), len(gold_codes))
         texts = None if ids is None else Texts.from_values(ids)
         candidates = Candidates(tuple(columns), gold_codes, matrix, frozenset(smaller), texts, name, tuple(notes))
         candidates.check()

@@ -357,8 +357,8 @@ def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) ->
 
 def _is_sorted(column: Floats) -> bool:
     """Return whether scores of three values or more rise or fall from row to row."""
-    steps = np.diff(column)
-    return len(np.unique(column)) > 2 and bool((steps >= 0).all() or (steps <= 0).all())
+    before, after = column[:-1], column[1:]
+    return len(np.unique(column)) > 2 and bool((after >= before).all() or (after <= before).all())
 
 
 DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"})

@@ -295,7 +295,7 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(url, module, said, 
 
 
 def test_credentials_in_the_url_of_a_store_and_unknown_kinds_of_urls_are_refused():
-    with pytest.raises(InputError, match=r"^s3://\*\*\*@bucket/a: s3:// URLs take no password; credentials are taken"):
+    with pytest.raises(InputError, match=r"^s3://\*\*\*@bucket/a: s3:// URLs take no password; set your credentials"):
         as_path("s3://key:5ecret@bucket/a")
     with pytest.raises(InputError, match=r"^nfs://host/a: fsspec knows no nfs:// URLs"):
         as_path("nfs://host/a")
