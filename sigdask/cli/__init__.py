@@ -140,7 +140,7 @@ def refuse_repeats(command: click.Command) -> None:
     parse = command.parse_args
 
     def parse_args(ctx: click.Context, args: list[str]) -> list[str]:
-        given = command.make_parser(ctx).parse_args([*args])[2]
+        given = [] if ctx.resilient_parsing else command.make_parser(ctx).parse_args([*args])[2]  # in shell completion
         for param in given:
             if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
                 remedy = "; join its values with commas" if ",..." in (param.metavar or "") else ""

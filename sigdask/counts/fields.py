@@ -116,8 +116,8 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __getitem__(self, key: Any) -> Array:
-        return np.asarray(self._decode(self.codes[key]))
+    def __getitem__(self, key: Any) -> Any:
+        return self._decode(self.codes[key])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in {"codes", "power"}:
@@ -127,17 +127,23 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
     def _decode(self, codes: Any) -> Any:
         return np.divide(codes, self.power, dtype=np.float64)
 
-    def min(self, *args: Any, **options: Any) -> Any:
+    def min(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the smallest score."""
-        return self._decode(self.codes.min(*args, **options))
+        return (
+            self._decode(self.codes.min(axis)) if out is None and not options else self[...].min(axis, out, **options)
+        )
 
-    def max(self, *args: Any, **options: Any) -> Any:
+    def max(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
         """Return the largest score."""
-        return self._decode(self.codes.max(*args, **options))
+        return (
+            self._decode(self.codes.max(axis)) if out is None and not options else self[...].max(axis, out, **options)
+        )
 
-    def mean(self, axis: int) -> Floats:
-        """Return the mean of each column, of which one is decoded at a time."""
-        return np.array([self[:, k].mean() for k in range(self.shape[1])]) if not axis else np.asarray(self).mean(axis)
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        """Return the mean; of each column, of which one is decoded at a time."""
+        if axis == 0 and dtype is out is None and not options:
+            return np.array([self[:, k].mean() for k in range(self.shape[1])])
+        return self[...].mean(axis, dtype, out, **options)
 
     def set_column(self, k: int, numbers: Floats) -> bool:
         """Set a column, with more decimals for all if it needs them; return False where small integers cannot hold it.

@@ -745,7 +745,9 @@ def _is_long(table: FileTable, options: Options, *, has_gold: bool) -> bool:
     if system and (options.score_column or table.find_column(SCORE_NAMES)) and table.find_id_column(options):
         return True
     score = find_row_score(table, options)
-    return score is not None and (is_metric_name(score) or not has_gold)
+    if score is None or not has_gold:
+        return score is not None
+    return is_metric_name(score) and len({*table.get_column(system or "")}) > 1  # labels of one system are compared
 
 
 def _build_unknown_error(table: FileTable, options: Options) -> InputError:

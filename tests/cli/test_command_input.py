@@ -5,6 +5,7 @@ import shlex
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from command import call_sigdask
 from conftest import YEH
 
@@ -298,3 +299,9 @@ def test_a_gold_file_that_is_a_system_too_is_named(tmp_path):
 def test_an_error_of_usage_names_the_help_of_its_command(tmp_path):
     for words, command in ((["compare", "--nothing"], "sigdask compare"), (["store", "check"], "sigdask store check")):
         assert f"(see {command} --help)" in call_sigdask(*words, cwd=tmp_path).stderr
+
+
+def test_the_shell_completes_after_an_option_given_twice():
+    completion = ShellComplete(commands, {}, "sigdask", "_SIGDASK_COMPLETE")
+    words = ["compare", "a.csv", "--gold", "a", "--gold", "b"]
+    assert "--trials" in {item.value for item in completion.get_completions(words, "--tri")}

@@ -3,6 +3,7 @@
 import pickle
 import re
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -247,6 +248,10 @@ def test_large_matrices_of_decimals_hold_the_same_floats_as_small_ones(kind, mon
     for axis in (0, 1):
         assert values.max(axis=axis).tolist() == expected.max(axis=axis).tolist()
         assert values.mean(axis=axis).tolist() == pytest.approx(expected.mean(axis=axis).tolist(), rel=1e-14)
+    for function in (np.mean, np.min, np.max, partial(np.max, initial=0.7), partial(np.min, initial=-0.3), np.median):
+        assert function(values) == pytest.approx(function(expected), rel=1e-14)
+    assert values.mean() == pytest.approx(expected.mean(), rel=1e-14)
+    assert isinstance(values[7, 1], float)
     assert (values == 0.5).sum() == (expected == 0.5).sum()
     assert pickle.loads(pickle.dumps(values))[7:9, 1].tolist() == expected[7:9, 1].tolist()
     assert digest(large) == digest(plain)

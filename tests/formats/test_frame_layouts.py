@@ -207,3 +207,37 @@ def test_the_number_of_a_sample_is_never_compared(tmp_path):
     for read_log in (partial(read, path), partial(as_counts, frame)):
         with pytest.raises(InputError, match=r"1 column \('trial'\) of numbers; choose the score"):
             read_log()
+
+
+@pytest.mark.parametrize(
+    ("header", "metric"),
+    [
+        ("model,task,id,correct", "mean"),
+        ("model,task,id,seed,correct", "mean"),
+        ("model,id,sample_id,acc", "mean"),
+        ("run,id,topic,correct", "correct"),
+        ("model,doc_id,bleu", "mean"),
+        ("model,id,doc_id,bleu,chrf", "bleu"),
+        ("model,task,id,gold,pred,correct", "accuracy"),
+        ("model,seed,item,overall_score", "mean"),
+    ],
+)
+def test_rows_of_one_system_are_its_items_though_they_share_tasks_or_documents(header, metric, tmp_path):
+    """Expected are means of pandas over all rows of a file."""
+    names = header.split(",")
+    row = {"model": "m", "run": 1, "seed": 7, "gold": "A", "chrf": 5}
+    frames = []
+    for k in range(2):
+        cells = [
+            row
+            | {"id": i, "item": i, "correct": i % (k + 2) % 2, "acc": i % (k + 2) % 2, "bleu": (i * (k + 3)) % 7 + 0.5}
+            | {"overall_score": i * (k + 2) % 5, "pred": "AB"[1 - i % (k + 2) % 2]}
+            | dict.fromkeys(("task", "sample_id", "topic", "doc_id"), f"t{i // 3}")
+            for i in range(12)
+        ]
+        frames.append(pd.DataFrame(cells)[names])
+        frames[k].to_csv(tmp_path / f"{'ab'[k]}.csv", index=False)
+    result = compare_all(read(tmp_path / "a.csv", tmp_path / "b.csv"), trials=100, second_run=False)[0]
+    assert (result.metric, result.n_items) == (metric, 12)
+    column = {"bleu": "bleu", "accuracy": "correct"}.get(metric, names[-1])
+    assert (result.score_a, result.score_b) == pytest.approx([frame[column].mean() for frame in frames])

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -150,3 +151,14 @@ def test_letters_and_p_are_explained_where_one_points():
     ]
     assert text.count('title="not significant: a and b"') == 2  # above the fold, and in the ranking
     assert text.count('title="significant: a and c"') == 2
+
+
+def test_a_letter_of_two_characters_is_another_than_the_first_of_them():
+    """With more than 52 groups, letters go on with aa and ab (`format_letter`)."""
+    letters = {"x": ("a",), "y": ("Z", "aa"), "z": ("aa", "ab")}
+    systems = [SimpleNamespace(system=name, letters=own) for name, own in letters.items()]
+    places = [SimpleNamespace(system=name, letters=" ".join(own)) for name, own in letters.items()]
+    section = SimpleNamespace(ranking=SimpleNamespace(grouping="letters", systems=systems), places=places)
+    explained = [rankings.RankingSection.explain_mark(section, place) for place in places]
+    alike = "not significantly different from {}".format
+    assert explained == ["significantly different from all", alike("z"), alike("y")]

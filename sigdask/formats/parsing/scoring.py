@@ -181,7 +181,7 @@ def flag_words(gold: Treebank, system: Treebank, pairs: tuple[Integers, Integers
     g, s = pairs
     mine, theirs = gold.columns, system.columns
     same = {name: column[g] == theirs[name][s] for name, column in mine.items()}
-    gold_of = np.full(system.n_words + 1, -2)  # -2 for a word that is not pairs
+    gold_of = np.full(system.n_words + 1, -2)  # -2 for a word that is not aligned
     gold_of[s] = g
     gold_of[ROOT] = ROOT
     right_head = gold.heads[g] == gold_of[system.heads[s]]

@@ -63,8 +63,9 @@ from sigdask.formats.reading.tables import (
     build_table,
     read_table,
 )
+from sigdask.formats.tables.bookkeeping import list_unnamed_scores
 from sigdask.formats.tables.labels import GOLD_NAMES
-from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.notation import convert_scores, holds_scores
 from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
@@ -362,7 +363,10 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     lowered = {name.lower() for name in header}
     is_long = not any(map(lowered.isdisjoint, (SCORE_NAMES, SYSTEM_NAMES, ID_NAMES)))
     is_split_by_blanks = is_loose and "\t" not in _read_first_line(sources[0].path)
-    are_samples = "rater" not in roles and lowered & SAMPLE_NAMES - {name.lower() for name in roles.values()}
+    may_be_samples = "rater" not in roles and lowered & SAMPLE_NAMES - {name.lower() for name in roles.values()}
+    are_samples = may_be_samples and list_unnamed_scores(
+        read_table(sources[0].path, options.ignore), options, holds_scores
+    )
     if are_samples or (is_long and not is_loose and lowered & METRIC_COLUMNS):
         return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)

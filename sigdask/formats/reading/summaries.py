@@ -255,7 +255,7 @@ def _sums_up(cells: Array, base: Array, name: str, printed: Integers, digits: in
     """Return whether the cells of a summary equal, as printed, a statistic (mean, total, ...) of the rows of `base`."""
     n = len(base)
     unit = 0.0 if digits == 0 else 10.0**-digits
-    error = unit * min(0.5, 4 / math.sqrt(12 * n))  # of the mean of n error scores
+    error = unit * min(0.5, 4 / math.sqrt(12 * n))  # of the mean of n rounded scores
     return any(
         _are_equal(cells / scale, base, statistic(base), printed + round(math.log10(scale)), n_summed * error, n_summed)
         for statistic, n_summed, scale in _list_statistics(name, n)

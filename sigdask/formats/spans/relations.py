@@ -116,7 +116,7 @@ def _find_span(name: str, spans: Mapping[str, Span], triggers: Mapping[str, str]
 def get_docred_facts(record: Mapping[str, Any], where: str) -> list[Relation] | None:
     """Return the facts of a record of DocRED, a gold document or one predicted fact; None for other records.
 
-    Entities are ends of the document's list, so that types and offsets of their mentions do not count.
+    Entities are numbers of the document's list, so that types and offsets of their mentions do not count.
 
     Examples
     --------

@@ -215,10 +215,22 @@ ITEM_NAMES = (
 
 
 def find_item_column(table: FileTable, options: Options) -> str | None:
-    """Return the column of items in rows of system and item, which are repeated."""
+    """Return the column of items in rows of system and item, which are repeated.
+
+    Beside an id column, a repeated one may hold groups, such as tasks or documents. It is taken only if each row is
+    identified by it, the system and the numbers of samples.
+    """
     named = [options.id_column] if options.id_column else [table.find_column((name,)) for name in ITEM_NAMES]
     names = [name for name in named if name and name not in {*options.ignore, *table.nested}]
-    return next((name for name in names if not Texts.from_values(table.get_column(name)).are_unique), None)
+    repeated = [name for name in names if not Texts.from_values(table.get_column(name)).are_unique]
+    system, usual = table.find_system_column(options), table.find_id_column(options)
+    numbers = [name for name in table.columns if name.lower() in SAMPLE_NAMES and name not in table.nested]
+
+    def identifies_rows(name: str) -> bool:
+        columns = [table.get_column(part) for part in dict.fromkeys([name, *numbers, *([system] if system else [])])]
+        return Texts.from_values(map("\t".join, zip(*columns, strict=True))).are_unique
+
+    return next((name for name in repeated if name == usual or identifies_rows(name)), None)
 
 
 def list_unnamed_scores(

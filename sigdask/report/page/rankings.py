@@ -107,8 +107,9 @@ class RankingSection:
         """Return what a system's letters say: from which systems it is not significantly different."""
         if self.ranking.grouping != "letters":
             return f"{place.letters}: {self.meaning}"
-        others = [other for other in self.places if other is not place]
-        alike = [other.system for other in others if {*other.letters} & {*place.letters}]
+        letters = {ranked.system: {*ranked.letters} for ranked in self.ranking.systems}  # a letter may be "aa"
+        own = letters.pop(place.system)
+        alike = [system for system, others in letters.items() if others & own]
         return f"not significantly different from {format_list(alike)}" if alike else "significantly different from all"
 
     @property
