@@ -225,13 +225,14 @@ def test_the_number_of_a_sample_is_never_compared(tmp_path):
 def test_rows_of_one_system_are_its_items_though_they_share_tasks_or_documents(header, metric, tmp_path):
     """Expected are means of pandas over all rows of a file."""
     names = header.split(",")
-    row = {"model": "m", "run": 1, "seed": 7, "gold": "A", "chrf": 5}
+    row = {"run": 1, "seed": 7, "chrf": 5}
     frames = []
     for k in range(2):
         cells = [
             row
             | {"id": i, "item": i, "correct": i % (k + 2) % 2, "acc": i % (k + 2) % 2, "bleu": (i * (k + 3)) % 7 + 0.5}
-            | {"overall_score": i * (k + 2) % 5, "pred": "AB"[1 - i % (k + 2) % 2]}
+            | {"overall_score": i * (k + 2) % 5, "gold": "AB"[i % 2], "pred": "AB"[(i + 1 + i % (k + 2) % 2) % 2]}
+            | {"model": "ab"[k]}
             | dict.fromkeys(("task", "sample_id", "topic", "doc_id"), f"t{i // 3}")
             for i in range(12)
         ]
