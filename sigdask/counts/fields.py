@@ -107,7 +107,8 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
         self.codes, self.power = codes, power
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # as NumPy calls it
-        return self[...] if dtype is None else self[...].astype(dtype, copy=False)
+        values: Array = self[...]
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         arrays = [np.asarray(value) if isinstance(value, DecimalMatrix) else value for value in inputs]
