@@ -278,7 +278,10 @@ def _find_logs(files: Sequence[Path], home: Path) -> list[Path]:
     tops = [path.relative_to(_find_common_folder(logs)).parts for path in logs]
     if all(len(parts) > 1 for parts in tops):
         models = [*{path.parent: path for path in logs}.values()]
-        depth = 2 if all(len(parts) > 2 for parts in tops) and _are_models(models) else 1
+        # lm-eval writes into ORG__MODEL within the folder that it is given, which names the system
+        n_given = len({parts[0] for parts in tops})
+        are_given = len(models) == n_given and all("__" in path.parent.name for path in models)
+        depth = 2 if all(len(parts) > 2 for parts in tops) and _are_models(models) and not are_given else 1
         return sorted({_find_common_folder(logs).joinpath(*parts[:depth]) for parts in tops})
     return [_find_common_folder(logs)] if _find_common_folder(logs) != home.parent else logs
 

@@ -217,6 +217,18 @@ def test_logs_of_several_tasks_are_compared_by_task(tmp_path):
     assert 'leave out the line by = "task"' in output
 
 
+def test_the_folder_that_a_run_was_given_names_the_system_whatever_model_it_holds(tmp_path):
+    for k, system in enumerate(("baseline", "candidate")):
+        folder = tmp_path / "logs" / system / f"org__{system}-v1"  # the second folder is lm-eval's own
+        folder.mkdir(parents=True)
+        rows = [{"doc_id": i, "target": "x", "filtered_resps": ["x"], "acc": (i + k) % 2} for i in range(20)]
+        log = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / "samples_arc_2026-01-01T00-00-00.000000.jsonl").write_text(log)
+    _, plan = init_plan(tmp_path)
+    assert plan["test_set"][0]["systems"] == "logs/{system}"  # in which the next night finds another model, too
+    assert plan["pairs"] == {"baseline": "baseline"}
+
+
 @pytest.mark.parametrize("name", ["pred.csv", "samples_arc_2026-01-01T00-00-00.000000.jsonl"])
 def test_models_in_folders_of_organisations_are_systems_with_both_names(tmp_path, name):
     models = ["meta/llama", "mistral/large", "mistral/small"]
