@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+from unittest.mock import patch
 
 import pytest
 
@@ -494,6 +495,21 @@ def test_lines_that_may_be_cells_of_a_table_are_named_in_the_first_lines(tmp_pat
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
     assert [note in text for text in scope] == [True] * 3 if note else not scope
+
+
+@pytest.mark.parametrize(("end", "n", "is_noted"), [(" .", 100, True), (" .", 99, False), (".", 300, False)])
+def test_references_that_seem_to_be_tokenized_are_named_from_as_many_lines_as_sacrebleu_does(
+    tmp_path, end, n, is_noted
+):
+    bleu = pytest.importorskip("sacrebleu").BLEU()
+    lines = [f"the cat sat {k}{end}" for k in range(n)]
+    for name in ("a", "b", "ref"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    scope = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "ref", format="segments").scope
+    assert [f"ref: {n} lines end in a period after a space" in text for text in scope] == [True] * is_noted
+    with patch("sacrebleu.metrics.bleu.sacrelogger.warning") as warn:
+        bleu.corpus_score(lines, [lines])
+    assert warn.called == is_noted
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ HEADER = re.compile(
 """What the first line of a table of one column says."""
 
 JSON_ARRAY = re.compile(r"\[\s*[\[{\"]")
+MIN_TOKENIZED = 100
+"""Lines that end in a tokenized period from which on sacrebleu warns."""
+
 N_HEAD_LINES = 20
 """Lines read to recognize a format."""
 
@@ -59,6 +62,7 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
         warnings=[
             *([f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else []),
             *(note for path, texts in zip(files, lines, strict=True) for note in _describe_lines(path, texts)),
+            *(_describe_tokens(paths[0], segments[0]) if "BLEU" in suggested else ()),
         ],
     )
 
@@ -69,6 +73,16 @@ def _describe_lines(path: Path, texts: Sequence[str]) -> Iterator[ScopeNote]:
         yield ScopeNote(f"{path}: line 1 is {texts[0]!r} and is scored as a segment; remove it if it names the column")
     if len(texts) > 1 and all(len(text) > 1 and text[0] == text[-1] == '"' for text in texts):
         yield ScopeNote(f"{path}: every line is in quotation marks, which are scored; remove them if texts have none")
+
+
+def _describe_tokens(path: Path, references: Sequence[str]) -> Iterator[ScopeNote]:
+    """Yield a note on references that seem to be tokenized, which makes BLEU tokenize them again."""
+    n_tokenized = sum(text.rstrip().endswith(" .") for text in references)
+    if n_tokenized >= MIN_TOKENIZED:
+        yield ScopeNote(
+            f"{path}: {n_tokenized:,} lines end in a period after a space, so texts seem to be tokenized. BLEU "
+            "tokenizes texts itself and expects them as people read them; BLEU:tokenize=none is for tokenized ones"
+        )
 
 
 def _read_file_segments(path: Path) -> list[str]:
