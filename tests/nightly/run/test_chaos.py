@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from sigdask.execution.clusters.settings import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store
+from sigdask.nightly.store.database import STOPPED_SECONDS
 from sigdask.nightly.store.history import find_plan
 from sigdask.nightly.store.lease import LEASE_SECONDS
 from sigdask.nightly.store.results import build_results_table, fetch_results_at
@@ -200,14 +202,28 @@ def test_a_killed_postgresql_server_or_driver_changes_no_count(tmp_path, calm, s
 def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothing(tmp_path, long_calm, server):
     path = write_slow_plan(tmp_path / "night", trials=LONG_TRIALS)
     clear_tables(server.url)
-    with forward_connections(server.port) as (port, connected):
+    is_due, second = threading.Event(), None
+
+    def cut_before_commit(data):
+        # the driver waits for its answer then; at another moment it may fail to connect anew, and give up
+        if is_due.is_set() and f"{STOPPED_SECONDS}s".encode() in data:
+            is_due.clear()
+            connected.clear()
+            connected.wait()
+        return False
+
+    with forward_connections(server.port, cut_before_commit) as (port, connected):
         url = server.url.replace(f":{server.port}/", f":{port}/")
         first = run_sigdask("run", path, "--cluster", "threads", "--store", url, cwd=path.parent, start=True,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
         try:
             wait_for_tallies(server.url, first)
-            connected.clear()
-            time.sleep(2)  # for a transaction under way
+            is_due.set()
+            for _ in range(600):
+                if not connected.is_set():
+                    break
+                time.sleep(0.1)
+            assert not connected.is_set()
             counted = read_tallies(server.url)
             assert counted != long_calm[0]
             held = run_sigdask("run", path, "--cluster", "none", "--store", server.url, cwd=path.parent)
@@ -225,8 +241,9 @@ def test_a_driver_whose_database_comes_back_after_another_took_over_writes_nothi
             assert second.wait(timeout=150) == 0
         finally:
             connected.set()
-            first.kill()
-            first.wait()
+            for process in filter(None, (first, second)):
+                process.kill()
+                process.wait()
     assert_calm(server.url, long_calm)
 
 
