@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from _pytest.doctest import DoctestModule
 
+from sigdask.io.addresses import FOLDERS
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
 from sigdask.results import fields
@@ -102,6 +103,12 @@ def every_json_keeps_its_schema(monkeypatch):
     """Validate all JSON that a test writes against the schema; an unknown key is an error."""
     monkeypatch.setattr(Results, "json_parts", _with_validation(Results.json_parts))
     monkeypatch.setattr(plans, "render_json", _with_validation(plans.render_json))
+
+
+@pytest.fixture(autouse=True)
+def folders_of_modules_are_forgotten(monkeypatch):
+    """Forget the folders that a test adds, as hundreds of them make each panel sent to a cluster a large one."""
+    monkeypatch.setattr(FOLDERS, "folders", list(FOLDERS.folders))
 
 
 def _with_validation(write):
