@@ -229,7 +229,6 @@ FIELDS = (
 
 
 DOCUMENT_UNDETERMINED = {
-    **dict.fromkeys(("sigdask", "schema_version"), "versions of sigdask"),
     **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
     **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
     "grouping": "how rankings are shown",

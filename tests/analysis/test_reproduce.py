@@ -71,6 +71,7 @@ def test_what_is_recorded_is_found_again(folder, way):
         result = call_sigdask("reproduce", file, way[0], "-q", cwd=folder)
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.startswith("reproduced: every count and p-value")
+        assert "version" not in result.stdout  # the same one wrote the file
 
 
 def test_subsets_and_units_are_found_again(folder):
@@ -192,6 +193,7 @@ def test_a_file_of_an_earlier_version_lacks_fields_and_has_other_sentences(folde
     assert result.returncode == 0, result.stdout
     assert "not compared (not in the file): interval.percentile, p_adjusted_by, rankings" in result.stdout
     assert "not compared (text by another version of sigdask): checks.detail, notes, warnings" in result.stdout
+    assert "not compared (versions of sigdask): test_signature.v, sigdask\n" in result.stdout
     for row in document["results"]:
         del row["n_extreme"]
     (folder / "r.json").write_text(json.dumps(document))
