@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from sigdask.text import redact, shorten_message
@@ -119,6 +120,15 @@ class DamagedError(SigdaskError):
 def build_extra_error(package: str, extra: str, purpose: str) -> InputError:
     """Return the error for an optional package that is not installed."""
     return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")
+
+
+@contextmanager
+def explain_missing(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Raise the error for an optional package if the block cannot import it."""
+    try:
+        yield
+    except ImportError:
+        raise build_extra_error(package, extra, purpose) from None
 
 
 def check_installed(package: str, extra: str, purpose: str) -> None:

@@ -280,7 +280,7 @@ def test_every_extra_that_an_error_names_exists_and_brings_the_package():
     root = Path(__file__).parent.parent
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     text = "".join(file.read_text() for file in (root / "sigdask").rglob("*.py"))
-    uses = re.findall(r'build_extra_error\(\s*"([^"]+)",\s*"(\w+)"', text)
+    uses = re.findall(r'(?:build_extra_error|explain_missing)\(\s*"([^"]+)",\s*"(\w+)"', text)
     assert len(uses) > 5
     for package, extra in [*uses, *FRAME_EXTRAS.items()]:
         distribution = package.partition(".")[0].replace("_", "-")

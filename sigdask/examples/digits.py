@@ -12,18 +12,16 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sigdask.errors import build_extra_error
+from sigdask.errors import explain_missing
 
 
 def write(folder: Path) -> None:
     """Train on one half of the digits, predict the other, write the files."""
-    try:
+    with explain_missing("scikit-learn", "examples", "the digits example"):
         from sklearn.datasets import load_digits
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import train_test_split
         from sklearn.naive_bayes import GaussianNB
-    except ImportError:
-        raise build_extra_error("scikit-learn", "examples", "the digits example") from None
 
     pixels, digits = load_digits(return_X_y=True)
     training, unseen, true_labels, gold = train_test_split(

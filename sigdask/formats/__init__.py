@@ -429,7 +429,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     n_common = counts.of_one.n_items  # replicates of an item are one item
     if n_common < (options.min_items or 0):
         check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
-    counts = replace(counts, warnings=(*counts.warnings, *_iter_input_warnings(sources, gold, options)))
+    warnings = (*counts.warnings, *_iter_input_warnings(sources, gold, options))
+    counts = replace(counts, name=options.name, warnings=warnings)
     if not samples.sizes:
         return counts
     if swap_separately and not samples.is_uniform:

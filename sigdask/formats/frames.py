@@ -20,7 +20,7 @@ from sigdask.counts.checks import check_indices, check_names, list_values, sugge
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import ScopeNote, Texts
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading import tables
 from sigdask.formats.reading.columns import TypedColumn, has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
@@ -335,10 +335,8 @@ def _as_narwhals_frame(scores: Any) -> Any:
 
 def _convert_by_interchange(scores: Any) -> Any:
     """Convert an object with the data frame interchange protocol to a pyarrow table."""
-    try:
+    with explain_missing("pyarrow", "parquet", f"a data frame of class {type(scores).__name__}"):
         from pyarrow.interchange import from_dataframe
-    except ImportError:
-        raise build_extra_error("pyarrow", "parquet", f"a data frame of class {type(scores).__name__}") from None
     return from_dataframe(scores)
 
 

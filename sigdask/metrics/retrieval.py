@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
 from sigdask.metrics.extraction.request import Extraction, get_statistics
@@ -75,10 +75,8 @@ def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
 
     The capitals of an unknown name are corrected once: of `nDCG@ten` no spelling is known.
     """
-    try:
+    with explain_missing("ir-measures", "ir", f"metric {name!r}"):
         import ir_measures
-    except ImportError:
-        raise build_extra_error("ir-measures", "ir", f"metric {name!r}") from None
     try:
         parsed = ir_measures.parse_measure(name)
     except (ValueError, NameError, KeyError):

@@ -10,7 +10,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Integers
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
 from sigdask.metrics.extraction.request import Extraction, get_statistics, get_version
@@ -74,10 +74,8 @@ class _WordAligner:
     """Alignment by jiwer, with one choice of unit (words or characters) and normalisation."""
 
     def __init__(self, unit: str, lowercase: bool, punctuation: bool) -> None:
-        try:
+        with explain_missing("jiwer", "asr", "an error rate of transcripts"):
             import jiwer
-        except ImportError:
-            raise build_extra_error("jiwer", "asr", "an error rate of transcripts") from None
         normalizers = [jiwer.ToLowerCase()] if lowercase else []
         normalizers += [] if punctuation else [jiwer.RemovePunctuation()]
         words = unit == "words"

@@ -15,7 +15,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
 from sigdask.metrics.extraction.request import Extraction, get_statistics
@@ -111,10 +111,8 @@ def build_signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str
 
 
 def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
-    try:
+    with explain_missing("sacrebleu", "mt", scorer):
         from sacrebleu import metrics
-    except ImportError:
-        raise build_extra_error("sacrebleu", "mt", scorer) from None
     try:
         return getattr(metrics, scorer)(references=references, **options)
     except (ImportError, RuntimeError, OSError, SystemExit) as error:

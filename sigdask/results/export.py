@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar, overload
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, build_extra_error, explain_missing
 from sigdask.identity import dataclass
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import build_columns
@@ -295,10 +295,8 @@ def _write_parquet_parts(parts: Iterable[Mapping[str, Values]], file: IO[bytes])
 
 def import_pyarrow() -> Any:
     """Import pyarrow with its Parquet module, or raise which extra to install."""
-    try:
+    with explain_missing("pyarrow", FRAME_EXTRAS["pyarrow"], "Parquet"):
         importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise build_extra_error("pyarrow", FRAME_EXTRAS["pyarrow"], "Parquet") from None
     return importlib.import_module("pyarrow")
 
 

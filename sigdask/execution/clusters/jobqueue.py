@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import build_extra_error
+from sigdask.errors import explain_missing
 from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line, join_last_lines
 from sigdask.execution.clusters.description import QUEUES, ClusterDescription, parse_duration
@@ -53,9 +53,8 @@ def _import_jobqueue(description: ClusterDescription) -> Any:
     in_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
     try:
-        import dask_jobqueue
-    except ImportError:
-        raise build_extra_error("dask-jobqueue", "slurm", f"class {description.kind}") from None
+        with explain_missing("dask-jobqueue", "slurm", f"class {description.kind}"):
+            import dask_jobqueue
     finally:
         if in_main:
             signal.signal(signal.SIGINT, handler)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line
 from sigdask.execution.clusters.description import ClusterDescription
@@ -52,10 +52,8 @@ class _RemoteHosts:
         self.copied: list[tuple[str, Path]] = []
 
     def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
-        try:
+        with explain_missing("asyncssh", "ssh", "class ssh"):
             import asyncssh  # noqa: F401
-        except ImportError:
-            raise build_extra_error("asyncssh", "ssh", "class ssh") from None
         from distributed import SSHCluster
 
         hosts = _get_hosts(self.options, description)

@@ -214,7 +214,6 @@ def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Optio
         systems=tuple(list_system_names(sources)),
         fields=fields,
         n_items=len(gold.starts),
-        name=options.name,
         ids=gold.ids,
         groups=build_sentence_groups(gold.path, len(gold.starts), gold.documents, options.groups),
         suggested=("LAS", "UAS", "UPOS"),

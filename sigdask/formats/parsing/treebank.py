@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import Codes
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.identity import dataclass
 
 Integers = NDArray[np.int64]
@@ -241,8 +241,7 @@ class _Collector:
         self.end_sentence()
         if self._rows:
             self._add_block()
-        if not self._blocks:
-            raise build_empty_error(self.path)
+        check_filled(self.path, self._blocks)
         arrays = {name: np.concatenate([block[name] for block in self._blocks]) for name in self._blocks[0]}
         starts, heads, lines, token_lines = (arrays[name] for name in ("starts", "heads", "lines", "token_lines"))
         lengths = np.diff(starts, append=len(heads))

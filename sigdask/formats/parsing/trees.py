@@ -21,7 +21,7 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines, open_text, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.identity import dataclass
 from sigdask.io import as_path
@@ -202,8 +202,7 @@ def read_file(path: Path) -> TreeFile:
     with open_text(path) as text:
         lines = list(text)
     filled = [line for line in lines if not line.isspace()]
-    if not filled:
-        raise build_empty_error(path)
+    check_filled(path, filled)
     n_closed = sum(line.count("(") == line.count(")") for line in filled)
     is_indented = any(line[0].isspace() for line in filled)
     if n_closed == len(filled) or (2 * n_closed >= len(filled) and not is_indented):
@@ -376,7 +375,6 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
         systems=tuple(list_system_names(sources)),
         fields=dict(zip(names, counts, strict=True)),
         n_items=len(rows),
-        name=options.name,
         groups=build_sentence_groups(gold, len(rows), None, options.groups),
         suggested=("bracket-f1", "bracket-precision", "bracket-recall"),
         warnings=tuple(_describe_scope(first, files, parameters, (no_parse, other_words, is_long), options)),

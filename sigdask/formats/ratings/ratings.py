@@ -91,8 +91,7 @@ N_START_ROWS = 50
 def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
     """Return the first rows of a file as stripped cells, the header first."""
     rows = list(islice(_iter_rows(path), n_rows + 1))
-    if not rows:
-        raise files.build_empty_error(path)
+    files.check_filled(path, rows)
     return [[cell.strip() for cell in cells] for _, cells in rows]
 
 

@@ -16,6 +16,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import WORD, Texts, get_offset_type
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading.converted import convert_file
 from sigdask.formats.reading.files import MAX_COLUMNS, START_BYTES, format_cell, open_bytes
 from sigdask.io.caches import cached_njit, inlined_njit
@@ -470,17 +471,13 @@ class ParquetColumns:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        with explain_missing("pyarrow", "parquet", f"{path}: Parquet"):
             from pyarrow import parquet
-        except ImportError:
-            raise build_extra_error("pyarrow", "parquet", f"{path}: Parquet") from None
         self.path = path
-        try:
+        with self._report_damage():
             with path.open("rb") as file:
                 converted = convert_file(path, file.read(START_BYTES))
             self.file = parquet.ParquetFile(path if converted is None else io.BytesIO(converted), pre_buffer=False)
-        except (OSError, ValueError) as error:
-            raise self._build_damage_error(error) from None
         if converted is None:
             check_parquet(path, self.file.metadata)
         self.schema = self.file.schema_arrow
@@ -496,10 +493,8 @@ class ParquetColumns:
 
     def read_values(self, k: int) -> Any:
         """Return the values of one column as a chunked Arrow array."""
-        try:
+        with self._report_damage():
             return self.file.read(columns=[self.schema.names[k]], use_threads=False).column(0)
-        except (OSError, ValueError) as error:
-            raise self._build_damage_error(error) from None
 
     def read_nested(self) -> dict[str, list[Any]]:
         """Return the columns that hold objects or lists."""
@@ -511,14 +506,16 @@ class ParquetColumns:
 
     def iter_rows(self, batch: int) -> Iterator[dict[str, Any]]:
         """Yield the rows, of which only a small batch is held at a time, since conversations are large."""
-        try:
+        with self._report_damage():
             for rows in self.file.iter_batches(batch_size=batch):
                 yield from rows.to_pylist()
-        except (OSError, ValueError) as error:
-            raise self._build_damage_error(error) from None
 
-    def _build_damage_error(self, error: Exception) -> InputError:
-        return InputError(f"{self.path}: damaged Parquet file ({error})")
+    @contextmanager
+    def _report_damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({error})") from None
 
 
 NO_VALUE = frozenset({"-", "--", "---", "–", "—", "?", ".", "*", "n.a.", "n.a", "n/a", "na", "#n/a", "none", "null",

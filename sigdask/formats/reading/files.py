@@ -323,8 +323,7 @@ def read_lines(path: Path) -> list[str]:
         lines = [line.strip() for line in text]
     while lines and not lines[-1]:
         lines.pop()
-    if not lines:
-        raise build_empty_error(path)
+    check_filled(path, lines)
     return lines
 
 
@@ -348,6 +347,12 @@ def count_filled(texts: Sequence[str]) -> int:
 def build_empty_error(path: Path) -> InputError:
     """Return the error for an empty file."""
     return InputError(f"{path}: is empty, expected one row per item")
+
+
+def check_filled(path: Path, content: object) -> None:
+    """Raise the error for an empty file unless there is content."""
+    if not content:
+        raise build_empty_error(path)
 
 
 def get_stem(path: Path) -> str:

@@ -181,8 +181,7 @@ def load_json(path: Path, build: Callable[[Path, list[tuple[str, Any]]], Any] = 
     """Return the JSON value of a file that holds only one."""
     with files.open_text(path) as text:
         content = text.read()
-    if not content.strip():
-        raise files.build_empty_error(path)
+    files.check_filled(path, content.strip())
     return _parse_json(path, content, 1, partial(build, path))
 
 
@@ -301,8 +300,7 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
         lists = [values for values in lists if all(isinstance(value, dict) for value in values)]
         document = lists[0] if len(lists) == 1 else document
     if isinstance(document, list):
-        if not document:
-            raise files.build_empty_error(path)
+        files.check_filled(path, document)
         for number, value in enumerate(document, start=1):
             yield JsonRecord(f"record {number}", None, value, number)
         return

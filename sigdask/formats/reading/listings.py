@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_common_items
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, build_repeated_id_error, format_cell, get_stem, list_files
+from sigdask.formats.reading.files import build_repeated_id_error, check_filled, format_cell, get_stem, list_files
 from sigdask.formats.reading.json_records import IsRecord, find_id_keys, get_id_parts, read_records
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.identity import dataclass
@@ -146,7 +146,7 @@ def normalize_words(answer: str) -> list[str]:
 
 
 def build_set_counts(
-    gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
+    gold: frozenset[str], systems: Mapping[str, frozenset[str]], warnings: Sequence[str] = ()
 ) -> Counts:
     """Return counts from one set of ids per system; every id in the gold set or in a system's set is an item."""
     ids = sorted(gold.union(*systems.values()))
@@ -154,7 +154,6 @@ def build_set_counts(
         [item in gold for item in ids],
         {system: [item in members for item in ids] for system, members in systems.items()},
         ids=ids,
-        name=name,
         warnings=warnings,
     )
 
@@ -214,8 +213,7 @@ def read_listing(
         for name in options.groups:
             if name in record.value:
                 listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(record.value[name])
-    if not listing.items:
-        raise build_empty_error(path)
+    check_filled(path, listing.items)
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 

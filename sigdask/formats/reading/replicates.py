@@ -562,7 +562,6 @@ def build_score_counts(
         systems=tuple(systems),
         fields=fields,
         n_items=n_items,
-        name=options.name,
         ids=ids,
         groups=groups,
         present=None if present.all() else present,

@@ -289,7 +289,6 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options
             "score": np.column_stack([np.concatenate([cells.scores[m] for cells in parts]) for m in names]),
         },
         n_items=len(ids),
-        name=options.name,
         ids=ids,
         groups={name: Factor.from_values(column) for name, column in columns.items()},
         suggested=SUGGESTED,

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array, MatchFields, to_object_array
 from sigdask.formats.reading.listings import AlignedListings
-from sigdask.formats.reading.options import Options
 from sigdask.io.caches import cached_njit
 
 LabelCounts = Mapping[str, int]
@@ -111,14 +110,13 @@ def count_labelled(
     return MatchFields(entries, labels + others, (len(gold), len(systems)), {}), labels, others
 
 
-def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], options: Options, **more: Any) -> Counts:
+def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], **more: Any) -> Counts:
     """Return counts of the fields of aligned lists. `more` has additional arguments of `Counts`."""
     columns = map(to_object_array, aligned.systems.values())
     return Counts(
         systems=tuple(aligned.systems),
         fields=fields,
         n_items=aligned.n_items,
-        name=options.name,
         ids=aligned.ids,
         groups=aligned.groups,
         present=aligned.present,

@@ -23,7 +23,7 @@ from sigdask.counts.checks import canonicalize
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import MIN_SHARE_ALIKE, align, describe_differences
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.tables import FileTable
@@ -103,7 +103,6 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         systems=tuple(outputs),
         fields=compute_morph_fields(gold_rows.targets, columns, bag=is_bag, sentences=level == "sentence"),
         n_items=n_items,
-        name=options.name,
         ids=tuple(_build_keys(gold_rows, keys)) if unique else None,
         groups={"category": categories} if all(categories) else {},
         outputs=Outputs(tuple(map(to_object_array, columns)), to_object_array(gold_rows.targets)),
@@ -185,8 +184,7 @@ def _read_file(options: Options, path: Path) -> PairRows:
         rows.rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
         if len(rows.targets) == 1:
             rows = replace(rows, first=number)
-    if not rows.targets:
-        raise build_empty_error(path)
+    check_filled(path, rows.targets)
     return replace(rows, n_marked=n_marked, n_blank=n_blank)
 
 

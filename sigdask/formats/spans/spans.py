@@ -21,7 +21,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import describe_foreign_types
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines, parse_header, read_delimited_rows
+from sigdask.formats.reading.files import check_filled, enumerate_lines, parse_header, read_delimited_rows
 from sigdask.formats.reading.json_records import find_id_keys, get_id_parts, is_json, read_head, read_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.spans.matching import build_list_counts, count_entity_matches, count_exact_matches, count_labelled
@@ -320,8 +320,7 @@ def read_pubtator(listing: listings.FileListing) -> listings.FileListing:
                 f"{path}, line {number}: found {line.strip()[:40]!r}, expected ID, START, END, text, TYPE by tabs"
             )
         listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
-    if not listing.items:
-        raise build_empty_error(path)
+    check_filled(path, listing.items)
     for n_relations in relations.values():
         listing.add_unscored({"relations": n_relations})
     return listing
@@ -395,7 +394,7 @@ def _read_relations(sources: Sequence[Source], gold: Path | None, options: Optio
         systems={name: [sets["strict"] for sets in column] for name, column in aligned.systems.items()},
     )
     notes = describe_foreign(strict.gold, strict.systems)
-    return build_list_counts(strict, fields, options, suggested=("relation-f1",), warnings=(*aligned.warnings, *notes))
+    return build_list_counts(strict, fields, suggested=("relation-f1",), warnings=(*aligned.warnings, *notes))
 
 
 def _read_relation_listing(
@@ -502,7 +501,6 @@ def _read_entities(
     return build_list_counts(
         aligned,
         fields,
-        options,
         labels=labels,
         predicted_labels=others,
         suggested=("f1", "macro-f1") if labels else ("f1",),

@@ -44,7 +44,7 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     systems = listings.read_by_system(sources, partial(_read_listing, options, options.prediction_column, ()))
     aligned = listings.align_listings(gold_listing, systems, options, NO_TERMS)
     fields = count_terms(aligned.gold, list(aligned.systems.values()))
-    return build_list_counts(aligned, fields, options, suggested=("f1", "type-f1"), warnings=aligned.warnings)
+    return build_list_counts(aligned, fields, suggested=("f1", "type-f1"), warnings=aligned.warnings)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -151,8 +151,7 @@ def _read_rows(listing: FileListing, requested: str | None, extras: tuple[str, .
         terms_by_key.setdefault(key, (line, set()))[1].update(terms)
     for key, (line, item_terms) in terms_by_key.items():
         listing.add_parts(ids, key, frozenset(item_terms), f"line {line}")
-    if not terms_by_key:
-        raise files.build_empty_error(path)
+    files.check_filled(path, terms_by_key)
     return replace(listing, has_ids=len(ids) > 0, complete=is_complete or has_lists)
 
 
@@ -244,7 +243,7 @@ def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) ->
     if kinds and "terms" not in options.own:
         shown = ", ".join(sorted(kinds)[:4])
         notes.append(f"{path}: column 1 is taken for terms, column 2 ({shown}) for their labels (else: terms:terms=2)")
-    return listings.build_set_counts(gold_terms, system_terms, options.name, notes)
+    return listings.build_set_counts(gold_terms, system_terms, notes)
 
 
 def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
@@ -253,6 +252,5 @@ def _read_flat_terms(options: Options, path: Path) -> frozenset[str]:
     if cells and cells[0].lower() in COLUMN_NAMES:
         cells = cells[1:]
     terms = _clean_terms(cells, options)
-    if not terms:
-        raise files.build_empty_error(path)
+    files.check_filled(path, terms)
     return terms

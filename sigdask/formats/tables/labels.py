@@ -337,7 +337,6 @@ def _build_counts(
         system_labels,
         ids=columns.ids,
         groups=groups,
-        name=options.name,
         warnings=[*warnings, *describe_foreign_labels(gold_labels, system_labels)],
     )
 
@@ -370,7 +369,6 @@ def _build_set_counts(
         system_sets,
         ids=columns.ids,
         groups=groups,
-        name=options.name,
         warnings=[*warnings, *unused, *describe_unknown_labels(gold_sets, system_sets)],
     )
 

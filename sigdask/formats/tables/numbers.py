@@ -105,7 +105,7 @@ def _build_counts(
     gold = _read_column(base, gold_column, FILE_ORDER)
     groups = get_group_columns(base, replace(options, ignore=(*options.ignore, gold_column)))
     warnings = [*notes, *_describe_scales(gold, predictions, options.metrics)]
-    return Counts.from_numbers(gold, predictions, ids=ids, groups=groups, name=options.name, warnings=warnings)
+    return Counts.from_numbers(gold, predictions, ids=ids, groups=groups, warnings=warnings)
 
 
 def _describe_scales(gold: Floats, predictions: Mapping[str, Floats], metrics: Sequence[str]) -> Iterator[ScopeNote]:

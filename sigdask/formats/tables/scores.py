@@ -125,7 +125,6 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         scores,
         ids=ids,
         groups=groups,
-        name=options.name,
         missing=options.missing_policy,
         min_items=options.min_items,
         warnings=warnings,
@@ -315,7 +314,6 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         {system: parse_truths(table, system) for system in systems},
         ids=table.get_ids(options),
         groups=get_group_columns(table, options),
-        name=options.name,
         warnings=table.notes,
     )
 
@@ -336,7 +334,7 @@ def _read_lists(sources: Sequence[Source], gold: Path, options: Options) -> Coun
     if options.groups:
         raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
     ids_by_system = read_by_system(sources, partial(_read_ids, options))
-    return build_set_counts(_read_ids(options, gold), ids_by_system, options.name)
+    return build_set_counts(_read_ids(options, gold), ids_by_system)
 
 
 def _read_ids(options: Options, path: Path) -> frozenset[str]:
@@ -380,7 +378,6 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
         ids=ids,
         groups=item_groups,
-        name=options.name,
         missing=options.missing_policy,
         min_items=options.min_items,
         warnings=warnings,

@@ -15,7 +15,7 @@ from sigdask.counts.checks import describe_foreign_types
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.tagging import chunks, detection, sentences
 from sigdask.formats.tagging.detection import DOCSTART, parse_column, split_cells
@@ -127,8 +127,7 @@ def _read_file(
         keys = choose_keys(options, has_gold=has_gold, only_gold=only_gold)
         return read_tagged_records(path, keys, options, labels, tokens)
     width, token_line = detection.find_width(path)
-    if not width:
-        raise build_empty_error(path)
+    check_filled(path, width)
     columns = _choose_columns(path, width, token_line, options, has_gold=has_gold, only_gold=only_gold)
     collector = SentenceCollector(path, labels, tokens)
     _collect_rows(columns, width, token_line, options, collector)
@@ -165,7 +164,6 @@ def _build_counts(
         systems=tuple(names),
         fields=MatchFields(chunks.count_chunks(gold, predicted), tuple(tags.types[1:]), shape, tokens),
         n_items=len(first.starts),
-        name=options.name,
         ids=first.ids,
         groups=sentences.build_groups((first, *files), options.groups),
         labels=tuple(sorted(gold_types)),

@@ -20,7 +20,7 @@ from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
-from sigdask.formats.reading.files import build_empty_error
+from sigdask.formats.reading.files import check_filled
 from sigdask.identity import dataclass
 from sigdask.text import describe_items, format_list
 
@@ -290,8 +290,7 @@ class SentenceCollector:
 
     def build_file(self, columns: FileColumns | None = None) -> TaggedFile:
         """Return the collected sentences."""
-        if not self._lines:
-            raise build_empty_error(self.path)
+        check_filled(self.path, self._lines)
         if self._rows:
             self._update_digests()
         arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)

@@ -18,7 +18,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, enumerate_lines, open_text, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import build_label_counts
@@ -73,8 +73,7 @@ def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -
 def _read_instances(path: Path, options: Options) -> FileTable:
     with open_text(path) as text:
         head = list(islice(_iter_instances(text), N_SNIFFED))
-    if not head:
-        raise build_empty_error(path)
+    check_filled(path, head)
     separator = options.own.get("separator") or _detect_separator(head)
     if separator is None:
         raise InputError(
@@ -180,7 +179,6 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
         systems=tuple(list_system_names(sources)),
         fields=sentences.SentenceFields(LabelFields(code[gold_codes][:, None], predicted, names), first.starts),
         n_items=len(first.starts),
-        name=options.name,
         groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted(gold_names)),
         predicted_labels=tuple(sorted(set(names) - gold_names)),

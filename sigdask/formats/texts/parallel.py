@@ -12,7 +12,7 @@ from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, count_filled, open_text
+from sigdask.formats.reading.files import check_filled, count_filled, open_text
 from sigdask.formats.reading.options import Options
 
 Texts = Sequence[str | None]
@@ -58,7 +58,6 @@ def build_text_counts(
         systems=tuple(systems),
         fields={"segments": ones, "items": ones},
         n_items=n_items,
-        name=options.name,
         ids=None if ids is None else tuple(ids),
         groups={name: tuple(column) for name, column in (groups or {}).items()},
         present=None if present.all() else present,
@@ -102,8 +101,7 @@ def read_text_lines(path: Path) -> list[str]:
         lines = text.read().split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    if not lines:
-        raise build_empty_error(path)
+    check_filled(path, lines)
     return [line.removesuffix("\r") for line in lines]
 
 
@@ -124,6 +122,5 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
             f"{path}: {len(lines)} lines, but {reference} has {len(reference_lines)}; segments are "
             "aligned by line: give all files the same segments, one per line"
         )
-    if n_lines == 0:
-        raise build_empty_error(reference)
+    check_filled(reference, n_lines)
     return [lines[:n_lines] for _, lines in files]

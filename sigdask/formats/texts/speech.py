@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
@@ -131,8 +131,7 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
                 "have no ids, choose --format speech:ids=none"
             )
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
-    if not utterances.items:
-        raise build_empty_error(path)
+    check_filled(path, utterances.items)
     return utterances.items
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError, explain_missing
 from sigdask.formats.reading.files import get_stem, open_bytes, open_text
 from sigdask.formats.reading.json_records import read_head
 from sigdask.formats.reading.options import Options, Source
@@ -294,11 +294,9 @@ def _select_collection(
 
 def _iter_elements(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each document element with its collection, and clear it afterwards."""
-    try:
+    with explain_missing("defusedxml", "mt", "WMT XML"):
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import ParseError, iterparse
-    except ImportError:
-        raise build_extra_error("defusedxml", "mt", "WMT XML") from None
     collection, parents = "", []
     try:
         with open_bytes(path) as stream:

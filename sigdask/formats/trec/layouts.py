@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.checks import check_common_items
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
 from sigdask.identity import dataclass
@@ -279,8 +279,7 @@ def row_width_error(path: Path, location: RowLocation, words: Sequence[str], exp
 def _read_head(path: Path) -> list[tuple[RowLocation, Sequence[str]]]:
     """Return the first rows, without a header."""
     rows = list(islice(_iter_body(path, MAX_HEAD_LINES), N_HEAD_ROWS))
-    if not rows:
-        raise build_empty_error(path)
+    check_filled(path, rows)
     return rows
 
 

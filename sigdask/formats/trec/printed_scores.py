@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec.layouts import SHOWN, apply_topic_policy, choose_system_name, is_finite
 from sigdask.identity import dataclass
@@ -93,7 +93,6 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
         systems=tuple(names),
         fields={**fields, "items": np.ones((len(kept_topics), 1), np.int64)},
         n_items=len(kept_topics),
-        name=options.name,
         ids=tuple(kept_topics),
         present=settled.present,
         suggested=suggested or (next((m for m in measures if not m.startswith("num_")), measures[0]),),
@@ -178,8 +177,7 @@ def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
     """Return the printed lines and messages; if scores have tabs, lines without tabs are messages."""
     with open_text(path) as text:
         lines = [(number, line) for number, line in enumerate(text, start=1) if line.strip()]
-    if not lines:
-        raise build_empty_error(path)
+    check_filled(path, lines)
     has_tabs = any("\t" in line for _, line in lines)
     messages = [(number, line) for number, line in lines if has_tabs and "\t" not in line]
     rows = [(number, _split_line(line, tabs=has_tabs)) for number, line in lines if "\t" in line or not has_tabs]

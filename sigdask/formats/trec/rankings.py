@@ -86,7 +86,6 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         systems=tuple(names),
         fields={"topics": ones, "items": ones},
         n_items=len(settled.kept),
-        name=options.name,
         ids=tuple(topics[k] for k in settled.kept),
         present=settled.present,
         outputs=Outputs(

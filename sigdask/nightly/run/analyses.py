@@ -9,7 +9,7 @@ Select and open the comparisons that a run's page details: gated and borderline 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates, TestedLabels
+from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.nightly.run.work import Batch, build_provenance, read_batches
@@ -182,16 +183,5 @@ def open_details(
 
 def _iter_rows(table: Table, keys: Sequence[ComparisonKey]) -> Iterator[int]:
     """Yield the rows of some comparisons, in their order."""
-    rows_by_key = _find_rows(table, {*keys})
+    rows_by_key = {key: row for row, key in enumerate(list_keys(table))}
     yield from (rows_by_key[key] for key in dict.fromkeys(keys) if key in rows_by_key)
-
-
-def _find_rows(table: Table, keys: Container[ComparisonKey]) -> dict[ComparisonKey, int]:
-    """Return the row of each comparison in `keys` that the table has."""
-    columns = (getattr(table, name).to_list() for name in ("test_set", "subset", "a", "b", "metric"))
-    rows = {}
-    for row, (test_set, subset, a, b, metric) in enumerate(zip(*columns, strict=True)):
-        key = test_set, subset and subset.value, a, b, metric.name
-        if key in keys:
-            rows[key] = row
-    return rows

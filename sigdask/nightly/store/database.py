@@ -25,7 +25,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, build_extra_error
+from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.nightly.store.limits import MAX_CHECKED_BYTES, get_size, limit_lengths, limit_steps
 from sigdask.nightly.store.migrations import NEWEST, check_version, migrate, read_version, refuse_foreign_database
 from sigdask.text import HIDDEN, VISIBLE_PARAMETERS, redact
@@ -374,10 +374,8 @@ def _create_engine(url: URL, begin: str) -> Engine:
         event.listen(engine, "before_cursor_execute", _limit_statement)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
-    try:
+    with explain_missing("psycopg", "postgres", "a PostgreSQL store"):
         return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTION_OPTIONS})
-    except ImportError:
-        raise build_extra_error("psycopg", "postgres", "a PostgreSQL store") from None
 
 
 _CONNECTION_OPTIONS = {

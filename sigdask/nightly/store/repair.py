@@ -345,15 +345,6 @@ READ_FACTOR = 64
 """Maximum ratio of a table's rows to the file, in bytes. A larger one means that pages refer to each other wrongly."""
 
 
-def is_readable(path: Path) -> bool:
-    """Return whether SQLite finds nothing wrong with a file."""
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
-    except (sqlite3.Error, ValueError):
-        return False
-
-
 def salvage_store(path: Path) -> Path:
     """Replace a file by a store of all readable rows; return where the damaged file is now.
 
@@ -531,9 +522,7 @@ def repair_store(location: str) -> StoreCondition:
     url, set_aside = parse_url(location), None
     if url.get_backend_name() == "sqlite":
         path = Path(url.database or "")
-        if not (
-            _can_open(location) and is_readable(path) and all(fault.table for fault in check_store(location).faults)
-        ):
+        if not (_can_open(location) and all(fault.table for fault in check_store(location).faults)):
             try:
                 set_aside = salvage_store(path)
             except OSError as error:

@@ -20,7 +20,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import InputError, UnfinishedError, build_extra_error
+from sigdask.errors import InputError, UnfinishedError, explain_missing
 from sigdask.identity import dataclass
 from sigdask.io.compression import set_variable
 from sigdask.text import make_printable
@@ -65,10 +65,8 @@ def use_style() -> Iterator[None]:
     InputError
         matplotlib is not installed.
     """
-    try:
+    with explain_missing("matplotlib", "report", "a figure"):
         import matplotlib as mpl
-    except ImportError:
-        raise build_extra_error("matplotlib", "report", "a figure") from None
     with mpl.rc_context(), warnings.catch_warnings(), _silence_font_logs():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it, and the SVG has the letter
         warnings.filterwarnings("ignore", "constrained_layout not applied")
