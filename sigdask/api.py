@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.pairs import AnyMetric
+from sigdask.analysis.comparison.pairs import AnyMetric, look_up_numbers
 from sigdask.analysis.comparison.stopping import (
     EarlyStopping,
     MonitoredResults,
@@ -528,7 +528,8 @@ def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions
         tallies = (
             dict(zip(whole_jobs, count_with_options(whole_jobs, round_options), strict=True)) if whole_jobs else {}
         )
-    positions = study.slots.first.look_up_numbers(jobs, rounds.at)
+    cells = [part for part in study.main_cells if part.job in rounds.at]
+    positions = look_up_numbers(cells, rounds.at, study.n_results)
     all_tallies = [tallies[job] if job in tallies else rounds.build_tally(job) for job in jobs]
     return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))
 

@@ -21,3 +21,10 @@ def build_panel(values, forms, *, seed=0, pairs=None, name=""):
 
 def build_rng(seed):
     return np.random.default_rng(seed)
+
+
+def find_cells(cells, k):
+    """Yield the job, row and column of each count that comparison `k` has among some cells."""
+    for part in cells:
+        for place in np.flatnonzero(part.index == k).tolist():
+            yield part.job, part.row[place], part.column[place]

@@ -747,7 +747,7 @@ class _PanelComparisons:
     def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
         """Return, for each comparison, how p converges in its first and its second run."""
         ends = [(self.table.n_trials, self.table.n_extreme), (self.table.second_trials, self.table.second_extreme)]
-        is_sampled = self.jobs.slots.first.job[self.indices] >= 0
+        is_sampled = self.jobs.comparisons.sampled[self.indices]
         by_comparison: list[list[Convergence]] = [[] for _ in tails]
         for run, (n_trials, n_extreme) in enumerate(ends):
             selected = np.flatnonzero(is_sampled & (n_trials > 0))

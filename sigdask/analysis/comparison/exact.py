@@ -6,13 +6,13 @@ become problems: how much each unit's swap changes the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
+from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
@@ -154,9 +154,9 @@ OPERATIONS_A_TAIL = 10**5
 
 
 def list_exact_jobs(
-    comparisons: Comparisons, method: Method, seconds: float | None, positions: CountPositions, jobs: list[Job]
-) -> Integers:
-    """Add the jobs of exact p-values for comparisons that are not enumerated, and return the signs of binomial tails.
+    comparisons: Comparisons, method: Method, seconds: float | None
+) -> tuple[Integers, list[CountedCells]]:
+    """Return the signs of binomial tails and the jobs of exact p-values, of comparisons that are not enumerated.
 
     Parameters
     ----------
@@ -166,15 +166,11 @@ def list_exact_jobs(
         auto: of a metric all that are sampled, or none; both: what there is; exact: all.
     seconds : float or None
         Estimated seconds of one core that the exact p-values of a metric may take together; None for the defaults.
-    positions : CountPositions
-        Receives the positions of the exact p-values in their jobs.
-    jobs : list of Job
-        The jobs that compute exact p-values are added to this list.
 
     Returns
     -------
-    int64 array, shape (n_comparisons, 2)
-        Wins and losses of those whose p is a binomial tail, which needs no job; -1 of others.
+    (int64 array of shape (n_comparisons, 2), list of CountedCells)
+        Wins and losses of those whose p is a binomial tail, which needs no job; -1 of others. And the other jobs.
 
     Raises
     ------
@@ -182,8 +178,9 @@ def list_exact_jobs(
         Some comparison has no exact p within the limits, and no other is asked for.
     """
     signs: Integers = np.broadcast_to(np.int64(-1), (len(comparisons), 2))
+    cells: list[CountedCells] = []
     if method == "randomization":
-        return signs
+        return signs, cells
     for group in group_rows(number_rows(comparisons.metric)):
         selected = group[~comparisons.enumerated[group]]
         candidates = _UnenumeratedGroup.from_comparisons(comparisons, selected)
@@ -192,26 +189,24 @@ def list_exact_jobs(
             continue
         signs = scatter_rows(signs, selected, candidates.signs)
         for k, panel in panels:
-            positions.job[selected[k]] = len(jobs)
-            jobs.append(Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k]))))
-    return signs
+            job = Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k])))
+            cells.append(CountedCells.from_whole(job, selected[k : k + 1], "exact p"))
+    return signs, cells
 
 
-def read_exact_values(
-    signs: Integers, positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
-) -> ExactValues:
+def read_exact_values(signs: Integers, cells: Iterable[CountedCells], tallies: Tallies, tail: int) -> ExactValues:
     """Return the exact p-values for one tail, from binomial tails and tallies of exact jobs; NaN if unknown."""
     n = len(signs)
     low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
     values: dict[ExactMethod | None, int] = {None: 0}
-    for row in np.flatnonzero(positions.job >= 0).tolist():
-        job = jobs[positions.job[row]]
-        assert isinstance(job.panel, ExactPanel)
-        limits = job.panel.compute_limits(tallies[job])
+    for part in cells:
+        panel = part.job.panel
+        assert isinstance(panel, ExactPanel)
+        limits = panel.compute_limits(tallies[part.job])
         if not np.isnan(limits).any():
-            low[row], high[row] = limits[tail]
-            key = job.panel.chosen.method, job.panel.get_guarantee(limits)
-            codes[row] = values.setdefault(key, len(values))
+            low[part.index], high[part.index] = limits[tail]
+            key = panel.chosen.method, panel.get_guarantee(limits)
+            codes[part.index] = values.setdefault(key, len(values))
     solved = ExactValues(low, high, CodedColumn(codes, tuple(values)))
     is_binomial = signs[:, 0] >= 0
     return compute_binomial_values(signs, tail).where(is_binomial, solved) if is_binomial.any() else solved

@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import CountPositions, IntervalSpec, build_empty_positions, build_full_panels
+from sigdask.analysis.comparison.pairs import CountedCells, IntervalSpec, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
@@ -452,18 +452,13 @@ class IntervalJobs:
     @property
     def jobs(self) -> list[Job]:
         """All jobs to count."""
-        return [group.job for group in self.groups if group.job is not None]
+        return [part.job for part in self.cells]
 
     @property
-    def positions(self) -> tuple[CountPositions, CountPositions]:
-        """Positions of the counts of each comparison's interval jobs, of which it has up to two."""
-        first, second, job = build_empty_positions(self.n), build_empty_positions(self.n), 0
-        for group in self.groups:
-            if group.job is not None:
-                is_free = first.job[group.indices] < 0
-                first.job[group.indices[is_free]], second.job[group.indices[~is_free]] = job, job
-                job += 1
-        return first, second
+    def cells(self) -> list[CountedCells]:
+        """The comparisons' counts, in the order of the jobs."""
+        counted = ((group.job, group.indices) for group in self.groups)
+        return [CountedCells.from_whole(job, indices) for job, indices in counted if job is not None]
 
     def build_columns(self, tallies: Tallies) -> Intervals:
         """Return the intervals that tallies of `jobs` give."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.exact import list_exact_jobs
 from sigdask.analysis.comparison.pairs import (
-    AllCountPositions,
     CompareSpec,
     Comparisons,
     ComparisonSettings,
-    CountPositions,
+    CountedCells,
+    CountKind,
     Places,
-    build_empty_positions,
     list_comparisons,
     list_pairs,
 )
@@ -40,7 +38,7 @@ Enumerated = tuple[Integers, AnyPanel]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonJobs:
-    """Comparisons by swaps of one kind of unit, their jobs, and the positions of their counts.
+    """Comparisons by swaps of one kind of unit, and the jobs that count them.
 
     Attributes
     ----------
@@ -48,18 +46,15 @@ class ComparisonJobs:
         The requested settings.
     comparisons : Comparisons
         The comparisons.
-    jobs : list of Job
-        The jobs to count.
-    slots : AllCountPositions
-        Positions of each comparison's counts. Jobs are given by their index in `jobs`.
+    cells : list of CountedCells
+        The comparisons' counts, in the order of the jobs.
     signs : int64 array, shape (n_comparisons, 2)
         Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """
 
     spec: ComparisonSettings
     comparisons: Comparisons
-    jobs: list[Job]
-    slots: AllCountPositions
+    cells: list[CountedCells]
     signs: Integers
 
     @staticmethod
@@ -68,8 +63,8 @@ class ComparisonJobs:
         jobs = ComparisonJobs._from_spec(counts, spec, second_run=second_run)
         if jobs.comparisons.enumerated.all():
             return jobs
-        signs = list_exact_jobs(jobs.comparisons, spec.method, spec.exact_limit, jobs.slots.exact_p, jobs.jobs)
-        return replace(jobs, signs=signs)
+        signs, cells = list_exact_jobs(jobs.comparisons, spec.method, spec.exact_limit)
+        return replace(jobs, signs=signs, cells=[*jobs.cells, *cells])
 
     @staticmethod
     def build_contrast(counts: Counts, spec: CompareSpec) -> ComparisonJobs:
@@ -94,35 +89,24 @@ class ComparisonJobs:
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
         no_signs = np.full((len(comparisons), 2), -1, np.int64)
-        return ComparisonJobs(resolved, comparisons, *list_jobs(comparisons, second_run=second_run), no_signs)
+        return ComparisonJobs(resolved, comparisons, [*list_cells(comparisons, second_run=second_run)], no_signs)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs to count."""
+        return [part.job for part in self.cells]
 
 
-def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
-    """Return the jobs that sample or enumerate comparisons, and the positions of each comparison's counts."""
-    n, empty, sampled = len(comparisons), build_empty_positions, comparisons.sampled
-    first = empty(n, is_filled=bool(sampled.any()))
-    slots = AllCountPositions(
-        first,
-        replace(first, job=empty(n, is_filled=second_run and bool(sampled.any())).job),  # the same rows of the panels
-        empty(n, is_filled=bool(comparisons.enumerated.any())),
-        replace(empty(n, is_filled=False), job=np.full(n, -1, np.int32)),
-    )
-    jobs: list[Job] = []
+def list_cells(comparisons: Comparisons, *, second_run: bool) -> Iterator[CountedCells]:
+    """Yield the jobs that sample or enumerate comparisons, with the cells of the comparisons' counts."""
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
-        _add_runs(comparisons, group, (slots.first, slots.second)[: 1 + second_run], jobs)
+        yield from _iter_runs(comparisons, group, ("first run", "second run")[: 1 + second_run])
     for group in _group_by_columns(np.flatnonzero(comparisons.enumerated), comparisons.metric):
         for selected, panel in _merge_enumerations(_iter_enumerations(comparisons, group)):
-            _set_positions(
-                slots.exact, selected, len(jobs), np.arange(len(selected)), np.zeros(len(selected), np.int64)
-            )
-            jobs.append(
-                Job(
-                    panel,
-                    2 ** int(comparisons.n_discordant[selected[0]]),
-                    label=_describe_comparisons(comparisons, selected),
-                )
-            )
-    return jobs, slots
+            n_arrangements = 2 ** int(comparisons.n_discordant[selected[0]])
+            job = Job(panel, n_arrangements, label=_describe_comparisons(comparisons, selected))
+            rows, columns = np.arange(len(selected)), np.zeros(len(selected), np.int64)
+            yield CountedCells("all arrangements", job, selected, rows, columns)
 
 
 def _group_by_columns(selected: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
@@ -130,15 +114,13 @@ def _group_by_columns(selected: Integers, *columns: NDArray[np.int32]) -> list[I
     return [selected[rows] for rows in group_rows(number_rows(*(column[selected] for column in columns)))]
 
 
-def _add_runs(comparisons: Comparisons, group: Integers, runs: Iterable[CountPositions], jobs: list[Job]) -> None:
-    """Add the jobs of a panel's sampled pairs, one for each run."""
+def _iter_runs(comparisons: Comparisons, group: Integers, kinds: Sequence[CountKind]) -> Iterator[CountedCells]:
+    """Yield the jobs of a panel's sampled pairs, one for each run."""
     rows, pair_index = np.unique(comparisons.row[group].astype(np.int64), return_inverse=True)
-    panel = _get_panel(comparisons, group).select(rows)
-    for run, positions in enumerate(runs):
-        _set_positions(positions, group, len(jobs), pair_index, comparisons.column[group])
-        jobs.append(
-            Job(panel, int(comparisons.n_trials[group[0]]), run, label=_describe_comparisons(comparisons, group))
-        )
+    panel, n_trials = _get_panel(comparisons, group).select(rows), int(comparisons.n_trials[group[0]])
+    for run, kind in enumerate(kinds):
+        job = Job(panel, n_trials, run, label=_describe_comparisons(comparisons, group))
+        yield CountedCells(kind, job, group, pair_index, comparisons.column[group])
 
 
 def _describe_comparisons(comparisons: Comparisons, selected: Integers) -> str:
@@ -184,34 +166,6 @@ def _merge_batch(batch: list[tuple[Integers, EnumeratedPairs]]) -> Iterator[Enum
 
 def _get_panel(comparisons: Comparisons, group: Integers) -> ComparedPanel:
     return comparisons.panels[int(comparisons.panel[group[0]])]
-
-
-def _set_positions(
-    positions: CountPositions, selected: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]
-) -> None:
-    """Enter the job, rows and columns where the selected comparisons find their counts."""
-    positions.job[selected], positions.row[selected], positions.column[selected] = job, row, column
-
-
-def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
-    """Return the positions in a longer list of jobs, in which `offset` other jobs come first."""
-    if not offset:
-        return positions
-    return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
-
-
-def join_positions(positions: Iterable[CountPositions], offsets: Sequence[int] | None = None) -> CountPositions:
-    """Return the concatenated positions of several lists of comparisons.
-
-    With `offsets`, these are the numbers of jobs before those of each list.
-    """
-    parts = list(positions)
-    if len(parts) == 1 and not any(offsets or ()):
-        return parts[0]
-    job, row, column = (np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
-    if offsets is not None:
-        job += np.where(job < 0, 0, np.repeat([*offsets], [len(part.job) for part in parts])).astype(np.int32)
-    return CountPositions(job, row, column)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

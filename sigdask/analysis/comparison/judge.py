@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.exact import read_exact_values
-from sigdask.analysis.comparison.jobs import ComparisonJobs, join_positions
-from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, CountPositions, RationalCounts
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, RationalCounts, join_cells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
@@ -19,7 +19,7 @@ from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound
 from sigdask.options import Alternative
 from sigdask.randomization.panels import ComparedPanel
-from sigdask.randomization.slabs import Job, Tallies
+from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn, ScoredMetric
 from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, ExactValues, Table
@@ -83,7 +83,7 @@ class JudgementSettings:
         p = bounds.compute_p_value(judged.n_extreme, judged.n_trials, exact=exact)
         low, high = p.copy(), p.copy()
         low[~exact], high[~exact] = bounds.clopper_pearson(judged.n_extreme[~exact], judged.n_trials[~exact])
-        second = read_counts(jobs.slots.second, jobs.jobs, tallies, TAILS.index(self.alternative))
+        second = jobs.read_counts("second run", tallies, TAILS.index(self.alternative))
         second = second.where((second.n_trials == judged.n_trials) & (second.n_trials > 0), ComparisonCounts.zero(n))
         agreement = bounds.compute_agreement_p(judged.n_extreme, second.n_extreme, np.maximum(judged.n_trials, 1))
         agreement = np.where(second.n_trials > 0, agreement, np.nan)
@@ -214,18 +214,15 @@ class JointJobs:
 
     Attributes
     ----------
-    jobs : list of Job
-        Jobs of all test sets.
-    slots : AllCountPositions
-        Positions of each comparison's counts. Jobs are given by their index in `jobs`.
+    cells : list of CountedCells
+        The comparisons' counts.
     signs : int64 array, shape (n, 2)
         As in `ComparisonJobs`.
     n_discordant, sampled, enumerated, rational
         As in `Comparisons`.
     """
 
-    jobs: list[Job]
-    slots: AllCountPositions
+    cells: list[CountedCells]
     signs: Integers
     n_discordant: Integers
     sampled: Bools
@@ -235,12 +232,9 @@ class JointJobs:
     @staticmethod
     def join(sets: Sequence[ComparisonJobs]) -> JointJobs:
         """Join the comparisons of one or more test sets."""
-        starts = np.cumsum([0, *(len(entry.jobs) for entry in sets)])[:-1].tolist()
-        kinds = zip(*(entry.slots.all_kinds for entry in sets), strict=True)
         rational = [entry.comparisons.rational for entry in sets]
         return JointJobs(
-            [job for entry in sets for job in entry.jobs],
-            AllCountPositions(*(join_positions(positions, starts) for positions in kinds)),
+            [*join_cells((entry.cells for entry in sets), (len(entry.comparisons) for entry in sets))],
             _join_arrays([entry.signs for entry in sets]),
             _join_arrays([entry.comparisons.n_discordant for entry in sets]),
             _join_arrays([entry.comparisons.sampled for entry in sets]),
@@ -254,12 +248,43 @@ class JointJobs:
     def __len__(self) -> int:
         return len(self.n_discordant)
 
+    def select_cells(self, kind: CountKind) -> list[CountedCells]:
+        """Return the cells of one kind of counts."""
+        return [part for part in self.cells if part.kind == kind]
+
+    def read_counts(self, kind: CountKind, tallies: Tallies, tail: int) -> ComparisonCounts:
+        """Return each comparison's trials and exceedances of one kind; 0 where it has no such counts."""
+        counts = ComparisonCounts.zero(len(self))
+        if cells := self.select_cells(kind):
+            counts = ComparisonCounts(counts.n_trials.copy(), counts.n_extreme.copy())
+        for part in cells:
+            tally, row, column = tallies[part.job], part.row, part.column
+            counts.n_trials[part.index] = tally.n_trials if tally.trials is None else tally.trials[row, column]
+            counts.n_extreme[part.index] = tally.counts[row, column, tail]
+        return counts
+
+    def read_complete_counts(self, tallies: Tallies, tail: int) -> ComparisonCounts:
+        """Return the counts of enumerated comparisons; 0 unless all arrangements of the comparison are counted."""
+        counts = self.read_counts("all arrangements", tallies, tail)
+        if not self.enumerated.any():
+            return counts
+        complete = self.enumerated & (counts.n_trials == 1 << np.where(self.enumerated, self.n_discordant, 0))
+        if (impossible := np.flatnonzero(complete & (counts.n_extreme == 0))).size:
+            label = next(
+                part.job.label for part in self.select_cells("all arrangements") if impossible[0] in part.index
+            )
+            raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
+        is_rational = self.rational.is_counted
+        n_arrangements = 1 << np.where(is_rational, self.n_discordant, 0)
+        in_fractions = ComparisonCounts(n_arrangements, self.rational.n_reached[:, tail])
+        return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(self))))
+
     def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
         """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
         if self.enumerated.all():
             nans = np.full(len(self), np.nan)
             return ExactValues(nans, nans, CodedColumn(np.zeros(len(nans), np.int32), (None,)))
-        return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
+        return read_exact_values(self.signs, self.select_cells("exact p"), tallies, TAILS.index(alternative))
 
 
 def _join_arrays(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -278,44 +303,13 @@ def _judge_counts(
     jobs: JointJobs, tallies: Tallies, alternative: Alternative
 ) -> tuple[ComparisonCounts, Bools, ExactValues]:
     """Return the counts from which p is computed, which of them are of all arrangements, and the exact p-values."""
-    tail, sampled = TAILS.index(alternative), jobs.slots.first.job >= 0
-    complete = read_complete_counts(jobs, tallies, tail)
-    judged = read_counts(jobs.slots.first, jobs.jobs, tallies, tail).where(sampled, complete)
+    tail, sampled = TAILS.index(alternative), jobs.sampled
+    complete = jobs.read_complete_counts(tallies, tail)
+    judged = jobs.read_counts("first run", tallies, tail).where(sampled, complete)
     has_all = complete.n_trials > 0
     shares = np.where(has_all, complete.n_extreme / np.maximum(complete.n_trials, 1), np.nan)
     exact_values = ExactValues.from_shares(shares).where(has_all, jobs.get_exact_values(tallies, alternative))
     return judged, ~sampled & has_all, exact_values
-
-
-def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int) -> ComparisonCounts:
-    """Return the trials and exceedances of each comparison at its position; 0 where it has no job."""
-    counts = ComparisonCounts.zero(len(positions.job))
-    if not (positions.job >= 0).any():
-        return counts
-    n_trials, n_extreme = counts.n_trials.copy(), counts.n_extreme.copy()
-    for group in group_rows(number_rows(positions.job)):
-        job = int(positions.job[group[0]])
-        if job >= 0:
-            tally, row, column = tallies[jobs[job]], positions.row[group], positions.column[group]
-            n_trials[group] = tally.n_trials if tally.trials is None else tally.trials[row, column]
-            n_extreme[group] = tally.counts[row, column, tail]
-    return ComparisonCounts(n_trials, n_extreme)
-
-
-def read_complete_counts(jobs: JointJobs, tallies: Tallies, tail: int) -> ComparisonCounts:
-    """Return the counts of enumerated comparisons; 0 unless all arrangements of the comparison are counted."""
-    positions = jobs.slots.exact
-    counts = read_counts(positions, jobs.jobs, tallies, tail)
-    feasible = positions.job >= 0
-    if not feasible.any():
-        return counts
-    complete = feasible & (counts.n_trials == 1 << np.where(feasible, jobs.n_discordant, 0))
-    if (impossible := np.flatnonzero(complete & (counts.n_extreme == 0))).size:
-        label = jobs.jobs[int(positions.job[impossible[0]])].label
-        raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
-    is_rational = jobs.rational.is_counted
-    in_fractions = ComparisonCounts(1 << np.where(is_rational, jobs.n_discordant, 0), jobs.rational.n_reached[:, tail])
-    return in_fractions.where(is_rational & complete, counts.where(complete, ComparisonCounts.zero(len(jobs))))
 
 
 def _encode_verdicts(applies: Bools, agrees: Bools) -> NDArray[np.int8]:

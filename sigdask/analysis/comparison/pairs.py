@@ -5,10 +5,11 @@ Real scores of so unequal size that integer steps cannot hold them are enumerate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -199,69 +200,61 @@ class Comparisons:
         return f"{a} and {b} by {self.metrics[int(self.metric[k])].name}"
 
 
+CountKind = Literal["first run", "second run", "all arrangements", "exact p", "family"]
+"""What a comparison is counted for. A job of a family or of intervals counts it together with others."""
+
+P_KINDS: tuple[CountKind, ...] = ("exact p", "all arrangements", "first run")
+"""Counts that a p is computed from; the last that a comparison has is used."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class CountPositions:
-    """Positions of one kind of counts of each comparison: arrays of shape (n,).
+class CountedCells:
+    """Comparisons that a job counts, and their cells in the job's tally: arrays of shape (n,).
 
     Attributes
     ----------
-    job : int32
-        The place of the job among those of the same kind of unit; -1 where there is none.
-    row, column : int32
-        In the job's panel.
+    kind : str
+        What they are counted for.
+    job : Job
+        The job.
+    index : int64
+        The comparisons.
+    row, column : int
+        Their rows and columns in the tally.
     """
 
-    job: Places
-    row: Places
-    column: Places
-
-    def look_up_numbers(self, jobs: Sequence[Job], numbers: Mapping[Job, Integers]) -> Integers:
-        """Return each comparison's entry in the array `numbers` of its job; -1 where it has no job."""
-        result = np.full(len(self.job), -1, np.int64)
-        is_counted = self.job >= 0
-        used, index = np.unique(self.job[is_counted], return_inverse=True)
-        if not len(used):
-            return result
-        arrays = [numbers[jobs[job]] for job in used.tolist()]
-        starts, widths = np.cumsum([0, *(a.size for a in arrays)])[:-1], np.array([a.shape[1] for a in arrays])
-        places = starts[index] + self.row[is_counted] * widths[index] + self.column[is_counted]
-        result[is_counted] = np.concatenate([array.ravel() for array in arrays])[places]
-        return result
-
-
-def build_empty_positions(n: int, *, is_filled: bool = True) -> CountPositions:
-    """Return the positions of `n` comparisons that have no counts.
-
-    Unless they will be filled, the arrays are read-only and take no memory.
-    """
-    if not is_filled:
-        return _build_no_positions(n)
-    return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
-
-
-@lru_cache(64)
-def _build_no_positions(n: int) -> CountPositions:
-    return CountPositions(np.broadcast_to(np.int32(-1), n), *[np.broadcast_to(np.int32(0), n)] * 2)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AllCountPositions:
-    """Positions of all kinds of counts: first run, second run, all arrangements, and exact p-values."""
-
-    first: CountPositions
-    second: CountPositions
-    exact: CountPositions
-    exact_p: CountPositions
+    kind: CountKind
+    job: Job
+    index: Integers
+    row: NDArray[np.integer[Any]]
+    column: NDArray[np.integer[Any]]
 
     @staticmethod
-    def empty(n: int) -> AllCountPositions:
-        """Return the positions of `n` comparisons that have no counts, in read-only arrays that take no memory."""
-        return AllCountPositions(*(build_empty_positions(n, is_filled=False) for _ in range(4)))
+    def from_whole(job: Job, index: Integers, kind: CountKind = "family") -> CountedCells:
+        """Return the cells of comparisons that are counted together, all in the first row and column."""
+        zeros = np.broadcast_to(np.int64(0), len(index))
+        return CountedCells(kind, job, index, zeros, zeros)
 
-    @property
-    def all_kinds(self) -> tuple[CountPositions, ...]:
-        """The positions of all four kinds of counts."""
-        return self.first, self.second, self.exact, self.exact_p
+    def shift(self, n: int) -> CountedCells:
+        """Return the cells in a longer list of comparisons, in which `n` others come first."""
+        return replace(self, index=self.index + n) if n else self
+
+
+def join_cells(lists: Iterable[Iterable[CountedCells]], sizes: Iterable[int]) -> Iterator[CountedCells]:
+    """Yield the cells of several lists of comparisons, given their sizes, in the list of all comparisons."""
+    for cells, n_before in zip(lists, accumulate(sizes, initial=0), strict=False):
+        for part in cells:
+            yield part.shift(n_before)
+
+
+def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integers], n: int) -> Integers:
+    """Return the entry of each of `n` comparisons' p in the array `numbers` of its job; -1 without a job."""
+    result = np.full(n, -1, np.int64)
+    for kind in P_KINDS:
+        for part in cells:
+            if part.kind == kind:
+                result[part.index] = numbers[part.job][part.row, part.column]
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,15 +8,14 @@ The second run is brought as far as the first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import join_positions, shift_jobs
-from sigdask.analysis.comparison.pairs import CountPositions
+from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
@@ -131,39 +130,44 @@ class PartialCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonitoredResults:
-    """Sampled results that a stopping rule monitors, with the positions of their counts: arrays of shape (n,).
+    """Sampled results that a stopping rule monitors, with their counts: arrays of shape (n,).
 
     Attributes
     ----------
-    jobs : list of Job
-        Jobs, among them those of the counts.
-    positions : CountPositions
-        The place of each among them, the pair and the metric.
+    cells : list of CountedCells
+        Their counts.
+    job, row, column : int64 array
+        The place of each result's counts among `cells`, and in the job's tally.
     tail : int64 array
         The tail that is judged.
     """
 
-    jobs: list[Job]
-    positions: CountPositions
+    cells: list[CountedCells]
+    job: Integers
+    row: Integers
+    column: Integers
     tail: Integers
 
     @staticmethod
     def from_studies(studies: Iterable[Study]) -> MonitoredResults:
         """Return the sampled results of some studies."""
-        jobs: list[Job] = []
-        standings, tails = [], []
+        cells, tails = [], []
         for study in studies:
-            first_run = study.slots.first
-            sampled = np.flatnonzero(first_run.job >= 0)
-            sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
-            sides = np.array([TAILS.index(side) for side in study.alternatives], np.int64)
-            positions = (column[sampled] for column in (first_run.job, first_run.row, first_run.column))
-            standings.append(shift_jobs(CountPositions(*positions), len(jobs)))
-            tails.append(np.repeat(sides, sizes)[sampled])
-            jobs += study.jobs
-        return MonitoredResults(jobs, join_positions(standings), np.concatenate(tails))
+            for analysis, side in zip(study.analyses, study.alternatives, strict=True):
+                first_run = [part for part in analysis.main.cells if part.kind == "first run"]
+                cells += first_run
+                tails += [TAILS.index(side)] * len(first_run)
+        sizes = [len(part.index) for part in cells]
+        row, column = (np.concatenate([NONE, *(getattr(part, name) for part in cells)]) for name in ("row", "column"))
+        job, tail = (np.repeat(np.array(values, np.int64), sizes) for values in (range(len(cells)), tails))
+        return MonitoredResults(cells, job, row, column, tail)
+
+    def look_up_numbers(self, numbers: Mapping[Job, Integers]) -> Integers:
+        """Return the entry of each result's counts in the array `numbers` of its job."""
+        return np.concatenate([NONE, *(numbers[part.job][part.row, part.column] for part in self.cells)])
 
 
+NONE = np.zeros(0, np.int64)
 RUNS = (0, 1)
 MIN_ROWS, MAX_WASTE = 64, 4
 """Minimum number of pairs counted again together, and beyond it their maximum ratio to the pairs that need it."""
@@ -195,7 +199,7 @@ class EarlyStopping:
 
     def __init__(self, counted: PartialCounts, rule: Stopping, looked: MonitoredResults) -> None:
         self.counted, self.rule, self.monitored = counted, rule, looked
-        result_numbers = looked.positions.look_up_numbers(looked.jobs, counted.at)
+        result_numbers = looked.look_up_numbers(counted.at)
         first_indices = np.sort(np.unique(result_numbers, return_index=True)[1])
         self.comparisons, self._first_result = result_numbers[first_indices], first_indices
         self._index_of = np.full(len(counted.n_trials[0]) + 1, -1, np.int64)  # the last is that of no comparison
@@ -203,8 +207,8 @@ class EarlyStopping:
         result_index, n = self._index_of[result_numbers], len(self.comparisons)
         self.tail, self.limit = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.tail[result_index] = looked.tail
-        job_trials = np.array([job.n_trials for job in looked.jobs], np.int64)
-        np.maximum.at(self.limit, result_index, job_trials[looked.positions.job])
+        job_trials = np.array([part.job.n_trials for part in looked.cells], np.int64)
+        np.maximum.at(self.limit, result_index, job_trials[looked.job])
         self.stop_trials = np.full(n, NOT_YET, np.int64)
         self.blocks: dict[int, RoundTallies] = {}
         self._decisions: StoppingDecisions | None = None
@@ -268,7 +272,7 @@ class EarlyStopping:
         if (block := self._find_blocks()) is None:
             return
         for number, column, first_trial, n_trials, tail, indices in self._iter_groups(block):
-            recount = self._build_recount(self.monitored.jobs[number], column, tail)
+            recount = self._build_recount(self.monitored.cells[number].job, column, tail)
             for solved, trials in locate_exceedances(first_trial, n_trials, indices, block.ordinals[indices], recount):
                 self.stop_trials[solved] = trials
 
@@ -287,7 +291,7 @@ class EarlyStopping:
     def _iter_groups(self, block: HiddenBlocks) -> Iterator[tuple[int, int, int, int, int, Integers]]:
         """Yield groups to count again: job, column, first trial, number of trials, tail and comparisons."""
         open_ = np.flatnonzero(block.has_come & (self.stop_trials == NOT_YET))
-        results, standing = self._first_result[open_], self.monitored.positions
+        results, standing = self._first_result[open_], self.monitored
         of_blocks = (values[open_] for values in (block.first, block.n_trials, self.tail))
         keys = np.stack([standing.job[results], standing.column[results], *of_blocks])
         groups, group_of = np.unique(keys, axis=1, return_inverse=True)
@@ -305,7 +309,7 @@ class EarlyStopping:
         panels: list[tuple[Integers, AnyPanel]] = [(every, panel.select(every, [column]))]
 
         def recount(first: int, n_trials: int, indices: Integers) -> NDArray[Any]:
-            rows = self.monitored.positions.row[self._first_result[indices]].astype(np.int64)
+            rows = self.monitored.row[self._first_result[indices]]
             while not np.isin(rows, panels[-1][0]).all():
                 panels.pop()
             if MIN_ROWS < len(panels[-1][0]) > MAX_WASTE * len(rows):

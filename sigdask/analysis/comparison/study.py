@@ -25,17 +25,14 @@ from sigdask.analysis.comparison.jobs import (
     ComparisonJobs,
     FamilyComparisons,
     build_input_digests,
-    join_positions,
-    shift_jobs,
 )
 from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute_p_values
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
-    AllCountPositions,
     AnyMetric,
     CompareSpec,
-    CountPositions,
-    build_empty_positions,
+    CountedCells,
+    join_cells,
     list_left_out,
 )
 from sigdask.counts import Counts
@@ -118,9 +115,9 @@ class SetAnalysis:
         return self.main, *self.contrasts
 
     @property
-    def jobs(self) -> list[Job]:
-        """All jobs to count."""
-        return [job for unit_jobs in self.comparison_jobs for job in unit_jobs.jobs]
+    def cells(self) -> list[CountedCells]:
+        """The comparisons' counts by all units, in the order of the jobs."""
+        return [part for unit_jobs in self.comparison_jobs for part in unit_jobs.cells]
 
     @property
     def layout(self) -> Hashable:
@@ -237,74 +234,28 @@ class Study:
     @property
     def jobs(self) -> list[Job]:
         """All jobs to count, those of intervals last."""
+        return [part.job for part in self.cells]
+
+    @property
+    def cells(self) -> list[CountedCells]:
+        """The comparisons' counts, in the order of the jobs."""
+        families = [(adjustment.job, rows) for adjustment, rows in self.families]
+        families += [(adjustment.companion_job, rows) for adjustment, rows in self.families]
+        families += [(self.across.job, np.zeros(0, np.int64))] if self.across else []
         return [
-            *(job for analysis in self.analyses for job in analysis.jobs),
-            *(adjustment.job for adjustment, _ in self.families if adjustment.job is not None),
-            *(adjustment.companion_job for adjustment, _ in self.families if adjustment.companion_job is not None),
-            *([self.across.job] if self.across else []),
-            *self.interval_jobs,
+            *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
+            *(CountedCells.from_whole(job, rows) for job, rows in families if job is not None),
+            *join_cells(([] if jobs is None else jobs.cells for jobs in self.intervals), self._sizes),
         ]
 
     @property
-    def interval_jobs(self) -> list[Job]:
-        """The jobs of intervals, which are the last of `jobs`."""
-        return [job for sought in self.intervals if sought is not None for job in sought.jobs]
+    def main_cells(self) -> list[CountedCells]:
+        """The comparisons' counts by the main unit, for single comparisons."""
+        return [*join_cells((analysis.main.cells for analysis in self.analyses), self._sizes)]
 
     @property
-    def slots(self) -> AllCountPositions:
-        """Positions of all comparisons' counts by the main unit, in the tallies of `jobs`."""
-        return self._join_slots(0)
-
-    @property
-    def contrast_slots(self) -> tuple[AllCountPositions, ...]:
-        """Positions of all comparisons' counts by each contrast unit; empty for test sets that have fewer units."""
-        return tuple(
-            self._join_slots(k) for k in range(1, max(len(analysis.comparison_jobs) for analysis in self.analyses))
-        )
-
-    @property
-    def family_positions(self) -> CountPositions:
-        """Positions of the counts of each comparison's family; -1 as job where it has no family."""
-        return self._build_family_positions([adjustment.job for adjustment, _ in self.families])
-
-    @property
-    def bootstrap_positions(self) -> CountPositions:
-        """Positions of the counts of each comparison's studentised bootstrap; -1 as job where its family has none."""
-        n_before = sum(adjustment.job is not None for adjustment, _ in self.families)
-        return self._build_family_positions([adjustment.companion_job for adjustment, _ in self.families], n_before)
-
-    def _build_family_positions(self, family_jobs: Sequence[Job | None], n_before: int = 0) -> CountPositions:
-        """Return the positions of comparisons in jobs of their families, which stand after `n_before` such jobs."""
-        positions = build_empty_positions(self.n_results)
-        number = sum(len(analysis.jobs) for analysis in self.analyses) + n_before
-        for job, (_, indices) in zip(family_jobs, self.families, strict=True):
-            if job is not None:
-                positions.job[indices] = number
-                number += 1
-        return positions
-
-    @property
-    def interval_positions(self) -> tuple[CountPositions, CountPositions]:
-        """Positions of the counts of each comparison's interval jobs, of which it has up to two."""
-        positions, offset = [], len(self.jobs) - len(self.interval_jobs)
-        for analysis, interval_jobs in zip(self.analyses, self.intervals, strict=True):
-            nothing = build_empty_positions(len(analysis.main.comparisons))
-            set_positions = (nothing, nothing) if interval_jobs is None else interval_jobs.positions
-            positions.append([shift_jobs(part, offset) for part in set_positions])
-            offset += 0 if interval_jobs is None else len(interval_jobs.jobs)
-        first, second = zip(*positions, strict=True)
-        return join_positions(first), join_positions(second)
-
-    def _join_slots(self, k: int) -> AllCountPositions:
-        """Return the positions of all comparisons' counts by unit number `k` of each test set."""
-        parts, offset = [], 0
-        for analysis in self.analyses:
-            sizes = [len(entry.jobs) for entry in analysis.comparison_jobs]
-            n = len(analysis.main.comparisons)
-            slots = analysis.comparison_jobs[k].slots if k < len(sizes) else AllCountPositions.empty(n)
-            parts.append([shift_jobs(entry, offset + sum(sizes[:k])) for entry in slots.all_kinds])
-            offset += sum(sizes)
-        return AllCountPositions(*(join_positions(kind_positions) for kind_positions in zip(*parts, strict=True)))
+    def _sizes(self) -> list[int]:
+        return [len(analysis.main.comparisons) for analysis in self.analyses]
 
     def build_results(
         self,
@@ -324,7 +275,7 @@ class Study:
     @property
     def n_results(self) -> int:
         """Number of comparisons over all test sets."""
-        return sum(len(analysis.main.comparisons) for analysis in self.analyses)
+        return sum(self._sizes)
 
     @property
     def layout(self) -> Hashable:

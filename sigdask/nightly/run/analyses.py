@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.comparison.pairs import CountedCells, CountKind, join_cells
 from sigdask.analysis.details import ComparisonDetails, compute_details, find_pair_rows, select_rows
 from sigdask.analysis.independence import IndependenceTests
 from sigdask.errors import InputError
@@ -66,11 +67,9 @@ class PlanRankings:
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
         """Return which trials in the ledger the progress of this candidate list is read from."""
         sizes = [job.panel.shape[0] for job in self.jobs]
-        n = sum(sizes)
-        positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
-        wanted = np.repeat(np.array([job.n_trials for job in self.jobs], np.int64), sizes)
-        cells = {0: (positions, wanted, np.arange(n))} if n else {}
-        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), positions), 0)
+        lists = zip(self.jobs, sizes, strict=True)
+        cells = join_cells(([CountedCells.from_whole(job, np.arange(n), "first run")] for job, n in lists), sizes)
+        return ProgressWatch.from_cells(ledger, self.entry.name, sum(sizes), [*cells])
 
     def evaluate(self, ledger: Ledger, cluster: ClusterLike, workers: int | None) -> Evaluation:
         """Return the evaluation from the counted trials. Its random samples are not stored but drawn anew."""
@@ -112,11 +111,10 @@ class PlanIndependence:
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
         """Return the ledger positions from which the progress of the tests is computed."""
         n = len(self.tests.scores) * len(self.tests.metrics)
-        cells = {
-            job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs
-        }
-        p_positions = cells[0][0] if cells else np.full(n, -1, np.int64)
-        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), p_positions), 0)
+        rows, columns = np.divmod(np.arange(n), len(self.tests.metrics))
+        kinds: dict[int, CountKind] = {0: "first run", 1: "second run"}
+        cells = [CountedCells(kinds[job.run], job, np.arange(n), rows, columns) for job in self.jobs]
+        return ProgressWatch.from_cells(ledger, self.entry.name, n, cells)
 
     def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:
         """Return the results from the counted trials."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sigdask.analysis.comparison.pairs import look_up_numbers
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
 from sigdask.analysis.comparison.study import judge_studies
 from sigdask.analysis.details import ComparisonDetails, UnitTables
@@ -417,7 +418,7 @@ class _PlanRunner:
             return {}
         savings: dict[str, float] = {}
         for batch in self.batches:
-            indices = early.get_indices(self.ledger.find_positions(batch.jobs, batch.p_positions).numbers)
+            indices = early.get_indices(look_up_numbers(batch.p_cells, self.ledger.at, len(batch)))
             for k, name in enumerate(batch.names):
                 selected = np.unique(indices[(batch.set_indices == k) & (indices >= 0)])
                 if len(selected):
@@ -443,24 +444,17 @@ class _PlanRunner:
         """
         failing: dict[str, str] = {}
         early = self.early
-        p_positions = self.ledger.find_positions(batch.jobs, batch.p_positions)
+        p_numbers = look_up_numbers(batch.p_cells, self.ledger.at, len(batch))
         tallies = {job: self.ledger.build_tally(job) for job in batch.jobs}
-        revise = (
-            (lambda table: table) if early is None else (lambda table: early.revise_table(table, p_positions.numbers))
-        )
+        revise = (lambda table: table) if early is None else (lambda table: early.revise_table(table, p_numbers))
         table, results = judge_studies(batch.studies, tallies, revise, failing.setdefault)
         for reason in failing.values():
             counting.add_problem(reason)
-        complete = np.logical_and.reduce(
-            [
-                self.ledger.is_complete(self.ledger.find_positions(batch.jobs, positions))
-                for positions in batch.positions
-            ]
-        )
+        complete = self.ledger.is_complete(self.ledger.find_cells(batch.cells), len(batch))
         if early is not None:
-            complete &= early.is_resolved(p_positions.numbers)
+            complete &= early.is_resolved(p_numbers)
         comparison, seen_trials = (
-            np.append(values, none)[p_positions.numbers] for values, none in ((self.ledger.ids, -1), (looks, 0))
+            np.append(values, none)[p_numbers] for values, none in ((self.ledger.ids, -1), (looks, 0))
         )
         table = _mark_second_looks(table, seen_trials)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _has_metric(table, failing)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.pairs import CountPositions
+from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
@@ -76,22 +76,29 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LedgerPositions:
-    """Where the ledger has the counts of each result: int64 arrays of shape (n,).
+class LedgerCells:
+    """Where the ledger has counts of results: int64 arrays of shape (n_cells,).
 
     Attributes
     ----------
     run
         The run of trials: the first, or the second that checks it.
     numbers
-        The comparison's number in the ledger; -1 where a result has no such counts.
+        The comparison's number in the ledger.
     wanted
         The number of trials requested.
+    results
+        The result that needs the counts.
     """
 
     run: Integers
     numbers: Integers
     wanted: Integers
+    results: Integers
+
+    def take(self, selected: Any) -> LedgerCells:
+        """Return some of the cells."""
+        return LedgerCells(*(getattr(self, name)[selected] for name in LedgerCells.__slots__))
 
 
 class Ledger(PartialCounts):
@@ -187,19 +194,21 @@ class Ledger(PartialCounts):
         counts[..., :N_TAILS] = self._counts[job.run][numbers]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def find_positions(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
-        """Return the positions of each result's counts in the ledger, given their positions in the jobs."""
-        numbers = standing.look_up_numbers(jobs, self.at)
-        run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
-        return LedgerPositions(run[standing.job], numbers, wanted[standing.job])
+    def find_cells(self, cells: Sequence[CountedCells]) -> LedgerCells:
+        """Return where the ledger has the counts of results."""
+        sizes, none = [len(part.index) for part in cells], np.zeros(0, np.int64)
+        jobs = np.array([(part.job.run, part.job.n_trials) for part in cells], np.int64).reshape(-1, 2)
+        run, wanted = np.repeat(jobs, sizes, axis=0).T
+        numbers = np.concatenate([none, *(self.at[part.job][part.row, part.column] for part in cells)])
+        return LedgerCells(run, numbers, wanted, np.concatenate([none, *(part.index for part in cells)]))
 
-    def is_complete(self, positions: LedgerPositions) -> Bools:
-        """Return for each result whether all trials requested for it are counted; true if it needs none."""
-        complete = positions.numbers < 0
+    def is_complete(self, cells: LedgerCells, n: int) -> Bools:
+        """Return for each of `n` results whether all trials requested for it are counted; true if it needs none."""
+        complete = np.ones(n, np.bool_)
         for run in self.wanted:
-            rows = np.flatnonzero((positions.run == run) & ~complete)
-            numbers = positions.numbers[rows]
-            complete[rows] = self.n_trials[run][numbers] >= np.minimum(positions.wanted[rows], self.limit[run][numbers])
+            of_run = cells.take(cells.run == run)
+            wanted = np.minimum(of_run.wanted, self.limit[run][of_run.numbers])
+            complete[of_run.results[self.n_trials[run][of_run.numbers] < wanted]] = False
         return complete
 
     def set_end(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from sigdask.analysis.comparison.pairs import CountedCells, look_up_numbers
 from sigdask.counts.fields import Bools, Integers
 from sigdask.identity import dataclass
-from sigdask.nightly.run.ledger import Ledger, LedgerPositions
+from sigdask.nightly.run.ledger import Ledger, LedgerCells
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress
 
@@ -23,47 +26,41 @@ class ProgressWatch:
         The test set.
     n_results : int
         Comparisons.
-    cells : mapping of run to (int64 arrays of comparisons, of trials wanted, of results)
+    cells : LedgerCells
         Positions of their counts in the ledger.
-    p_positions : int64 arrays
-        Run, comparison of each result's p.
-    kept : int
-        Trials that the store had.
+    p_numbers : int64 array
+        The ledger's comparison from which each result's p is computed; -1 if it needs none.
     known : Progress or None
         The progress of a test set that is not read.
     """
 
     name: str
     n_results: int
-    cells: dict[int, tuple[Integers, Integers, Integers]]
-    p_positions: tuple[Integers, Integers]
-    kept: int
+    cells: LedgerCells
+    p_numbers: Integers
     known: Progress | None = None
 
     @staticmethod
     def from_batch(ledger: Ledger, batch: Batch) -> Iterator[ProgressWatch]:
         """Yield the ledger positions of each test set of a batch."""
-        positions = [ledger.find_positions(batch.jobs, count_positions) for count_positions in batch.positions]
-        runs, numbers, wanted = (
-            np.stack([getattr(kind_positions, n) for kind_positions in positions], axis=1)
-            for n in LedgerPositions.__slots__
-        )
-        p_positions = ledger.find_positions(batch.jobs, batch.p_positions)
-        ends = np.cumsum(np.bincount(batch.set_indices, minlength=len(batch.names))).tolist()
-        for name, start, end in zip(batch.names, [0, *ends], ends, strict=False):
-            cells = {}
-            for run in ledger.wanted:
-                is_counted = (runs[start:end] == run) & (numbers[start:end] >= 0)
-                results = np.nonzero(is_counted)[0]
-                cells[run] = numbers[start:end][is_counted], wanted[start:end][is_counted], results
-            set_p_positions = p_positions.run[start:end], p_positions.numbers[start:end]
-            yield ProgressWatch(name, end - start, cells, set_p_positions, 0)
+        cells, p_numbers = ledger.find_cells(batch.cells), look_up_numbers(batch.p_cells, ledger.at, len(batch))
+        cells = cells.take(np.argsort(cells.results, kind="stable"))
+        ends = np.cumsum(np.bincount(batch.set_indices, minlength=len(batch.names)))
+        borders = zip([0, *ends.tolist()], [0, *np.searchsorted(cells.results, ends).tolist()], strict=True)
+        for name, ((start, first), (end, last)) in zip(batch.names, pairwise(borders), strict=True):
+            set_cells = cells.take(slice(first, last))
+            set_cells = replace(set_cells, results=set_cells.results - start)
+            yield ProgressWatch(name, end - start, set_cells, p_numbers[start:end])
+
+    @staticmethod
+    def from_cells(ledger: Ledger, name: str, n_results: int, cells: Sequence[CountedCells]) -> ProgressWatch:
+        """Return the ledger positions of an analysis that is no comparison of a test set."""
+        return ProgressWatch(name, n_results, ledger.find_cells(cells), look_up_numbers(cells, ledger.at, n_results))
 
     @staticmethod
     def from_progress(progress: Progress) -> ProgressWatch:
         """Return the watch of a test set that is not read, with its progress."""
-        none = np.zeros(0, np.int64)
-        return ProgressWatch(progress.test_set, progress.comparisons, {}, (none, none), progress.kept, known=progress)
+        return ProgressWatch(progress.test_set, progress.comparisons, LedgerCells(*[NONE] * 4), NONE, progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,12 +103,9 @@ class PlanProgress:
         self._sizes = np.array([watch.n_results for watch in watches], np.int64)
         self._starts = np.cumsum([0, *self._sizes.tolist()])[:-1]
         self._cells = {run: self._join_cells(run) for run in ledger.wanted}
-        runs, numbers = ([watch.p_positions[k] for watch in watches] for k in range(2))
-        self._p_runs, self._p_numbers = (np.concatenate([NONE, *parts]) for parts in (runs, numbers))
-        self._p_sets = np.repeat(np.arange(len(watches)), list(map(len, numbers)))
-        self._kept = np.array([watch.kept for watch in watches], np.int64)
-        is_known = np.array([watch.known is not None for watch in watches], np.bool_)
-        self._kept = np.where(is_known, self._kept, self._count_trials()[0])
+        self._p_numbers = np.concatenate([NONE, *(watch.p_numbers for watch in watches)])
+        self._p_sets = np.repeat(np.arange(len(watches)), [len(watch.p_numbers) for watch in watches])
+        self._kept = self._count_trials()[0]
 
     @property
     def n_results(self) -> int:
@@ -119,9 +113,12 @@ class PlanProgress:
         return int(self._sizes.sum())
 
     def _join_cells(self, run: int) -> ProgressCells:
-        parts = [watch.cells.get(run, (NONE, NONE, NONE)) for watch in self._watches]
-        numbers, wanted, results = (np.concatenate([NONE, *column]) for column in zip((NONE,) * 3, *parts, strict=True))
-        set_index = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+        parts = [watch.cells.take(watch.cells.run == run) for watch in self._watches]
+        set_index = np.repeat(np.arange(len(parts)), [len(part.run) for part in parts])
+        numbers, wanted, results = (
+            np.concatenate([NONE, *(getattr(part, name) for part in parts)])
+            for name in ("numbers", "wanted", "results")
+        )
         is_counted = np.zeros(len(numbers), np.bool_)
         is_counted[np.unique(numbers, return_index=True)[1]] = True
         is_counted &= ~self._ledger.is_exact[numbers]
@@ -143,9 +140,8 @@ class PlanProgress:
         """Return the progress of each test set, from the trials that the ledger has now."""
         n_done, n_wanted, is_finished = self._count_trials()
         is_reached = self._p_numbers < 0  # of which p is had without counting
-        for run in self._cells:
-            rows = np.flatnonzero((self._p_runs == run) & (self._p_numbers >= 0))
-            is_reached[rows] = self._ledger.n_trials[run][self._p_numbers[rows]] > 0
+        counted = np.flatnonzero(~is_reached)
+        is_reached[counted] = self._ledger.n_trials.get(0, NONE)[self._p_numbers[counted]] > 0
         n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._watches))
         set_of_result = np.repeat(np.arange(len(self._watches)), self._sizes)
         n_finished = np.bincount(set_of_result[is_finished], minlength=len(self._watches))

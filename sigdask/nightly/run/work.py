@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, reduce
+from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
 from threading import Thread
@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.jobs import join_positions
-from sigdask.analysis.comparison.pairs import CountPositions, list_left_out, list_pairs
+from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_left_out, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
@@ -62,23 +61,22 @@ class Batch:
         The test sets, by name, as they were read.
     studies : list of Study
         The studies.
-    jobs : list of Job
-        Jobs of all studies.
+    cells, p_cells : list of CountedCells
+        All counts of the results, and those from which p is computed.
     set_indices : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    p_positions : CountPositions
-        Positions of the counts from which each result's p is computed. Jobs are given by their index in `jobs`.
-    positions : tuple of CountPositions
-        Positions of all counts of the results: of both runs, of all arrangements, of other units, of families, of
-        intervals.
     """
 
     counts: dict[str, Counts]
     studies: list[Study]
-    jobs: list[Job]
+    cells: list[CountedCells]
+    p_cells: list[CountedCells]
     set_indices: Integers
-    p_positions: CountPositions
-    positions: tuple[CountPositions, ...]
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Jobs of all studies."""
+        return [part.job for part in self.cells]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
@@ -90,12 +88,11 @@ class Batch:
     def from_studies(counts: dict[str, Counts], studies: list[Study]) -> Batch:
         """Build a batch of test sets, in the order of the studies."""
         sizes = [len(analysis.main.comparisons) for study in studies for analysis in study.analyses]
-        jobs = [study.jobs for study in studies]
-        offsets = np.cumsum([0, *map(len, jobs)])[:-1].tolist()
-        kinds = zip(*map(_list_positions, studies), strict=True)
-        p_positions, *positions = (join_positions(parts, offsets) for parts in kinds)
-        all_jobs = [job for study_jobs in jobs for job in study_jobs]
-        return Batch(counts, studies, all_jobs, np.repeat(np.arange(len(counts)), sizes), p_positions, tuple(positions))
+        cells, p_cells = (
+            [*join_cells(lists, (study.n_results for study in studies))]
+            for lists in ((study.cells for study in studies), (study.main_cells for study in studies))
+        )
+        return Batch(counts, studies, cells, p_cells, np.repeat(np.arange(len(counts)), sizes))
 
     def __len__(self) -> int:
         return len(self.set_indices)
@@ -104,26 +101,6 @@ class Batch:
     def names(self) -> tuple[str, ...]:
         """Names of the test sets."""
         return tuple(self.counts)
-
-
-def _list_positions(study: Study) -> list[CountPositions]:
-    """Return the positions of the counts that p is of, followed by those of all kinds of counts."""
-    slots = (study.slots, *study.contrast_slots)
-    return [
-        reduce(_merge_positions, (slots[0].first, slots[0].exact, slots[0].exact_p)),
-        *(count_positions for slot in slots for count_positions in slot.all_kinds),
-        study.family_positions,
-        study.bootstrap_positions,
-        *study.interval_positions,
-    ]
-
-
-def _merge_positions(first: CountPositions, second: CountPositions) -> CountPositions:
-    """Return the first positions of results' counts, or the second where the first have none."""
-    is_first = first.job >= 0
-    return CountPositions(
-        *(np.where(is_first, getattr(first, n), getattr(second, n)) for n in ("job", "row", "column"))
-    )
 
 
 def build_source(

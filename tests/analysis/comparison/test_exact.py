@@ -312,7 +312,7 @@ def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
     comparison_jobs = [
         ComparisonJobs.from_spec(scores, CompareSpec(("mean",), method="both"), second_run=False) for scores in counts
     ]
-    job_both, bounds = (jobs.jobs[jobs.slots.exact_p.job[0]] for jobs in comparison_jobs)
+    job_both, bounds = (part.job for jobs in comparison_jobs for part in jobs.cells if part.kind == "exact p")
     assert (job_both.panel.chosen.method, job_both.n_trials) == ("meet-in-the-middle", 4096)
     assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
     auto = ComparisonJobs.from_spec(counts[0], CompareSpec(("mean",)), second_run=False)

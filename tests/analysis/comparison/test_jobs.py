@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from builders import build_rng
+from builders import build_rng, find_cells
 from scipy import stats
 
 import sigdask
@@ -79,25 +79,21 @@ def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
 
 def test_every_comparison_finds_its_counts_where_its_slots_say():
     comparison_jobs = build_jobs(method="both", trials=64)
-    c, tallies = (
-        comparison_jobs.comparisons,
-        [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in comparison_jobs.jobs],
-    )
+    c, cells = comparison_jobs.comparisons, comparison_jobs.cells
+    tallies = {job: job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in comparison_jobs.jobs}
     for k in range(len(c)):
         pair_panel = c.panels[c.panel[k]].select([c.row[k]], [c.column[k]])
-        for run, slot in enumerate((comparison_jobs.slots.first, comparison_jobs.slots.second)):
-            pair_counts = tallies[slot.job[k]].counts[slot.row[k], slot.column[k]]
+        for run, kind in enumerate(("first run", "second run")):
+            [(job, row, column)] = find_cells([part for part in cells if part.kind == kind], k)
+            pair_counts = tallies[job].counts[row, column]
             assert (pair_counts == pair_panel.tally(run=run, first=0, n_trials=64).counts[0, 0]).all()
         n_arrangements = 2 ** int(c.n_discordant[k])
-        exact = comparison_jobs.slots.exact
-        assert comparison_jobs.jobs[exact.job[k]].n_trials == n_arrangements
-        pair_counts = tallies[exact.job[k]].counts[exact.row[k], exact.column[k]]
+        [(job, row, column)] = find_cells([part for part in cells if part.kind == "all arrangements"], k)
+        assert job.n_trials == n_arrangements
+        pair_counts = tallies[job].counts[row, column]
         enumeration = pair_panel.build_enumeration(0, 0)
         assert (pair_counts == enumeration.tally(run=0, first=0, n_trials=n_arrangements).counts[0, 0]).all()
-        assert (
-            comparison_jobs.jobs[exact.job[k]].panel.compute_digests()[exact.row[k], 0]
-            == enumeration.compute_digests()[0, 0]
-        )
+        assert job.panel.compute_digests()[row, 0] == enumeration.compute_digests()[0, 0]
     assert (
         len(comparison_jobs.jobs) < len(c.panels) * 4
     )  # of three subsets and many panels, those of one size are one job
@@ -116,22 +112,27 @@ def test_a_study_says_where_the_counts_of_all_its_results_stand():
         for c, unit_levels in zip(sets, levels, strict=True)
     ]
     study = prepare_study(requests, adjust="max-t")
-    slots, [unit_slots], family, jobs = study.slots, study.contrast_slots, study.family_positions, study.jobs
-    assert slots.first.job.tolist() == [0, 0, 0] + [-1] * 6
-    assert slots.second.job.tolist() == [1, 1, 1] + [-1] * 6
-    assert (slots.exact.job[:3] < 0).all()
-    assert (slots.exact.job[3:] >= 0).all()
-    assert unit_slots.first.job.tolist() == [2, 2, 2] + [-1] * 6
-    assert set(family.job.tolist()) == {len(jobs) - 1}
+    jobs, (many, few) = study.jobs, study.analyses
+    found = [
+        [
+            (part.kind, jobs.index(job), row, column)
+            for part in study.cells
+            for job, row, column in find_cells([part], k)
+        ]
+        for k in range(9)
+    ]
+    for k in range(3):  # the first set's: by document, then by item, then in the family
+        by_document, by_item = many.main.cells, many.contrasts[0].cells
+        assert found[k] == [
+            ("first run", 0, *by_document[0].row[[k]], 0),
+            ("second run", 1, *by_document[1].row[[k]], 0),
+            ("first run", 2, *by_item[0].row[[k]], 0),
+            ("family", len(jobs) - 1, 0, 0),
+        ]
+    for k in range(3, 9):
+        [(job, row, column)] = find_cells(few.main.cells, k - 3)
+        assert found[k] == [("all arrangements", jobs.index(job), row, column), ("family", len(jobs) - 1, 0, 0)]
     assert jobs[-1].panel.is_whole
-    for k, (analysis, row) in enumerate([(0, 0), (0, 1), (0, 2), *((1, row) for row in range(6))]):
-        main = study.analyses[analysis].main
-        for kind in ("first", "second", "exact"):
-            study_slot, set_slot = getattr(slots, kind), getattr(main.slots, kind)
-            assert (study_slot.job[k] >= 0) == (set_slot.job[row] >= 0)
-            if study_slot.job[k] >= 0:
-                assert jobs[study_slot.job[k]] is main.jobs[set_slot.job[row]]
-                assert (study_slot.row[k], study_slot.column[k]) == (set_slot.row[row], set_slot.column[row])
 
 
 def test_half_a_million_comparisons_are_a_few_columns_and_two_jobs():

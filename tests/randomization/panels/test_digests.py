@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import build_rng
+from builders import build_rng, find_cells
 from conftest import ROOT
 
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -28,12 +28,13 @@ from sigdask.randomization.panels.sums import SwapUnits
 def compute_digests_by_name(counts, metrics=("mean",), seed=0, **options):
     """Return the digests of the first run, by the names of pair and metric."""
     study = prepare_study([(counts, CompareSpec(metrics, seed=seed, **options), "two-sided")], adjust="none")
-    c, slots, digests_by_name = study.analyses[0].main.comparisons, study.slots, {}
+    c, digests_by_name = study.analyses[0].main.comparisons, {}
+    cells = [part for part in study.cells if part.kind in {"first run", "all arrangements"}]
     for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
-        source = slots.first if c.sampled[k] else slots.exact
-        digests = study.jobs[source.job[k]].panel.compute_digests()
-        digests_by_name[*names, c.metrics[c.metric[k]].name] = digests[source.row[k], source.column[k]].tobytes()
+        job, row, column = next(find_cells(cells, k))
+        digest_of_cell = job.panel.compute_digests()[row, column]
+        digests_by_name[*names, c.metrics[c.metric[k]].name] = digest_of_cell.tobytes()
     return digests_by_name
 
 
