@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.nesting import sum_units
 from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.identity import dataclass
-from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.results.columns import CodedColumn
@@ -50,47 +51,6 @@ MAX_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PairedScores:
-    """Comparisons of one test set, metric and subset whose item scores are correlated.
-
-    Attributes
-    ----------
-    comparisons : int64 array, shape (n_pairs,)
-        Which of all comparisons these are.
-    counts, metric
-        Data and score.
-    items, systems : int64 array
-        The items that all systems have, and the systems.
-    i, j : int64 array, shape (n_pairs,)
-        Positions of the two systems among `systems`.
-    """
-
-    comparisons: Integers
-    counts: Counts
-    metric: BoundMetric
-    items: Integers
-    systems: Integers
-    i: Integers
-    j: Integers
-
-    @property
-    def key(self) -> Hashable:
-        """Key of test sets that can be stacked: small ones of one shape, without gaps."""
-        shape = len(self.items), len(self.systems)
-        if shape != (self.counts.n_items, self.counts.n_systems) or shape[0] * shape[1] > MAX_STACKED_NUMBERS:
-            return object()
-        fields = [self.metric.get_field(name, self.counts) for name in self.metric.fields]
-        kinds = tuple((field.shape, field.dtype.str) for field in fields)
-        return shape, self.metric.form, kinds, self.i.tobytes(), self.j.tobytes()
-
-    def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
-        """Return each pair's correlation, shape (..., n_pairs), from blocks of shape (..., n_items, n_systems)."""
-        if len(self.i) * PAIR_COST < len(self.systems) ** 2:
-            return compute_correlations(iter_scores, (self.i, self.j))
-        return compute_correlations(iter_scores)[..., self.i, self.j]
-
-
 def compute_r12(sets: Sequence[Comparisons]) -> Floats:
     """Return the correlation r12 (Yeh 2000) of each comparison of test sets, for all pairs that share items.
 
@@ -98,75 +58,52 @@ def compute_r12(sets: Sequence[Comparisons]) -> Floats:
     """
     starts = np.cumsum([0, *map(len, sets)]).tolist()
     result = np.full(starts[-1], np.nan)
-    alike: dict[Hashable, list[_PairedScores]] = {}
+    alike: dict[Hashable, list[tuple[Integers, MatchedComparisons]]] = {}
     for comparisons, start in zip(sets, starts, strict=False):
-        for entry in _iter_paired_scores(comparisons, start):
-            alike.setdefault(entry.key, []).append(entry)
+        for group in iter_matched(comparisons):
+            if isinstance(group.metric, BoundMetric) and group.mean is not None:
+                alike.setdefault(group.stacking_key, []).append((start + group.rows, group))
     for entries in alike.values():
-        size = max(1, MAX_CORRELATED_NUMBERS // max(len(entries[0].items) * len(entries[0].systems), 1))
+        size = max(1, MAX_CORRELATED_NUMBERS // max(entries[0][1].n_scores, 1))
         for first in range(0, len(entries), size):
-            together = entries[first : first + size]
-            scores = _stack_scores(together) if len(together) > 1 else None
+            rows, groups = zip(*entries[first : first + size], strict=True)
+            scores = _stack_scores(groups) if len(groups) > 1 else None
             if scores is not None:
-                rows = np.stack([entry.comparisons for entry in together])
-                result[rows] = together[0].correlate(partial(iter, [scores]))
+                result[np.stack(rows)] = groups[0].correlate(partial(iter, [scores]))
                 continue
-            for entry in together:
-                iter_scores = _build_score_iterator(entry.counts, entry.metric, entry.items, entry.systems)
-                result[entry.comparisons] = entry.correlate(iter_scores)
+            for places, group in zip(rows, groups, strict=True):
+                result[places] = group.correlate(_build_score_iterator(group))
     return result
 
 
-def _iter_paired_scores(comparisons: Comparisons, start: int) -> Iterator[_PairedScores]:
-    """Yield the comparisons of a test set whose score is a mean, by panel, metric and subset."""
-    for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
-        k = int(group[0])
-        metric = comparisons.metrics[int(comparisons.metric[k])]
-        panel = comparisons.panels[int(comparisons.panel[k])]
-        if not isinstance(metric, BoundMetric) or not panel.is_mean(int(comparisons.column[k])):
-            continue
-        a, b = comparisons.a[group], comparisons.b[group]
-        is_used = np.zeros(comparisons.counts.n_systems, np.bool_)
-        is_used[a] = is_used[b] = True
-        systems, places = np.flatnonzero(is_used), np.cumsum(is_used) - 1
-        mask = comparisons.masks[int(comparisons.subset.codes[k])]
-        items = np.flatnonzero(comparisons.counts.in_common(systems.tolist(), mask, metric.held))
-        yield _PairedScores(start + group, comparisons.counts, metric, items, systems, places[a], places[b])
-
-
-def _stack_scores(entries: Sequence[_PairedScores]) -> Floats | None:
+def _stack_scores(groups: Sequence[MatchedComparisons]) -> Floats | None:
     """Return item scores of several test sets, shape (n_sets, n_items, n_systems); None if items differ in size."""
-    form = entries[0].metric.form
-    assert isinstance(form, Ratios)
-    above, below = np.zeros((2, len(entries), len(entries[0].items), len(entries[0].systems)))
+    form = groups[0].form
+    above, below = np.zeros((2, len(groups), len(groups[0].items), len(groups[0].systems)))
     for k, (above_weight, below_weight) in enumerate(zip(form.numerators[0], form.denominators[0], strict=True)):
-        values = np.stack([entry.metric.get_field(entry.metric.fields[k], entry.counts) for entry in entries])
+        values = np.stack([group.list_fields()[k] for group in groups])
         above += above_weight * values if above_weight else 0
         below += below_weight * values if below_weight else 0
     return above if (below > 0).all() and (below == below[:, :1, :1]).all() else None
 
 
-def _build_score_iterator(
-    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers
-) -> Callable[[], Iterator[Floats]]:
-    """Return a function that yields the scores of blocks of some items, shape (n_block, n_systems).
+def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Floats]]:
+    """Return a function that yields the scores of blocks of items, shape (n_block, n_systems).
 
     Where items are of different sizes (sentences of tokens), the scores are what an item has above its system's share
     of its size, else their correlation would be that of a size with itself.
     """
 
     def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
-        for above, below in iter_ratios(counts, metric, rows, systems):
+        for above, below in group.iter_ratios():
             if (below > 0).all():
                 yield above, below
             else:
                 is_counted = (below > 0).all(axis=1)
                 yield above[is_counted], below[is_counted]
 
-    form = metric.form
-    assert isinstance(form, Ratios)
     min_size, max_size = np.inf, -np.inf
-    for below in _iter_sums(counts, metric, rows, systems, form.denominators[0], is_wide=False):
+    for below in group.iter_sums(group.form.denominators[0], is_wide=False):
         is_counted = np.asarray((below > 0).all(axis=1))
         min_size, max_size = (
             below.min(initial=min_size, where=is_counted[:, None]),
@@ -174,55 +111,11 @@ def _build_score_iterator(
         )
     if min_size >= max_size:
         return lambda: (above for above, _ in iter_blocks())
-    total, sizes = np.zeros(len(systems)), np.zeros(len(systems))
+    total, sizes = np.zeros(len(group.systems)), np.zeros(len(group.systems))
     for above, below in iter_blocks():
         total, sizes = total + sum_rows(above), sizes + sum_rows(below)
     share = total / sizes
     return lambda: (above - below * share for above, below in iter_blocks())
-
-
-def iter_ratios(
-    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
-
-    Denominators that all systems share have one column.
-
-    Parameters
-    ----------
-    counts : Counts
-        The test set.
-    metric : BoundMetric
-        Its form is one ratio.
-    rows : int64 array, shape (n_items,)
-        The items.
-    systems : int64 array, shape (n_systems,)
-        The systems.
-    """
-    form = metric.form
-    assert isinstance(form, Ratios)
-    yield from zip(
-        _iter_sums(counts, metric, rows, systems, form.numerators[0], is_wide=True),
-        _iter_sums(counts, metric, rows, systems, form.denominators[0], is_wide=False),
-        strict=True,
-    )
-
-
-def _iter_sums(
-    counts: Counts, metric: BoundMetric, rows: Integers, systems: Integers, weights: Sequence[int], *, is_wide: bool
-) -> Iterator[Floats]:
-    """Yield weighted sums of a metric's fields in blocks of items; one column of shared counts unless `is_wide`."""
-    step, is_complete = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
-    fields = [(metric.get_field(name, counts), w) for name, w in zip(metric.fields, weights, strict=True) if w]
-    is_shared = not is_wide and all(values.shape[1] == 1 and values.dtype.kind == "i" for values, _ in fields)
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
-        total = np.zeros((len(rows[block]), 1 if is_shared else len(systems)))
-        for values, weight in fields:
-            selected = values[block if is_complete else rows[block]]
-            selected = selected if selected.shape[1] == 1 or len(systems) == selected.shape[1] else selected[:, systems]
-            total += weight * selected if weight != 1 else selected
-        yield total
 
 
 MAX_NUMBERS = 2**19
@@ -253,12 +146,23 @@ class MatchedComparisons:
         return self.comparisons.counts.unit
 
     @cached_property
-    def ratio(self) -> BoundMetric | None:
-        """The metric, or None if its score is not a single ratio of sums."""
-        metric = self.comparisons.metrics[int(self.comparisons.metric[self.rows[0]])]
-        if not isinstance(metric, BoundMetric) or not isinstance(metric.form, Ratios):
-            return None
-        return metric if len(metric.form.numerators) == 1 else None
+    def metric(self) -> AnyBound:
+        """The metric."""
+        return self.comparisons.metrics[int(self.comparisons.metric[self.rows[0]])]
+
+    @property
+    def form(self) -> Ratios:
+        """The form of a metric of ratios."""
+        assert isinstance(self.metric, BoundMetric)
+        assert isinstance(self.metric.form, Ratios)
+        return self.metric.form
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the score is a single ratio of sums."""
+        metric = self.metric
+        is_form = isinstance(metric, BoundMetric) and isinstance(metric.form, Ratios)
+        return is_form and len(self.form.numerators) == 1
 
     @cached_property
     def mean(self) -> tuple[Panel, int] | None:
@@ -281,17 +185,68 @@ class MatchedComparisons:
     @cached_property
     def items(self) -> Integers:
         """Indices of the items that all these systems have, shape (n_items,)."""
-        assert self.ratio is not None
         mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
-        return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.ratio.held))
+        return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.metric.held))
+
+    @property
+    def n_scores(self) -> int:
+        """Number of item scores of all systems."""
+        return len(self.items) * len(self.systems)
+
+    @property
+    def stacking_key(self) -> Hashable:
+        """Key of groups of different test sets that can be stacked: small ones of one shape, without gaps."""
+        shape, counts = (len(self.items), len(self.systems)), self.comparisons.counts
+        if shape != (counts.n_items, counts.n_systems) or self.n_scores > MAX_STACKED_NUMBERS:
+            return object()
+        kinds = tuple((values.shape, values.dtype.str) for values in self.list_fields())
+        return shape, self.form, kinds, self.sides.tobytes()
+
+    def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
+        """Return each pair's correlation, shape (..., n), from blocks of shape (..., n_items, n_systems)."""
+        i, j = self.sides
+        if len(i) * PAIR_COST < len(self.systems) ** 2:
+            return compute_correlations(iter_scores, (i, j))
+        return compute_correlations(iter_scores)[..., i, j]
+
+    def list_fields(self) -> list[NDArray[Any]]:
+        """Return the values of the metric's fields, each of shape (all items, all systems) or (all items, 1)."""
+        assert isinstance(self.metric, BoundMetric)
+        return [self.metric.get_field(name, self.comparisons.counts) for name in self.metric.fields]
+
+    def iter_ratios(self) -> Iterator[tuple[Floats, Floats]]:
+        """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
+
+        Denominators that all systems share have one column.
+        """
+        yield from zip(
+            self.iter_sums(self.form.numerators[0], is_wide=True),
+            self.iter_sums(self.form.denominators[0], is_wide=False),
+            strict=True,
+        )
+
+    def iter_sums(self, weights: Sequence[int], *, is_wide: bool) -> Iterator[Floats]:
+        """Yield weighted sums of fields in blocks of items; one column of shared counts unless `is_wide`."""
+        rows, systems = self.items, self.systems
+        step = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1))
+        is_complete = len(rows) == self.comparisons.counts.n_items
+        fields = [(values, w) for values, w in zip(self.list_fields(), weights, strict=True) if w]
+        is_shared = not is_wide and all(values.shape[1] == 1 and values.dtype.kind == "i" for values, _ in fields)
+        for start in range(0, len(rows), step):
+            block = slice(start, start + step)
+            total = np.zeros((len(rows[block]), 1 if is_shared else len(systems)))
+            for values, weight in fields:
+                selected = values[block if is_complete else rows[block]]
+                selected = selected if selected.shape[1] in {1, len(systems)} else selected[:, systems]
+                total += weight * selected if weight != 1 else selected
+            yield total
 
     @cached_property
     def shares(self) -> ItemShares:
         """Number of right items and of all items of each system, and whether each of its items is right or wrong."""
-        assert self.ratio is not None
         n = len(self.systems)
         n_right, n_items, fits = np.zeros(n), np.zeros(n), np.ones(n, np.bool_)
-        for above, below in iter_ratios(self.comparisons.counts, self.ratio, self.items, self.systems):
+        for above, below in self.iter_ratios():
             is_share = ((above == 0) | (above == below)) & ((below == 0) | (below == 1))
             fits &= is_share.all(axis=0)
             n_right, n_items = n_right + above.sum(axis=0), n_items + below.sum(axis=0)
@@ -300,16 +255,14 @@ class MatchedComparisons:
     @cached_property
     def spread(self) -> ScoreSpread:
         """Sum and spread of the units' scores within each system."""
-        assert self.ratio is not None
-        form = self.ratio.form
-        assert isinstance(form, Ratios)
+        assert isinstance(self.metric, BoundMetric)
         units = SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
         _, index = np.unique(units.index[self.items], return_inverse=True)
         blocks: list[Floats] = []
         n_units = 0
-        for tile in self._iter_tiles(len(self.items) * len(self.ratio.fields)):
-            sums = sum_units(self.comparisons.counts, self.ratio, self.systems[tile], self.items, index)
-            above, below = sums @ np.array(form.numerators[0]), sums @ np.array(form.denominators[0])
+        for tile in self._iter_tiles(len(self.items) * len(self.metric.fields)):
+            sums = sum_units(self.comparisons.counts, self.metric, self.systems[tile], self.items, index)
+            above, below = (sums @ np.array(weights[0]) for weights in (self.form.numerators, self.form.denominators))
             n_units = int((below[:, 0] != 0).sum())
             share = above.sum(axis=0) / below.sum(axis=0)
             blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
@@ -333,6 +286,12 @@ class MatchedComparisons:
             above = panel.compute_numerators(column, panel.values[:, systems]).astype(np.float64)
             by_system = np.ascontiguousarray(above.T)  # (n_systems, n_kept)
             yield tile, by_system[i] - by_system[j]
+
+
+def iter_matched(comparisons: Comparisons) -> Iterator[MatchedComparisons]:
+    """Yield the comparisons of a test set in groups that share panel, metric and items."""
+    for rows in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
+        yield MatchedComparisons(comparisons, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -570,17 +529,17 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
     """
     if not names or not len(comparisons):
         return ()
-    groups = group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes))
-    results = [_run_group(MatchedComparisons(comparisons, group), names, alternative) for group in groups]
+    groups = [*iter_matched(comparisons)]
+    results = [_run_group(group, names, alternative) for group in groups]
     if len(results) == 1:
         return tuple(results[0])
-    inverse = np.argsort(np.concatenate(groups))
+    inverse = np.argsort(np.concatenate([group.rows for group in groups]))
     return tuple(ClassicalColumn.join(columns).take(inverse) for columns in zip(*results, strict=True))
 
 
 def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[ClassicalColumn]:
     """Return the results of the tests for comparisons that share panel, metric and items."""
-    is_mean = group.ratio is not None and group.mean is not None
+    is_mean = group.is_ratio and group.mean is not None
     sums = MatchedSums.from_comparisons(group, names, alternative) if is_mean and {*names} & TESTS.keys() else None
     return [_run_test(group, sums, name, alternative) for name in names]
 
@@ -599,7 +558,7 @@ def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, al
 
 def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
     """Return why a test fits none of the comparisons, or None if it fits some."""
-    if group.ratio is None:
+    if not group.is_ratio:
         return NO_RATIO
     if name in {"mcnemar", *SHARE_TESTS} and group.unit != "item":
         return f"does not apply: it takes single items, and these depend on each other within a {group.unit}"

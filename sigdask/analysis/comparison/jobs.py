@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.exact import list_exact_jobs
 from sigdask.analysis.comparison.pairs import (
+    RUN_KINDS,
     CompareSpec,
     Comparisons,
     ComparisonSettings,
@@ -100,7 +101,7 @@ class ComparisonJobs:
 def list_cells(comparisons: Comparisons, *, second_run: bool) -> Iterator[CountedCells]:
     """Yield the jobs that sample or enumerate comparisons, with the cells of the comparisons' counts."""
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
-        yield from _iter_runs(comparisons, group, ("first run", "second run")[: 1 + second_run])
+        yield from _iter_runs(comparisons, group, RUN_KINDS[: 1 + second_run])
     for group in _group_by_columns(np.flatnonzero(comparisons.enumerated), comparisons.metric):
         for selected, panel in _merge_enumerations(_iter_enumerations(comparisons, group)):
             n_arrangements = 2 ** int(comparisons.n_discordant[selected[0]])

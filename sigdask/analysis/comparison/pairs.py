@@ -203,6 +203,9 @@ class Comparisons:
 CountKind = Literal["first run", "second run", "all arrangements", "exact p", "family"]
 """What a comparison is counted for. A job of a family or of intervals counts it together with others."""
 
+RUN_KINDS: tuple[CountKind, ...] = ("first run", "second run")
+"""What the trials of each run are counted for."""
+
 P_KINDS: tuple[CountKind, ...] = ("exact p", "all arrangements", "first run")
 """Counts that a p is computed from; the last that a comparison has is used."""
 

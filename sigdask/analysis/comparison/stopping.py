@@ -153,10 +153,10 @@ class MonitoredResults:
         """Return the sampled results of some studies."""
         cells, tails = [], []
         for study in studies:
-            for analysis, side in zip(study.analyses, study.alternatives, strict=True):
+            for analysis in study.analyses:
                 first_run = [part for part in analysis.main.cells if part.kind == "first run"]
                 cells += first_run
-                tails += [TAILS.index(side)] * len(first_run)
+                tails += [TAILS.index(analysis.alternative)] * len(first_run)
         sizes = [len(part.index) for part in cells]
         row, column = (np.concatenate([NONE, *(getattr(part, name) for part in cells)]) for name in ("row", "column"))
         job, tail = (np.repeat(np.array(values, np.int64), sizes) for values in (range(len(cells)), tails))

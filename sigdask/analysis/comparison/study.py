@@ -32,6 +32,7 @@ from sigdask.analysis.comparison.pairs import (
     AnyMetric,
     CompareSpec,
     CountedCells,
+    IntervalSpec,
     join_cells,
     list_left_out,
 )
@@ -83,6 +84,10 @@ class SetAnalysis:
         Subset, systems and metric of comparisons that are left out because a system has no item of the subset.
     tests : tuple of str
         Names of the classical tests beside.
+    alternative : str
+        Alternative of all comparisons.
+    intervals : IntervalJobs or None
+        Intervals, None if not requested.
     """
 
     main: ComparisonJobs
@@ -90,9 +95,13 @@ class SetAnalysis:
     contrasts: tuple[ComparisonJobs, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
     tests: tuple[str, ...] = ()
+    alternative: Alternative = "two-sided"
+    intervals: IntervalJobs | None = None
 
     @staticmethod
-    def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> SetAnalysis:
+    def from_spec(
+        counts: Counts, spec: CompareSpec, alternative: Alternative = "two-sided", *, second_run: bool
+    ) -> SetAnalysis:
         """Return the analysis that a specification asks of a test set, ready to be counted."""
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
         grouped = counts.with_unit(unit)
@@ -107,7 +116,16 @@ class SetAnalysis:
         )
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
         omitted = list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by)
-        return SetAnalysis(main, dependences, contrasts, tuple(omitted), spec.tests)
+        return SetAnalysis(main, dependences, contrasts, tuple(omitted), spec.tests, alternative)
+
+    def __len__(self) -> int:
+        return len(self.main.comparisons)
+
+    def with_intervals(self, spec: IntervalSpec | None) -> SetAnalysis:
+        """Return the analysis with intervals as specified."""
+        if spec is None:
+            return self
+        return replace(self, intervals=IntervalJobs.from_comparisons(self.main, spec, self.alternative))
 
     @property
     def comparison_jobs(self) -> tuple[ComparisonJobs, ...]:
@@ -123,7 +141,8 @@ class SetAnalysis:
     def layout(self) -> Hashable:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
         units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
-        return self.tests, tuple(entry.column for entry in self.dependences), units, len(self.main.comparisons) > 0
+        columns = tuple(entry.column for entry in self.dependences)
+        return self.alternative, self.intervals is None, self.tests, columns, units, len(self) > 0
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -141,7 +160,7 @@ class SetAnalysis:
             notes.append(Note("unused-option", EXACT_WITHOUT_TRIALS, {"option": "trials"}))
         permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
         notes += [note for note in permuted if note is not None]
-        n_tested, n = _count_tested(self.dependences), len(self.main.comparisons)
+        n_tested, n = _count_tested(self.dependences), len(self)
         for column in list_clear_columns(self.dependences):
             [correlation] = [entry for entry in self.dependences if entry.column == column]
             is_clear = np.flatnonzero(find_clear(correlation.design_effect, correlation.p_value, n_tested))
@@ -209,8 +228,6 @@ class Study:
     ----------
     analyses : list of SetAnalysis
         Analysis of each test set.
-    alternatives : list of str
-        Likewise.
     families : list of (Adjustment, int64 array)
         The comparisons that are judged together, by their places among all.
     across : AcrossSets or None
@@ -219,17 +236,13 @@ class Study:
         Level of the verdicts.
     seed : int
         Seed of the random stream.
-    intervals : list of (IntervalJobs or None)
-        Intervals of each test set, None if not requested.
     """
 
     analyses: list[SetAnalysis]
-    alternatives: list[Alternative]
     families: list[tuple[Adjustment, Integers]]
     across: AcrossSets | None
     alpha: float
     seed: int
-    intervals: list[IntervalJobs | None]
 
     @property
     def jobs(self) -> list[Job]:
@@ -245,7 +258,7 @@ class Study:
         return [
             *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families if job is not None),
-            *join_cells(([] if jobs is None else jobs.cells for jobs in self.intervals), self._sizes),
+            *join_cells((entry.intervals.cells if entry.intervals else [] for entry in self.analyses), self._sizes),
         ]
 
     @property
@@ -255,7 +268,7 @@ class Study:
 
     @property
     def _sizes(self) -> list[int]:
-        return [len(analysis.main.comparisons) for analysis in self.analyses]
+        return [*map(len, self.analyses)]
 
     def build_results(
         self,
@@ -280,13 +293,9 @@ class Study:
     @property
     def layout(self) -> Hashable:
         """Key that studies share if `judge_studies` can judge them together; equal to no other for some studies."""
-        layouts = {*map(_get_layout, self._settings)}
+        layouts = {analysis.layout for analysis in self.analyses}
         can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.comparisons.panels)
         return object() if self.across or can_fail or len(layouts) > 1 else (self.alpha, self.seed, *layouts)
-
-    @property
-    def _settings(self) -> list[SetSettings]:
-        return list(zip(self.analyses, self.alternatives, self.intervals, strict=True))
 
     def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
         """Return the results with their notes, from the table of results and the families with counted trials."""
@@ -319,16 +328,6 @@ class Study:
             for side in ("greater", "less")
         )
         return self.across.build_results(tallies, table, p_greater, p_less)
-
-
-SetSettings = tuple[SetAnalysis, Alternative, IntervalJobs | None]
-"""The analysis of a test set, with its alternative and its interval jobs."""
-
-
-def _get_layout(settings: SetSettings) -> Hashable:
-    """Return the key of results that one table can hold."""
-    analysis, alternative, intervals = settings
-    return alternative, intervals is None, analysis.layout
 
 
 def judge_studies(
@@ -378,12 +377,11 @@ def judge_studies(
 def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: Tallies, failed: Failed | None) -> Table:
     """Return the table of all results before p is adjusted, with intervals and the digests of what they come from."""
     tables, start = [], 0
-    settings = [entry for study in studies for entry in study._settings]  # noqa: SLF001
-    for _, group in groupby(settings, _get_layout):
-        analyses, alternatives, interval_jobs = zip(*group, strict=True)
-        stop = start + sum(len(analysis.main.comparisons) for analysis in analyses)
-        judgement = JudgementSettings(alternatives[0], studies[0].alpha, n_sampled[start:stop], failed)
-        intervals = [jobs.build_columns(tallies) for jobs in interval_jobs if jobs is not None]
+    for _, group in groupby((entry for study in studies for entry in study.analyses), lambda entry: entry.layout):
+        analyses = [*group]
+        stop = start + sum(map(len, analyses))
+        judgement = JudgementSettings(analyses[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
+        intervals = [entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals is not None]
         tables.append(
             replace(
                 _build_table(analyses, judgement, tallies),
@@ -487,29 +485,22 @@ def prepare_study(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-    analyses = [
-        SetAnalysis.from_spec(counts, interval_specs, second_run=second_run) for counts, interval_specs, _ in specs
-    ]
+    analyses = [SetAnalysis.from_spec(*request, second_run=second_run) for request in specs]
     comparisons = FamilyComparisons.from_jobs(*(analysis.main for analysis in analyses))
-    sides = [side for _, _, side in specs]
-    families, interval_specs = [], [members.interval_spec for _, members, _ in specs]
-    for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(len(comparisons), np.int64)):
+    families, n = [], len(comparisons)
+    interval_specs = [
+        spec.interval_spec if spec.interval_spec and spec.interval_spec.covers(n) else None for _, spec, _ in specs
+    ]
+    for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(n, np.int64)):
         members = comparisons.select(indices)
-        interval_spec = next(
-            (w for k in np.unique(members.set_index) if (w := interval_specs[k]) and w.covers(len(comparisons))), None
-        )
+        interval_spec = next((w for k in np.unique(members.set_index) if (w := interval_specs[k])), None)
         family_adjustment = build_adjustment(
-            choose_adjustment(adjust, members), members, sides[members.set_index[0]], interval_spec
+            choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
         )
         families.append((replace(family_adjustment, for_exact=adjust is None and is_exact(members)), indices))
-    across = build_across_sets(comparisons, sides[0], raw=adjust == "max-t:raw") if together else None
-    intervals = [
-        IntervalJobs.from_comparisons(analysis.main, members, side)
-        if members is not None and members.covers(len(comparisons))
-        else None
-        for analysis, members, side in zip(analyses, interval_specs, sides, strict=True)
-    ]
-    return Study(analyses, sides, families, across, alpha, specs[0][1].seed, intervals)
+    across = build_across_sets(comparisons, specs[0][2], raw=adjust == "max-t:raw") if together else None
+    analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
+    return Study(analyses, families, across, alpha, specs[0][1].seed)
 
 
 def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> list[tuple[Counts, CompareSpec]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.comparison.pairs import CountedCells, CountKind, join_cells
+from sigdask.analysis.comparison.pairs import RUN_KINDS, CountedCells, join_cells
 from sigdask.analysis.details import ComparisonDetails, compute_details, find_pair_rows, select_rows
 from sigdask.analysis.independence import IndependenceTests
 from sigdask.errors import InputError
@@ -112,8 +112,7 @@ class PlanIndependence:
         """Return the ledger positions from which the progress of the tests is computed."""
         n = len(self.tests.scores) * len(self.tests.metrics)
         rows, columns = np.divmod(np.arange(n), len(self.tests.metrics))
-        kinds: dict[int, CountKind] = {0: "first run", 1: "second run"}
-        cells = [CountedCells(kinds[job.run], job, np.arange(n), rows, columns) for job in self.jobs]
+        cells = [CountedCells(RUN_KINDS[job.run], job, np.arange(n), rows, columns) for job in self.jobs]
         return ProgressWatch.from_cells(ledger, self.entry.name, n, cells)
 
     def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:

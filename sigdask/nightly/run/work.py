@@ -87,7 +87,7 @@ class Batch:
     @staticmethod
     def from_studies(counts: dict[str, Counts], studies: list[Study]) -> Batch:
         """Build a batch of test sets, in the order of the studies."""
-        sizes = [len(analysis.main.comparisons) for study in studies for analysis in study.analyses]
+        sizes = [len(analysis) for study in studies for analysis in study.analyses]
         cells, p_cells = (
             [*join_cells(lists, (study.n_results for study in studies))]
             for lists in ((study.cells for study in studies), (study.main_cells for study in studies))
