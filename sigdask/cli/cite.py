@@ -31,7 +31,8 @@ from sigdask.text import make_printable, value_from_json
 def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
     """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
     if extra := click.get_current_context().args:
-        raise InputError(f"{extra[0]}: --latex, --bibtex and --text take no file; write it with -o {extra[0]}")
+        file = next((name for name in (str(what), *extra) if name.endswith((".tex", ".bib", ".txt"))), extra[0])
+        raise InputError(f"{file}: --latex, --bibtex and --text take no file; write it with -o {file}")
     files = assign_files({"outputs": outputs}, "latex", "bibtex", "text")
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
     for name, file in files.items():

@@ -100,6 +100,7 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
         ("AP(rel=0)", "rel = 0 must lie between 1"),
         ("IPrec@2.0", "recall = 2.0 must lie between 0 and 1"),
         ("AP_IA", "ir-measures cannot compute it"),
+        ("RBP(p=0.8)", r"\{RBP\}. cwl_eval can, with rel \(as in RBP\(rel=1\)\)"),
         ("nothing", "unknown metric 'nothing'"),
         ("nDCG@ten", "a name that ir-measures knows"),
         ("mean", "needs item scores"),

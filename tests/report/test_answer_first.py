@@ -36,6 +36,27 @@ def find_positions(text, *parts):
     return positions
 
 
+@pytest.mark.parametrize(
+    ("systems", "text"),
+    [
+        (("all_x", "other"), "The metrics disagree: no system is better on both metrics."),
+        (("all_x", "other", "bad"), "The metrics disagree: no system is best, or tied with the best, on both metrics."),
+        (("all_x", "bad"), ""),
+    ],
+)
+def test_metrics_by_which_different_systems_are_best_are_said_to_disagree(systems, text):
+    gold = ["x"] * 450 + ["y"] * 50
+    # accuracy 0.9 and macro-F1 0.47, 0.82 and 0.7, 0.5 and 0.4
+    outputs = {"all_x": ["x"] * 500, "other": ["x"] * 360 + ["y"] * 140, "bad": ["x", "y"] * 250}
+    counts = Counts.from_labels(gold, {name: outputs[name] for name in systems})
+    results = compare_all(counts, metrics=["accuracy", "macro-f1"], trials=999, interval="none")
+    verdict = headline.build_verdict(results)
+    assert ("disagree" in verdict.headline) == bool(text)
+    assert text in verdict.sentences or not text
+    single = compare_all(counts, metrics=["accuracy"], trials=999, interval="none")
+    assert "disagree" not in headline.build_verdict(single).headline
+
+
 def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
     text = render(many)
     summary = headline.build_verdict(many)

@@ -82,6 +82,13 @@ def test_a_forest_has_its_differences_and_intervals():
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first on top
 
 
+def test_a_forest_with_one_baseline_names_it_once():
+    figure = plots.forest([("new", "base"), ("old", "base")], *np.zeros((3, 2)), np.zeros(2, np.int8), score="BLEU")
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["new", "old"]
+    assert axes.get_xlabel() == "each system − base:\nBLEU"
+
+
 def test_a_matrix_shades_and_marks_its_squares():
     p = np.array([[np.nan, 0.0004, 0.2], [0.0004, np.nan, 0.03], [0.2, 0.03, np.nan]])
     better = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.int8)

@@ -239,14 +239,14 @@ def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
         "compare", YEH, "-m", "f1", "--markdown", "-", "--percent", "--digits", "4", cwd=tmp_path
     ).stdout
     [[_, row]], [[_, scaled]] = parse_tables(plain), parse_tables(percent)
-    for index in range(2, 5):
+    for index in range(1, 4):
         assert float(scaled[index][0]) == pytest.approx(100 * float(row[index][0]), abs=1e-9)
-    ends = [[float(x) for x in re.findall(r"[-\d.]+", cells[5][0])] for cells in (row, scaled)]
+    ends = [[float(x) for x in re.findall(r"[-\d.]+", cells[4][0])] for cells in (row, scaled)]
     assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
-    assert (row[6], [bold for _, bold in row]) == (scaled[6], [bold for _, bold in scaled])
+    assert (row[5], [bold for _, bold in row]) == (scaled[5], [bold for _, bold in scaled])
     assert "by f1 (%)" in percent
     two = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", cwd=tmp_path).stdout
-    assert parse_tables(two)[0][1][2][0] == "47.47"
+    assert parse_tables(two)[0][1][1][0] == "47.47"
 
 
 def test_what_is_no_share_stays_as_it_is():
@@ -321,6 +321,20 @@ def test_decimals_are_those_that_the_field_prints():
         ("BLEU", 50.0): ("BLEU", 1), ("BLEU", 1.0): ("BLEU", 4), ("chrF++", 50.0): ("chrF++", 1),
         ("nDCG@10", 1.0): ("nDCG@10", 4), ("accuracy", 1.0): ("accuracy (%)", 2),
     }  # fmt: skip
+
+
+def test_of_two_systems_the_title_names_both_and_the_table_fits_a_column():
+    rng = np.random.default_rng(2)
+    labels = {name: rng.choice([*"xyz"], 400).tolist() for name in ("new-system", "old_system")}
+    counts = Counts.from_labels(rng.choice([*"xyz"], 400).tolist(), labels)
+    results = compare_all(counts, metrics=["kappa", "mcc"], trials=199, resamples=50)
+    [table] = comparisons.build_tables(results)
+    assert table.title == "new-system (A) and old_system (B) by kappa and mcc."
+    headers = [column.header for column in table.sections[0].columns]
+    assert headers == ["metric", "score A", "score B", "A - B", "95 % interval", "p"]
+    assert "table*" not in results.to_latex(digits=1)  # as BLEU and chrF have
+    [table] = comparisons.build_tables(compare_random("abc"), "pairs")
+    assert table.title == "3 comparisons of systems by mean."
 
 
 def test_the_baseline_is_named():

@@ -222,9 +222,11 @@ def _iter_groups(roles: _FilesByRole, home: Path) -> Iterator[list[Path]]:
     for path in files:
         by_name.setdefault(path.name, []).append(path)
     in_organisations = {name for name, same in by_name.items() if len(same) > 1 and _are_models(same, roles.gold)}
+    gold_folders = {gold.parent for gold in roles.gold}
     for path in files:
         group = FOLDERS_OF_SYSTEMS.match(path.parent.name) and _find_set_prefix(path, files)
-        key = (path.parent, group) if len(by_name[path.name]) == 1 else (path.parent.parent, path.name)
+        is_alone = len(by_name[path.name]) == 1 or _get_set_folder(path) in gold_folders
+        key = (path.parent, group) if is_alone else (path.parent.parent, path.name)
         groups.setdefault((path.name,) if path.name in in_organisations else key, []).append(path)
     lone = [group[0] for group in groups.values() if len(group) == 1]
     if len(groups) == len(lone) > 1 and not _split_by_ending(lone) and len({path.parent.parent for path in lone}) == 1:
@@ -233,6 +235,11 @@ def _iter_groups(roles: _FilesByRole, home: Path) -> Iterator[list[Path]]:
     yield from sorted(
         groups.values(), key=lambda group: (not FOLDERS_OF_SYSTEMS.match(group[0].parent.name), -len(group))
     )
+
+
+def _get_set_folder(path: Path) -> Path:
+    """Return the folder of the test set that a system's file belongs to, if each test set has its own."""
+    return path.parent.parent if FOLDERS_OF_SYSTEMS.match(path.parent.name) else path.parent
 
 
 def _are_models(files: Sequence[Path], golds: Sequence[Path] = ()) -> bool:
@@ -303,9 +310,11 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
 
 
 def _select_near(files: Sequence[Path], group: Sequence[Path], stated: Path | None) -> list[Path]:
-    """Return the given file, or the files whose names begin like those of a group, or all files."""
+    """Return the given file, else those in the group's folder or all files, of these those whose names begin alike."""
     if stated is not None:
         return [stated]
+    folders = {*map(_get_set_folder, group)}
+    files = [path for path in files if path.parent in folders] or files
     start = _find_common_prefix([path.name for path in group]) if len(group) > 1 else ""
     begin = re.split(r"[._-]", start)[0] if re.search(r"[._-]", start) else ""
     near = [path for path in files if begin and path.name.startswith(begin)]

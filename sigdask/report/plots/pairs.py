@@ -75,13 +75,19 @@ def forest(
     Lewis & Clarke 2001, "Forest plots: trying to see the wood and the trees", BMJ 322.
     """
     n = len(pairs)
-    a, b = (canvas.fit_names([pair[side] for pair in pairs], 0.2, max_characters=30) for side in (0, 1))
-    names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
+    systems, baselines = zip(*pairs, strict=True) if pairs else ((), ())
+    if has_baseline := n > 1 and len({*baselines}) == 1:  # said once, to leave room
+        names = canvas.fit_names(systems, 0.4, max_characters=60)
+    else:
+        a, b = (canvas.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
+        names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
     if canvas.get_chosen_width() is not None:
         score = score.replace(", ", ",\n")
         if beside and all(" = " in text for text in beside):
             name = beside[0].partition(" = ")[0]  # said once, to leave room
             beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
+    if has_baseline:
+        score = f"each system − {canvas.fit_names(baselines[:1], 0.4, max_characters=60)[0]}:\n{score}"
     width = 4.2 + canvas.estimate_width(names) + canvas.estimate_width(beside)
     with canvas.build_figure(width, 1.4 + 0.19 * max(n, 1)) as figure:
         axes = figure.add_subplot()

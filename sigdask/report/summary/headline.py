@@ -340,7 +340,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.has_disagreement.any())
     answer, sentences = _build_answer(results)
-    caveats = [*_describe_correlation(results)]
+    caveats = [*_describe_disagreement(results), *_describe_correlation(results)]
     standings = Standings.from_table(table)
     borderline = find_borderline(table)
     return Verdict(
@@ -365,6 +365,17 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     groups = build_verdict_groups(results)
     n = groups.standings.n_groups
     return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
+
+
+def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence if no system is best on all metrics, not even with those that are tied with the best."""
+    groups = build_verdict_groups(results)
+    if not len(results) or groups.noun != "metrics" or groups.standings.design not in {PAIR, ALL}:
+        return
+    if not set.intersection(*map(set, _list_leaders(groups.standings))):
+        n, is_pair = groups.standings.n_groups, groups.standings.design == PAIR
+        best = "better" if is_pair else "best, or tied with the best,"
+        yield f"The metrics disagree: no system is {best} on {'both' if n == 2 else f'all {n:,}'} metrics."
 
 
 def _describe_correlation(results: ComparisonResults) -> Iterator[str]:

@@ -15,6 +15,7 @@ from sigdask.metrics import ONE_DECIMAL
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.methods.text import describe_test, list_sources, list_used
 from sigdask.report.summary.sentences import MAX_PLAIN, find_metrics_in_points
+from sigdask.report.summary.standings import join_phrases
 from sigdask.report.tables.cells import GROUPING_MEANINGS, explain_group_marks, format_groups
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection, build_name_columns, collect_numbers
 from sigdask.results.columns import EMPTY, CodedColumn, ScoredMetric, Subset
@@ -41,6 +42,9 @@ NO_SCORE = "–"
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
+
+MAX_IN_TITLE = 4
+"""Maximum number of metrics that a table's title names."""
 
 PERCENT_MARK = " (%)"
 """Mark of metrics whose shares are printed in per cent."""
@@ -290,7 +294,8 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
     lead_signs = np.sign(table.difference) * np.where(higher, 1, -1)
     metrics = table.metric.map(_format_header)
     digits = [decimals[score.name] for score in table.metric.to_list()]
-    headers = {*list_used(metrics)}
+    headers = [*dict.fromkeys(list_used(metrics))]
+    is_one_pair = len(list_used(table.a)) == len(list_used(table.b)) == 1
     subsets = table.subset.map(lambda subset: subset.value if subset else "")
     shared = [
         TableColumn("test set", table.test_set.to_list(), is_name=True),
@@ -298,9 +303,9 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
     ]
     columns = [
         *(column for column in shared if len(set(column.texts)) > 1),
-        TableColumn("A", table.a.to_list(), is_name=True),
-        TableColumn("B", table.b.to_list(), is_name=True),
-        *([] if len(headers) == 1 else [TableColumn("metric", metrics.to_list(), is_name=True)]),
+        *([] if is_one_pair else [TableColumn("A", table.a.to_list(), is_name=True)]),
+        *([] if is_one_pair else [TableColumn("B", table.b.to_list(), is_name=True)]),
+        *([TableColumn("metric", metrics.to_list(), is_name=True)] if is_one_pair or len(headers) > 1 else []),
         TableColumn("score A", format_numbers(table.score_a, digits), bold=lead_signs > 0),
         TableColumn("score B", format_numbers(table.score_b, digits), bold=lead_signs < 0),
         TableColumn("A - B", format_numbers(table.difference, digits, sign=True)),
@@ -308,9 +313,9 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
         *_build_pair_p_columns(table),
     ]
     legend = ("Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(table))
-    n = "One comparison" if len(table) == 1 else f"{len(table):,} comparisons"
-    metric_text = f" by {headers.pop()}" if len(headers) == 1 else ""
-    title = f"{n} of systems{_describe_test_set(table)}{metric_text}."
+    what = f"{table.a[0]} (A) and {table.b[0]} (B)" if is_one_pair else f"{len(table):,} comparisons of systems"
+    by = join_phrases(headers) if len(headers) <= MAX_IN_TITLE else f"{len(headers):,} metrics"
+    title = f"{what} by {by}{_describe_test_set(table)}."
     return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, intervals=True)
 
 

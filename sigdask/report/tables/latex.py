@@ -42,7 +42,7 @@ MIN_NAME_POINTS = 50
 
 SIZES = (
     (r"\small", 4.6, 6, 10), (r"\footnotesize", 4.3, 6, 10), (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3, 10),
-    (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3, 10),
+    (r"\footnotesize\setlength{\tabcolsep}{3pt}", 4.3, 3, 6), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 4.1, 3, 10),
     (r"\scriptsize\setlength{\tabcolsep}{1.5pt}", 4.1, 1.5, 6),
 )  # fmt: skip
 """Font sizes: points of a digit, points on either side of a column, and the length from which headers take two lines
@@ -160,8 +160,8 @@ def _format_number_match(match: re.Match[str]) -> str:
 
 def _iter_float_lines(table: PaperTable, caption: str | None, label: str) -> Iterator[str]:
     """Yield the lines of a table, split into parts that fit on a page each."""
-    title = escape(table.title) if caption is None else caption
-    full_caption = " ".join([title, *map(escape, table.legend)])
+    title = escape_sentence(table.title) if caption is None else caption
+    full_caption = " ".join([title, *map(escape_sentence, table.legend)])
     yield from (f"% note: {make_printable(note)}" for note in table.warnings)
     narrow, wide = ([*_split_columns(table.sections, line)] for line in (LINE_POINTS, PAGE_POINTS))
     if len(narrow) > len(wide):
@@ -226,7 +226,7 @@ def _choose_form(sections: Sequence[TableSection], line: float) -> tuple[str, st
 
     Names are broken, so their points are given, where the smallest type is too wide.
     """
-    for environment, room, sizes in (("table", COLUMN_POINTS, SIZES[:3]), ("table*", line, SIZES)):
+    for environment, room, sizes in (("table", COLUMN_POINTS, SIZES[:4]), ("table*", line, SIZES)):
         for size, points, gap, long_header in sizes:
             widths = _measure_columns(sections, points, gap, long_header)
             if sum(widths) <= room:

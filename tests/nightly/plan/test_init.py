@@ -257,6 +257,20 @@ def test_folders_of_test_sets_with_a_gold_standard_each_are_no_organisations(tmp
     assert [len(found["systems"]) if isinstance(found["systems"], list) else 2 for found in plan["test_set"]] == [2, 2]
 
 
+@pytest.mark.parametrize("below", ["", "systems"])
+def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_have_the_same_names(tmp_path, below):
+    for n, test_set in enumerate(("news", "talks")):
+        (folder := tmp_path / test_set / below).mkdir(parents=True)
+        for k, name in enumerate(("prod.csv", "new.csv", "../gold.csv" if below else "gold.csv")):
+            rows = "".join(f"{i},{'ab'[i * (k + 1) % 3 % 2]}\n" for i in range(20 + n))
+            (folder / name).write_text("id,label\n" + rows)
+    output, plan = init_plan(tmp_path)
+    assert [(found["name"], found["gold"]) for found in plan["test_set"]] == [
+        ("news", "news/gold.csv"), ("talks", "talks/gold.csv")
+    ]  # fmt: skip
+    assert "test set talks: 2 systems, 21 items, read as labels" in output
+
+
 def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
     for organisation, model in (("openai", "gpt"), ("meta", "llama")):
         (path := tmp_path / "runs" / organisation / f"{model}.csv").parent.mkdir(parents=True)
