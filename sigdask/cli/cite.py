@@ -31,7 +31,7 @@ from sigdask.text import make_printable, value_from_json
 def cite(what: str | None, only: str | None, *, in_latex: bool, outputs: tuple[str, ...]) -> None:
     """Print or write the methods paragraph, the BibTeX entries, or both, of some results."""
     if extra := click.get_current_context().args:
-        file = next((name for name in (str(what), *extra) if name.endswith((".tex", ".bib", ".txt"))), extra[0])
+        to_write = next((name for name in (str(what), *extra) if name.endswith((".tex", ".bib", ".txt"))), extra[0])
         raise InputError(f"{to_write}: --latex, --bibtex and --text take no file; write it with -o {to_write}")
     files = assign_files({"outputs": outputs}, "latex", "bibtex", "text")
     methods_text = methods.build_program_citation() if what is None else methods.build_methods(_read_facts(what))
