@@ -108,19 +108,6 @@ def read_clock(connection: Connection) -> float:
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
-def fetch_rows(connection: Connection, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as plain tuples, faster than through SQLAlchemy."""
-    result: Any = connection.exec_driver_sql(query, values) if values else connection.exec_driver_sql(query)
-    driver: Any = connection.dialect.dbapi
-    try:
-        rows: list[tuple[Any, ...]] = result.cursor.fetchall()
-    except driver.Error as error:
-        raise exc.DBAPIError.instance(query, None, error, driver.Error) from error
-    finally:
-        result.close()
-    return rows
-
-
 def open_to_write(text: str, version: int = NEWEST) -> Database:
     """Open a store and bring it to a version of the schema; a missing store is created.
 

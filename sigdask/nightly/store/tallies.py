@@ -15,13 +15,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from sigdask.errors import DamagedError
 from sigdask.identity import dataclass
 from sigdask.nightly.store.checksums import Keys, are_possible, compute_checksum, compute_tally_checksums, is_intact
 from sigdask.nightly.store.checksums import iter_sealed_rows as sealed_rows_of
-from sigdask.nightly.store.database import fetch_rows
 from sigdask.nightly.store.limits import UNREADABLE, decompress
 from sigdask.randomization.tallies import find_rounds
 
@@ -153,16 +152,16 @@ def fetch_ids(connection: Connection, digests: NDArray[np.void], labels: Sequenc
 
 def _read_ids(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
     """Return the numbers of stored comparisons by digest; it may hold more comparisons than requested."""
-    [(max_id,)] = fetch_rows(connection, "SELECT max(id) FROM comparisons")
+    max_id = connection.exec_driver_sql("SELECT max(id) FROM comparisons").scalar_one()
     if OVERREAD_FACTOR * len(digests) > (max_id or 0):
-        return {bytes(digest): number for digest, number in fetch_rows(connection, SELECT_IDS)}
+        return {bytes(digest): number for digest, number in connection.exec_driver_sql(SELECT_IDS)}
     ids_by_digest: dict[bytes, int] = {}
     for chunk in _split(digests):
         if connection.dialect.name == "postgresql":
-            rows = fetch_rows(connection, f"{SELECT_IDS} WHERE digest = ANY(%s::bytea[])", (chunk,))
+            rows = connection.exec_driver_sql(f"{SELECT_IDS} WHERE digest = ANY(%s::bytea[])", (chunk,))
         else:
             literals = ",".join([f"x'{digest.hex()}'" for digest in chunk])
-            rows = fetch_rows(connection, f"{SELECT_IDS} WHERE digest IN ({literals})")
+            rows = connection.exec_driver_sql(f"{SELECT_IDS} WHERE digest IN ({literals})")
         ids_by_digest.update((bytes(digest), number) for digest, number in rows)
     return ids_by_digest
 
@@ -220,7 +219,7 @@ def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> t
         if high - low > OVERREAD_FACTOR * len(chunk):
             condition = f"comparison IN ({','.join(map(str, chunk.tolist()))})"
         query = f"SELECT {', '.join(COLUMNS)} FROM tallies WHERE run = {run} AND {condition}"  # noqa: S608  # integers
-        parts.append(_to_array(fetch_rows(connection, query)))
+        parts.append(_to_array(connection.exec_driver_sql(query).all()))
     values = np.concatenate(parts)
     values = values[np.isin(values[:, 0], ids)]
     positions = np.searchsorted(ids, values[:, 0])
@@ -232,7 +231,7 @@ def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> t
     return TallyRows.from_unsorted(positions, values[:, 1], values[:, 2], values[:, 3:6]), inverse
 
 
-def _to_array(rows: Sequence[tuple[Any, ...]]) -> Integers:
+def _to_array(rows: Sequence[Row[Any]]) -> Integers:
     """Return rows of tallies as an array; values that are not integers become -1, which is invalid."""
     try:
         values = np.fromiter(chain.from_iterable(rows), np.int64)
