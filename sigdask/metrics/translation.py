@@ -85,12 +85,56 @@ def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str
         sacrebleu, or what its tokenizer needs, is not installed.
     """
     references = [list(stream) for stream in zip(*gold, strict=True)]
+    if len(references) == 1 and scorer != "TER":
+        tool = _build_scorer(scorer, options, [[]])
+        return [_count_ngrams(tool, outputs, references[0]) for outputs in systems]
     # the statistics have no public name in sacrebleu; its own paired tests take them from here
     extract_statistics = _build_scorer(scorer, options, references)._extract_corpus_statistics  # noqa: SLF001
     return [
         _round_statistics(scorer, np.array(extract_statistics(outputs, None), np.float64), len(references))
         for outputs in systems
     ]
+
+
+def _count_ngrams(tool: Any, outputs: list[str], references: list[str]) -> Array:
+    """Return the statistics that sacrebleu's BLEU or CHRF has for one reference, in less time than sacrebleu needs."""
+    lines = [tool._preprocess_segment(line) for line in (*outputs, *references)]  # noqa: SLF001
+    words = [line.split() for line in lines]
+    if hasattr(tool, "max_ngram_order"):  # BLEU
+        totals, shared = _match_ngrams(words, tool.max_ngram_order)
+        return np.hstack([totals[:, :, 0].T, shared, totals[0]])
+    orders = [_match_ngrams(["".join(line) for line in words], tool.char_order)]
+    if tool.word_order:
+        orders.append(_match_ngrams([tool._remove_punctuation(line) for line in lines], tool.word_order))  # noqa: SLF001
+    (own, gold), shared = (np.concatenate(arrays, axis=-1) for arrays in zip(*orders, strict=True))
+    return np.stack([own * (gold > 0), gold, shared], axis=2).reshape(len(outputs), -1)
+
+
+def _match_ngrams(sequences: Sequence[Sequence[str]], max_order: int) -> tuple[Array, Array]:
+    """Return numbers of n-grams in outputs and in references, and how many they share, by item and order.
+
+    Parameters
+    ----------
+    sequences : sequence of sequences of str
+        Outputs, then their references.
+    max_order : int
+        Largest n.
+    """
+    n_items, lengths = len(sequences) // 2, np.array([len(sequence) for sequence in sequences])
+    numbers: dict[str, int] = {}
+    symbols = np.array([numbers.setdefault(s, len(numbers)) for sequence in sequences for s in sequence], np.int64)
+    text, end = (np.repeat(values, lengths) for values in (np.arange(2 * n_items), np.cumsum(lengths)))
+    items, starts, shared = text % n_items, np.arange(len(symbols)), np.zeros((n_items, max_order), np.int64)
+    ngrams = items.copy()  # a number for each item and n-gram, at the place where it starts
+    for k in range(max_order):
+        starts = starts[starts + k < end[starts]]
+        distinct, ngrams[starts] = np.unique(ngrams[starts] * len(numbers) + symbols[starts + k], return_inverse=True)
+        counts = np.bincount(2 * ngrams[starts] + (text[starts] >= n_items), minlength=2 * len(distinct))
+        item_of_ngram = np.empty(len(distinct), np.int64)
+        item_of_ngram[ngrams[starts]] = items[starts]
+        np.add.at(shared[:, k], item_of_ngram, counts.reshape(-1, 2).min(axis=1))
+    totals = np.maximum(lengths.reshape(2, n_items, 1) - np.arange(max_order), 0)
+    return totals, shared
 
 
 def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Array:
