@@ -67,6 +67,16 @@ def test_systems_and_pseudo_systems_have_sacrebleus_corpus_score(texts, counts, 
         )
 
 
+@pytest.mark.parametrize("metric", [name for name in TOOLS if name != "TER"])
+def test_every_segment_with_one_reference_has_sacrebleus_statistics(metric):
+    rng = build_rng(1)
+    pieces = ["a", "b", "A", ".", "(", " ", "  ", "\t", "\u3000", "\u00e9", "\u0130", "\U0001f600"]
+    outputs, references = (["".join(rng.choice(pieces, rng.integers(0, 40))) for _ in range(300)] for _ in range(2))
+    outputs[:2], references[1:3] = ["", ""], ["", ""]
+    (counted,) = find_metric(metric).extraction.count([outputs], [[text] for text in references])
+    np.testing.assert_array_equal(counted, TOOLS[metric]._extract_corpus_statistics(outputs, [references]))
+
+
 @pytest.mark.parametrize(
     ("form", "n_fields"),
     [(Bleu(), 10), (ChrF(), 18), (ChrF(1.0), 24), (Ratios(((1, 0), (0, 2)), ((0, 1), (3, 1))), 2)],
