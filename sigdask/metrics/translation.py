@@ -1,7 +1,7 @@
 """BLEU, chrF, chrF++ and TER: each segment is counted as sacrebleu counts it, and the sums of the counts are scored.
 
-With one reference, n-grams are counted here, all else by sacrebleu. The sums are sacrebleu's own sufficient statistics, and
-the score of a sum is its corpus score.
+With one reference, n-grams are counted here, all else by sacrebleu. The sums are sacrebleu's own sufficient statistics,
+and the score of a sum is its corpus score.
 """
 
 from __future__ import annotations
