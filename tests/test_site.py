@@ -229,6 +229,9 @@ def test_no_page_of_the_site_is_wider_than_a_phone(site, browser):
     for path in sorted((site / "docs").rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+    page.goto((site / "docs" / "index.html").as_uri())  # the three ways on are on its first screen
+    box = page.locator("article section:first-of-type > ul").first.bounding_box()
+    assert 0 < box["y"] < box["y"] + box["height"] <= 800
     page.close()
 
 

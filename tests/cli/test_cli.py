@@ -179,10 +179,11 @@ def test_yehs_example_begins_with_the_answer():
     result = run_process(*COMPARE_YEH)
     assert result.returncode == 0
     parted = "the bootstrap interval contains 0, the exact test rejects"
-    assert result.stdout.splitlines()[:4] == [
+    assert result.stdout.splitlines()[:5] == [
         "I is better than II on recall by 21.4 points [10.9, 31.9]; p = 0.000196 (exact).",
         "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact).",
         f"II is better than I on precision by 14.6 points [-0.5, 29.1]; p = 0.04 (exact); {parted}.",
+        "The metrics disagree: no system is better on all 3 metrics.",
         "",
     ]
     assert "\nchecks: second run, sign test (1 of 3 comparisons) and exact p agree\n" in result.stdout

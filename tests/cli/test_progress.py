@@ -91,6 +91,8 @@ def test_a_step_says_total_percentage_and_time_left(monkeypatch):
     assert str(ProgressStep("counting", "trials", 0, 10, start=100.0)) == "counting: 0 of 10 trials (0%)"
     assert str(ProgressStep("extracting TER", "outputs", 1, 10, 7.0, 100.0)).endswith("(10%), about 7 s left")
     assert "99 of 100 trials (11% of the work)" in str(ProgressStep("counting", "trials", 99, 100, 7.0, 100.0, 0.11))
+    assert ProgressStep("counting", "trials", 99, 100, share=0.95).label == "99 of 100 trials"
+    assert ProgressStep("counting", "trials", 99, 100, share=0.68).label == "counting trials"
     assert str(ProgressStep("judging", start=100.0)) == "judging, for 1 min 0 s"
 
 

@@ -370,7 +370,7 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
     from sigdask.nightly.gate.rules import GateVerdict, NotWorse, RuleFinding, RuleVerdict
-    from sigdask.nightly.report.gate import MAX_KEPT, build_record, iter_reasons
+    from sigdask.nightly.report.gate import MAX_KEPT, build_record, iter_reasons, list_first_reasons
 
     def finding(k):
         return RuleFinding(
@@ -384,6 +384,8 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
     assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MAX_KEPT, 250, 250)
     assert not any(f["passed"] for f in rule["findings"])
     assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "applies to no comparison"}
+    assert list_first_reasons(record, 2) == ["text 1", "text 3", "and 248 more that failed"]
+    assert list_first_reasons(None, 2) == []
 
 
 PLAN_FOLDER = "nightly-b-b6d3583f"

@@ -71,9 +71,13 @@ class ProgressStep:
     @property
     def percent(self) -> str:
         """The finished share of the step as text. It is called a share of the work if the share by number differs."""
-        by_number = self.done / self.total
-        share = by_number if self.share is None else self.share
-        return f"{share:.0%}{' of the work' if abs(share - by_number) > NEAR else ''}"
+        share = self.done / self.total if self.share is None else self.share
+        return f"{share:.0%}{'' if self._is_share_of_number else ' of the work'}"
+
+    @property
+    def _is_share_of_number(self) -> bool:
+        """Whether about the same share of the work and of `total` is done."""
+        return self.share is None or abs(self.share - self.done / self.total) <= NEAR
 
     @property
     def elapsed(self) -> float:
@@ -89,7 +93,9 @@ class ProgressStep:
 
     @property
     def label(self) -> str:
-        """The step in a few words: the amount that is done, or the description if it is not counted."""
+        """The step in a few words: the amount that is done, or the description if the amount does not tell."""
+        if self.total and not self._is_share_of_number:  # few trials of an adjustment take as long as all others
+            return f"{self.doing} {self.of}"
         if self.total:
             return f"{format_short(self.done)} of {format_short(self.total)} {self.of}"
         return "compiling for this processor (only once)" if COMPILING else self.doing

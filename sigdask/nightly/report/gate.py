@@ -157,6 +157,13 @@ def iter_reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             yield from ({"rule": rule["name"], "text": text} for text in texts)
 
 
+def list_first_reasons(verdict: Mapping[str, Any] | None, limit: int) -> list[str]:
+    """Return the texts of the first failures in a recorded verdict, if there is one, and how many more there are."""
+    texts = [reason["text"] for reason in iter_reasons(verdict)] if verdict else []
+    n_more = max(sum(rule.get("n_failed", 0) for rule in verdict["rules"]) if verdict else 0, len(texts)) - limit
+    return [*texts[:limit], *([f"and {n_more:,} more that failed"] if n_more > 0 else [])]
+
+
 def _describe_largest(findings: list[RuleFinding]) -> str:
     losses = find_largest_losses(findings)
     if not losses:

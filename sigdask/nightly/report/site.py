@@ -21,7 +21,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.identity import dataclass
 from sigdask.nightly.plan import Plan, read_store_and_name
-from sigdask.nightly.report.gate import iter_reasons, list_failing_sets
+from sigdask.nightly.report.gate import list_failing_sets, list_first_reasons
 from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
 from sigdask.nightly.report.text import format_gate, list_run_cells, write_report
 from sigdask.nightly.store import PlanRun
@@ -223,7 +223,7 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
         when=format_time(run.started),
         state=run.state + (f" ({run.message})" if run.message else ""),
         gate=format_gate(run).lower(),
-        reasons=tuple(reason["text"] for reason in iter_reasons(verdict))[:MAX_REASONS] if verdict else (),
+        reasons=(*list_first_reasons(verdict, MAX_REASONS),),
         answers=tuple(_iter_answers(report)),
         n_sets=len(report.results),
         marks=tuple((run.number, format_gate(run).lower()) for run in runs[-MAX_MARKS:]),

@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
-from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons, list_failing_sets
+from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_sets, list_first_reasons
 from sigdask.nightly.report.page import count_changes, plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
@@ -159,7 +159,7 @@ def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     state = f"{run.state}{_format_message(run)}{f', gate {word}' if word else ''}"
     yield f"plan {run.plan}, run {run.number}: {state}, {format_count(changed, 'result')} changed{failures_text}"
     if headline is not None:
-        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(headline), MAX_REASONS))
+        yield from (f"    ! {reason}" for reason in list_first_reasons(headline, MAX_REASONS))
 
 
 def format_gate(run: PlanRun) -> str:

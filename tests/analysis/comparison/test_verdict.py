@@ -122,7 +122,8 @@ def test_metrics_that_disagree_on_the_best_are_told_apart_in_one_sentence():
     )
     assert answer.headline == (
         "I is better than II on recall (p = 0.0296, exact); II is better than I on precision (p = 0.0296, exact); "
-        "I and II are not significantly different on f1 (p = 0.3, exact)."
+        "I and II are not significantly different on f1 (p = 0.3, exact). "
+        "The metrics disagree: no system is better on all 3 metrics."
     )
     assert answer.sentences[2] == "II is better than I on precision by 12.3 points; p = 0.0296 (exact)."
 
