@@ -291,7 +291,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
             InputError,
             "only 'val'; columns: who, item, val. Are systems named in 'who'.*call that column 'system'",
         ),
-        ((LONG,), {}, InputError, "id '2' of system 'b' stands on line 4 already"),
+        ((LONG,), {}, InputError, "id '2' of system 'b' is on line 4 already"),
         (({"a": [1, 2, 3], "b": [1, 2]},), {}, InputError, r"different numbers of items \(a: 3, b: 2\)"),
         (("scores.csv",), {}, InputError, "str holds no scores.*sigdask.read reads files"),
         (PAIR, {"unit": "document"}, TypeError, "unit= does not apply to two sequences; give units="),

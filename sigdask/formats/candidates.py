@@ -237,7 +237,7 @@ def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
             raise InputError(f"{table.path}, line {line}: {columns_text} is empty, expected a candidate's id")
         if item in first_lines:
             raise InputError(
-                f"{table.path}, line {line}: id {shown[:200]!r} ({columns_text}) stands on line "
+                f"{table.path}, line {line}: id {shown[:200]!r} ({columns_text}) is on line "
                 f"{first_lines[item]} already; ids must be unique, name further columns with --id"
             )
         first_lines[item] = line

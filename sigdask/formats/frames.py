@@ -382,7 +382,7 @@ def _find_id_column(columns: Mapping[str, Array]) -> str | None:
         row, item = next((k, v) for k, v in enumerate(columns[id_columns[0]].tolist()) if rows.setdefault(v, k) != k)
         name = id_columns[0]
         raise InputError(
-            f"column {name!r}: id {item!r} stands in rows {rows[item]} and {row}. Are they samples of one item? Then "
+            f"column {name!r}: id {item!r} is in rows {rows[item]} and {row}. Are they samples of one item? Then "
             f"average them first: frame.groupby({name!r}).mean(). Is it a group of items? Then groups=[{name!r}]"
         )
     return next(iter(unique), None)

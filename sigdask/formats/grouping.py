@@ -78,7 +78,7 @@ class GroupFile:
         columns = [set(cells) for cells in self._headerless_table.columns.values()]
         best = max(columns, key=lambda cells: sum(item in cells for item in ids))
         missing = [item for item in ids if item not in best]
-        raise InputError(f"{self.path}: {describe_items(missing)} not in this table; every item needs a group")
+        raise InputError(f"{self.path}: {describe_items(missing)} not in this table; add the group of every item")
 
     @property
     def _headerless_table(self) -> FileTable:
@@ -94,7 +94,7 @@ class GroupFile:
         for row, item in enumerate(table.columns[name]):
             if item in needed and rows_by_id.setdefault(item, row) != row:
                 raise InputError(
-                    f"{self.path}, line {table.lines[row]}: item {item!r} stands on line "
+                    f"{self.path}, line {table.lines[row]}: item {item!r} is on line "
                     f"{table.lines[rows_by_id[item]]} already; an item is in one group of a column"
                 )
         return [rows_by_id[item] for item in ids]

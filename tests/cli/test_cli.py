@@ -48,7 +48,7 @@ BAD_INPUT = [
     (["inf.csv"], "inf.csv, line 2, column 'y': found -inf"),
     (["text.csv"], "text.csv, line 2, column 'y': found 'two'"),
     (["ragged.csv"], "ragged.csv, line 2: found 2 fields, expected 3"),
-    (["twice.csv"], "twice.csv, line 3: id 'a' stands on line 2"),
+    (["twice.csv"], "twice.csv, line 3: id 'a' is on line 2"),
     (["one.csv"], "two systems or more, found only 'x'"),
     (["latin.csv"], "latin.csv, line 2: byte 0xe9"),
     (["none.csv"], "none.csv: no such file"),
@@ -59,7 +59,7 @@ BAD_INPUT = [
     (["good.csv", "--metric", "maen"], "did you mean mean"),
     (["good.csv", "--metric", "f1"], "needs responses or labels"),
     (["good.csv", "--format", "tables"], "unknown format 'tables'"),
-    (["good.csv", "--interval", "tango"], "auto is Tango's interval where it holds: for items scored 0 or 1"),
+    (["good.csv", "--interval", "tango"], "auto uses Tango's interval if items are scored 0 or 1"),
     (
         ["p.csv", "short.csv", "--gold", "gold.csv", "--missing", "pairwise"],
         "is for missing scores, not for missing rows",

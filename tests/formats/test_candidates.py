@@ -137,7 +137,7 @@ def test_hostile_and_broken_xml_is_refused_by_its_line(file, content, words):
         (UCS.replace("1.71", "high"), r"line 5, column 'am\.MI': found 'high'"),
         (
             UCS.replace("3\tum\tUhr", "3\tin\tBetracht"),
-            r"line 6: id 'in Betracht' \(columns 'l1', 'l2'\) stands on line 5",
+            r"line 6: id 'in Betracht' \(columns 'l1', 'l2'\) is on line 5",
         ),
     ],
 )

@@ -52,9 +52,9 @@ def test_a_table_may_hold_several_columns_of_groups(tmp_path):
     [
         (
             "topic\tc\n301\ta\n302\ta\n",
-            r"groups.tsv: 2 items \('303', '304'\) not in this table; every item needs a group",
+            r"groups.tsv: 2 items \('303', '304'\) not in this table; add the group of every item",
         ),
-        ("topic\tc\n301\ta\n302\ta\n303\tb\n304\tb\n301\tb\n", "line 6: item '301' stands on line 2 already"),
+        ("topic\tc\n301\ta\n302\ta\n303\tb\n304\tb\n301\tb\n", "line 6: item '301' is on line 2 already"),
         ("topic\tc\n301\ta\n302\t\n303\tb\n304\tb\n", "line 3: no group of column 1; every item needs one"),
         ("a\na\nb\nb\n", r"groups.tsv: one column, but items have ids \('301'\); give a table with a column of ids"),
     ],

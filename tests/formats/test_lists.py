@@ -153,7 +153,7 @@ def test_unknown_options_of_a_format_are_named(case):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda text: text.replace('"b"', '"a"'), "line 2: id 'a' stands on line 1 already"),
+        (lambda text: text.replace('"b"', '"a"'), "line 2: id 'a' is on line 1 already"),
         (lambda text: text.replace('"b"', '"c"'), r"line 2: 1 item \('c'\) not in .*gold"),
         (lambda text: text.replace('"b"', "null"), "line 2: no id in 'id'"),
         (lambda text: text.replace('{"id": "b"', '{"id": "b", '), "line 2: invalid JSON"),
@@ -183,9 +183,9 @@ def test_damaged_spans_are_named(tmp_path, spoil, message):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda text: text.replace('"sentence_id": 2', '"sentence_id": 1'), "record 2: id 'd1/1' stands in record 1"),
+        (lambda text: text.replace('"sentence_id": 2', '"sentence_id": 1'), "record 2: id 'd1/1' is in record 1"),
         (lambda text: text.replace('"sentence_id": 2', '"sentence_id": 3'), r"record 2: 2 items \('d1/3', 'd2/3'\) not in"),
-        (lambda text: text.replace('"sentence_id"', '"number"', 1), "record 2: id 'd1' stands in record 1"),
+        (lambda text: text.replace('"sentence_id"', '"number"', 1), "record 2: id 'd1' is in record 1"),
         (lambda text: text.replace('"pen"', "[1]"), "record 2: found \\[1\\] in the list, expected a term"),
         (lambda text: text.replace('"bin"', '{"x": 1}', 1), "record 1: found {'x': 1} in the list"),
         (lambda text: text[:-9], r"line \d+: invalid JSON"),
@@ -210,7 +210,7 @@ def test_damaged_terms_are_named(tmp_path, spoil, message):
         (lambda text: text.replace("\nпути", "\n\nпути"), "line 2: is empty"),
         (
             lambda text: "cats\tcats\ncats\tcat @@s\nunder\tunder\n",
-            "line 2: id 'cats' stands on line 1 already",
+            "line 2: id 'cats' is on line 1 already",
         ),
     ],
 )

@@ -145,7 +145,7 @@ def test_labels_are_mapped(files):
     [
         ("id,p\na,P\nb,Q\n", r"one.csv: lacks 1 id \('c'\)"),
         ("id,p\na,P\nb,Q\nc,P\nd,Q\n", r"one.csv, line 5: 1 id \('d'\) not among"),
-        ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' stands on line 3 already"),
+        ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' is on line 3 already"),
         ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),
         ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "which column holds predictions"),
         ("id,p\na,P\nb,\nc,P\n", "has no label for item 'b'"),
@@ -206,7 +206,7 @@ def test_missing_scores_follow_the_policy(files):
 
 def test_a_second_score_of_an_item_is_named(files):
     files(t__csv="system,item,score\nx,a,1\ny,a,2\nx,a,3\n")
-    with pytest.raises(InputError, match="line 4: id 'a' of system 'x' stands on line 2 already"):
+    with pytest.raises(InputError, match="line 4: id 'a' of system 'x' is on line 2 already"):
         read("t.csv")
 
 

@@ -132,7 +132,7 @@ TABLE = "a,1,2\nb,2,3\nc,3,1\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' stands on line 2 already: 1 of 2 ids are repeated"),
+        ("id,x,y\na,1,2\na,2,3\nb,3,1\n", r"t.csv, line 3: id 'a' is on line 2 already: 1 of 2 ids are repeated"),
         ("id,prompt,x,y\na,p,1,2\na,q,2,3\nb,r,3,1\nb,r,1,1\n", r"line 3: .*the rows differ in 'prompt'"),
         ("idx,x,y\n0,1,2\n1,2,3\n0,3,1\n1,4,4\n", r"line 4: .*row numbers that start again are no ids"),
         ("task_id,segment,x,y\nT,0,1,2\nT,1,2,3\nU,0,3,1\nU,1,4,4\n", r"Then --id task_id"),
@@ -210,14 +210,14 @@ def test_repeated_ids_of_a_data_frame_are_replicates_or_an_error_as_in_a_file():
 def test_a_key_that_stands_twice_in_one_object_is_seen(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     (tmp_path / "gold.json").write_text('{"q": "a", "r": "b"}')
-    with pytest.raises(InputError, match=r"x.json: id 'q' stands in the same JSON object already"):
+    with pytest.raises(InputError, match=r"x.json: id 'q' is in the same JSON object already"):
         read(tmp_path / "x.json", gold=tmp_path / "gold.json", format="labels")
 
 
 def test_two_logs_in_one_file_are_an_error(tmp_path):
     log = "T-0\ta b\nH-0\t-1\ta b\nT-1\tc\nH-1\t-1\tc\n"
     (tmp_path / "x.log").write_text(log + log)
-    with pytest.raises(InputError, match="line 5: id T-0 stands on line 1 already"):
+    with pytest.raises(InputError, match="line 5: id T-0 is on line 1 already"):
         read(tmp_path / "x.log", format="fairseq")
 
 

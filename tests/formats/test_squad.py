@@ -125,7 +125,7 @@ def test_a_question_that_is_not_answered_counts_0_in_version_1_and_is_asked_abou
         ('{"other": "1976"}', "x: answers none of the questions of .*gold.json; its first id is 'other'"),
         (
             '{"id": "a", "prediction_text": "b"}\n{"id": "a", "prediction_text": "c"}\n',
-            "line 2: id 'a' stands on line 1 already",
+            "line 2: id 'a' is on line 1 already",
         ),
         ('{"a": "b"', "x, line 1: invalid JSON"),
     ],

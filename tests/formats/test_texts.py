@@ -132,7 +132,7 @@ def test_identical_transcripts_have_p_1(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: id 'ann-2' stands on line 2 already"),
+        ({"x": TRN["x"] + "yes (ann-2)\n"}, r"x, line 4: id 'ann-2' is on line 2 already"),
         ({"x": "yes (ann-2)\n"}, r"x: utterance 'ann-1' of .*gold is missing \(2 in all\); choose --missing"),
         ({"x": TRN["x"] + "no (eve-9)\n"}, r"x: utterance 'eve-9' is not in .*gold"),
         ({"x": TRN["x"] + "no id\n"}, r"x, line 4: found 'no id', expected \(id\) at its end"),
@@ -211,7 +211,7 @@ def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):
     [
         (
             {"gold": "a b\nc\n", "x": "a\n", "y": "a\nc\n"},
-            r"x: 1 lines, but .*gold has 2; segments are aligned by line",
+            r"x: 1 line, but .*gold has 2; segments are aligned by line",
         ),
         ({"gold": "a b\nc\n", "x": "a\nb\nc\n", "y": "a\nc\n"}, r"x: 3 lines, but .*gold has 2"),
         ({"gold": "\n\n", "x": "\n", "y": "\n"}, r"gold: is empty"),

@@ -292,7 +292,7 @@ def test_a_run_of_strange_document_ids_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ("1 a 1\n1 b 2\n1 b 3\n", "x, line 3: document 'b' of topic '1' stands on line 2 already"),
+        ("1 a 1\n1 b 2\n1 b 3\n", "x, line 3: document 'b' of topic '1' is on line 2 already"),
         ("1 a 1\n1 b 2 5\n", r"x, line 2: found 4 fields, expected 3 \(topic document rank\)"),
         ("1 a\n1 b\n", "x, line 1: found 2 fields, expected 6"),
         ('{"1": {"a": 1, "a": 2}}', "x, topic '1': document 'a' of topic '1' stands twice"),
@@ -339,7 +339,7 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
         ("x", "", "x: is empty"),
         ("x", "\n\n# nothing\n", "x: is empty"),
         ("qrels", "", "qrels: is empty"),
-        ("x", RUN_X + "1 Q0 b 9 0.5 x\n", "x, line 7: document 'b' of topic '1' stands on line 2 already"),
+        ("x", RUN_X + "1 Q0 b 9 0.5 x\n", "x, line 7: document 'b' of topic '1' is on line 2 already"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 two x"), "x, line 2: score 'two' is not a finite number"),
         ("x", "# c\n\n" + RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 NaN x"), "x, line 4: score 'NaN'"),
         ("x", RUN_X.replace("1 Q0 b 2 2 x", "1 Q0 b 2 inf x"), "x, line 2: score 'inf'"),
@@ -444,7 +444,7 @@ def test_a_summary_over_other_topics_is_told(tmp_path):
     [
         ("", "b: is empty"),
         (ALL, "b: no score of a single topic; print them with trec_eval -q"),
-        (PRINTED + "map\t1\t0.5\n", "b, line 5: map of topic 1 stands on line 1 already"),
+        (PRINTED + "map\t1\t0.5\n", "b, line 5: map of topic 1 is on line 1 already"),
         (PRINTED.replace("0.2500", "nan"), "b, line 3: map of topic 2 is 'nan', expected a number"),
         (PRINTED.replace("0.2500", "NA"), "b, line 3: map of topic 2 is 'NA'"),
         (PRINTED + "map\t3\n", "b, line 5: found 'map | 3', expected measure, topic and value"),

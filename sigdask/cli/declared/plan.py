@@ -104,7 +104,7 @@ def submit(**options: Any) -> None:
 @click.option(
     "--follow",
     is_flag=True,
-    help="Show the progress anew every few seconds, until the run ends. The exit status is then the run's: 1 if the "
+    help="Update the progress every few seconds, until the run ends. The exit status is then the run's: 1 if the "
     "gate failed, 3 if the run was stopped or killed.",
 )
 @run_by("sigdask.cli.status:status")

@@ -610,4 +610,4 @@ REPEATED_ID_REMEDY = (
 
 def build_repeated_id_error(location: str, item: str, earlier: str, remedy: str = REPEATED_ID_REMEDY) -> InputError:
     """Return the error for a repeated id where rows are not samples of one item."""
-    return InputError(f"{location}: id {item} stands {earlier} already: {remedy}")
+    return InputError(f"{location}: id {item} is {earlier} already: {remedy}")

@@ -22,7 +22,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
 from sigdask.identity import dataclass
-from sigdask.text import describe_items, format_list
+from sigdask.text import describe_items, format_count, format_list
 
 Integers = NDArray[np.int32]
 
@@ -316,10 +316,10 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
         differs = np.flatnonzero(first.lengths[:n] != other.lengths[:n])
         if len(differs):
             k = int(differs[0])
+            n_tokens = format_count(int(other.lengths[k]), "token")
             raise InputError(
-                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {other.lengths[k]} tokens, but "
-                f"{first.lengths[k]} in {first.get_location(first.starts[k])}; labels are aligned by position: "
-                "give both files the same tokens"
+                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {n_tokens}, but {first.lengths[k]} "
+                f"in {first.get_location(first.starts[k])}; labels are aligned by position: give both files the same tokens"
             )
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other

@@ -14,6 +14,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, count_filled, open_text
 from sigdask.formats.reading.options import Options
+from sigdask.text import format_count
 
 Texts = Sequence[str | None]
 """One text for each item, None if it is missing."""
@@ -119,7 +120,7 @@ def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[st
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
         raise InputError(
-            f"{path}: {len(lines)} lines, but {reference} has {len(reference_lines)}; segments are "
+            f"{path}: {format_count(len(lines), 'line')}, but {reference} has {len(reference_lines)}; segments are "
             "aligned by line: give all files the same segments, one per line"
         )
     check_filled(reference, n_lines)

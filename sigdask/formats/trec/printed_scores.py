@@ -117,7 +117,7 @@ def read_scores(path: Path) -> PrintedScores:
         key = cell.measure if is_summary else cell.topic
         if key in kind:
             raise InputError(
-                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} stands on line {kind[key].line} "
+                f"{path}, line {cell.line}: {cell.measure} of topic {cell.topic} is on line {kind[key].line} "
                 "already; give one file per system"
             )
         kind[key] = cell

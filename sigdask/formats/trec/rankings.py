@@ -160,7 +160,7 @@ def _duplicate_error(file: layouts.TrecFile, topic: str) -> InputError:
         if words[0] == topic:
             if (document := words[file.document]) in locations:
                 has_line = isinstance(location, int)
-                earlier = f"stands on line {locations[document]} already" if has_line else "stands twice"
+                earlier = f"is on line {locations[document]} already" if has_line else "stands twice"
                 where = layouts.format_location(file.path, location)
                 problem = f"document {document!r} of topic {topic!r} {earlier}"
                 return InputError(f"{where}: {problem}; a topic ranks each document once")

@@ -139,7 +139,7 @@ def _validate_keys(data: dict[str, Any], complaints: list[Complaint]) -> tuple[P
     """
     if not data.keys() & {*EVALUATED}:
         expected = "expected [[test_set]], [[rankings]] or [[independence]] with the files to compare"
-        text = f"missing; {expected}" if data else f"missing; the plan is empty. Instead, {REMEDY}"
+        text = f"missing; {expected}" if data else f"missing, as the plan is empty; {REMEDY}"
         complaints.append(Complaint(("test_set",), text))
     sets = data.get("test_set")
     n_sets = len(sets) if isinstance(sets, list) else 0
