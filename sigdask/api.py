@@ -454,6 +454,13 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
     -------
     Results
         In the order of test sets, subsets, pairs and metrics.
+
+    Examples
+    --------
+    >>> news = as_counts({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3]}, name="news")
+    >>> law = as_counts({"new": [3, 5], "old": [2, 2]}, name="law")
+    >>> [(r.test_set, r.p_value) for r in compare_sets([news, law], interval="none")]
+    [('news', 0.25), ('law', 0.5)]
     """
     all_options = fill_options(SelectionOptions, options)
     rule = _build_stopping_rule(all_options)

@@ -558,10 +558,21 @@ def independence_all(
     seed, alpha, second_run, cluster, workers, progress, blocks_per_task
         As in `compare_sets`.
 
+    Returns
+    -------
+    Independences
+        One `Independence` for each labelling and metric.
+
     Raises
     ------
     InputError
         The data are not labels, or a metric is not a metric of labels.
+
+    Examples
+    --------
+    >>> counts = Counts.from_labels([*"xxyyy"], {"a": [*"xxyyy"], "b": [*"xyxyy"]})
+    >>> [(found.a, found.p_value) for found in independence_all(counts, metrics="accuracy")]
+    [('a', 0.1), ('b', 0.7)]
     """
     settings = fill_options(IndependenceOptions, options)
     tests = IndependenceTests.from_counts(

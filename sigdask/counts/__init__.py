@@ -113,6 +113,12 @@ class Counts:
         Statistics that metrics extracted from the outputs, by kind (`sigdask.metrics.extraction`).
     telling : TextLookup or None
         Looks up texts of items to show, if the outputs are not texts.
+
+    Examples
+    --------
+    >>> counts = Counts.from_labels(["x", "y", "x"], {"a": ["x", "x", "x"], "b": ["x", "y", "y"]})
+    >>> counts.systems, counts.n_items, counts.labels
+    (('a', 'b'), 3, ('x', 'y'))
     """
 
     systems: tuple[str, ...]

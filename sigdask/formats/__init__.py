@@ -344,10 +344,22 @@ def read(
     options : Options
         Options of reading, such as columns, alignment and missing scores.
 
+    Returns
+    -------
+    Counts
+        The systems, aligned item by item. Give it to `compare_all` or `power`.
+
     Raises
     ------
     InputError
         The files cannot be read. The message names the file, the line or id, and what was found and expected.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> counts = read(files("sigdask.examples") / "yeh2000.tsv")
+    >>> counts.systems, counts.n_items
+    (('I', 'II'), 160)
     """
     if not systems:
         raise InputError("no file given; expected a table, or one file per system")

@@ -79,6 +79,11 @@ def as_counts(
         "zero"; `warnings`; of data frames also `system_column`, `score_column`, `gold_column`, `ignore` and
         `min_items`.
 
+    Returns
+    -------
+    Counts
+        The systems, aligned item by item. Give it to `compare_all`, `compare_sets` or `power`.
+
     Raises
     ------
     InputError

@@ -42,6 +42,11 @@ def metric(
     higher_is_better : bool
         Whether a higher score is better.
 
+    Returns
+    -------
+    Metric
+        Give it to `compare_all` in a list: `metrics=[my_metric]`.
+
     Examples
     --------
     >>> @metric
@@ -79,6 +84,21 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
     """Make a metric from a function `f(outputs, gold) -> float` of whole outputs.
 
     This works for any score, but is slow: the function is called twice for each trial and pair.
+
+    Parameters
+    ----------
+    function : callable
+        Gets a list of a system's outputs and a list of the gold standard, with one entry for each item. Without gold
+        data, the second argument is None. It must return the same number for the same outputs.
+    name : str, optional
+        By default `module:function`. The command line and workers import the function by this name.
+    higher_is_better : bool
+        Whether a higher score is better.
+
+    Returns
+    -------
+    BlackBox
+        Give it to `compare_all` in a list: `metrics=[my_metric]`.
 
     Examples
     --------

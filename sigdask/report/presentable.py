@@ -108,6 +108,13 @@ class Results(ComparisonResults):
         Verdicts over several test sets, if `together` was set.
     units : object or None
         The data for `unit_table`. None in results that were read from a file or a store.
+
+    Examples
+    --------
+    >>> from sigdask.api import compare_all
+    >>> results = compare_all({"new": [4, 5, 4, 3], "old": [1, 1, 2, 3]}, interval="none")
+    >>> results["new", "old"].p_value
+    0.25
     """
 
     def _repr_html_(self) -> str:

@@ -208,6 +208,13 @@ class Result:
         their differences. Infinite on the open side of a one-sided test.
     added : mapping of str to value
         Registered fields (`sigdask.results.fields`) that have no attribute here.
+
+    Examples
+    --------
+    >>> from sigdask.api import compare
+    >>> result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0])
+    >>> round(result.difference, 2), result.p_value, result.interval.low < 0
+    (0.6, 0.25, True)
     """
 
     test_set: str

@@ -318,8 +318,9 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
             k = int(differs[0])
             n_tokens = format_count(int(other.lengths[k]), "token")
             raise InputError(
-                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {n_tokens}, but {first.lengths[k]} "
-                f"in {first.get_location(first.starts[k])}; labels are aligned by position: give both files the same tokens"
+                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {n_tokens}, but {first.lengths[k]} in "
+                f"{first.get_location(first.starts[k])}; labels are aligned by position: give both files the same "
+                "tokens"
             )
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other

@@ -39,10 +39,20 @@ def load_plan(path: Path | str) -> Plan:
     path : Path or str
         A TOML file. Its keys are in docs/plans.md and in `build_schema`.
 
+    Returns
+    -------
+    Plan
+        Give it to `run_plan`.
+
     Raises
     ------
     InputError
         The plan has errors. The message lists all, each with line, key, and what was found and expected.
+
+    Examples
+    --------
+    >>> load_plan("night.toml").name  # doctest: +SKIP
+    'night'
     """
     file, text, data = _read_plan(path)
     complaints: list[Complaint] = []

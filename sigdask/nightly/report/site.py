@@ -132,6 +132,11 @@ def write_site(folder: str | Path, *plans: Plan | str | Path) -> Path:
         A plan has no recorded results, or the site has another plan of the same name.
     UnfinishedError
         A file cannot be written.
+
+    Examples
+    --------
+    >>> write_site("site", "news.toml", "summaries.toml")  # doctest: +SKIP
+    PosixPath('site/index.html')
     """
     for plan in plans:
         if isinstance(plan, Plan):

@@ -61,7 +61,7 @@ class Outcome:
     Attributes
     ----------
     results : mapping of str to Results
-        By test set; empty where they could not be had.
+        By test set. Empty where they could not be computed.
     number : int
         Number of the run in the store.
     where : str
@@ -69,27 +69,27 @@ class Outcome:
     location : str
         Location of the store, which may contain a password.
     stopped : str
-        Why it stopped before its end; empty when it is finished.
+        Why the run stopped early. Empty if it is finished.
     n_counted : int
-        Trials counted now, of all comparisons.
+        Trials that this run counted, of all comparisons.
     n_changed : int
-        Results that are new, or otherwise than before.
+        Number of results that are new or changed.
     second_looks : dict of str to int
-        By test set: comparisons whose trials were raised after a result was had.
+        By test set: comparisons that had a result with fewer trials before.
     problems : tuple of str
         Descriptions of what could not be counted.
     report : PlanReport or None
-        The results and what changed, as the store has them; None where there are none.
+        The results and what changed, as the store has them. None if there are none.
     gate : GateVerdict or None
-        How the plan's rules ended; None without a gate, or where it was not judged.
+        Verdict of the gate. None if the plan has no gate, or if it was not judged.
     unjudged : SigdaskError or None
         Why the gate of a run that counted all could not be judged.
     untold : tuple of str
-        Files of the gate that could not be written, and who could not be told.
+        Files of the gate that could not be written, and notifications that failed.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
     evaluations : dict of str to Evaluation or Independences
-        By name, of the plan's lists of candidates and tests of independence.
+        Of the plan's rankings and tests of independence, by name.
     page : Path or None
         The page that the plan's report was written to.
     site : Path or None
@@ -163,6 +163,11 @@ def run_plan(
         Read all files. By default a test set is not read if the sizes and times of its files are the same as in the
         latest run.
 
+    Returns
+    -------
+    Outcome
+        `results` has the `Results` of each test set, `gate` the verdict, and `exit_status` that of `sigdask run`.
+
     Raises
     ------
     InputError
@@ -171,6 +176,11 @@ def run_plan(
         Another run uses this store.
     StoreError
         The store cannot be reached or written. Data that were committed are intact.
+
+    Examples
+    --------
+    >>> run_plan("night.toml").exit_status  # doctest: +SKIP
+    0
     """
     if isinstance(plan, Path | str):
         plan = load_plan(plan)
