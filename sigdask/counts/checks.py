@@ -28,6 +28,9 @@ BLOCK = 1 << 16
 LARGE_SCORE, LARGE_RATIO = 10, 20
 """Scores above the first cannot be shares. Means of percentages and of shares differ by more than the second factor."""
 
+MIN_SHARES = 5
+"""Minimum number of scores between 0 and 1 that are certainly shares."""
+
 UNIT_FACTORS = (100, 1000)
 """Factors by which the same scores differ in two units: shares and percentages, seconds and milliseconds."""
 
@@ -39,6 +42,12 @@ USUAL_CORRELATION = 0.3
 
 MAX_CORRELATED, MAX_ROWS = 20, 10_000
 """Systems and rows whose correlations are looked at."""
+
+MAX_RENAMED, RENAMED_SHARE = 20, 0.2
+"""Labels of a system that may be renamed, and the share of items that this must make right to be noted."""
+
+OFTEN = 0.1
+"""Share of labels unknown to gold from which on they are named in the first lines."""
 
 FEW_NAMES = 256
 """Up to this number, checking names one by one is faster than with an array."""
@@ -276,6 +285,7 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
     is_label_set = 2 * len(gold_labels) <= len(gold)  # else gold holds free answers
     warnings: list[str] = []
     few_foreign: list[str] = []
+    is_often_foreign = False
     for name, column in predictions.items():
         outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
         n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
@@ -284,6 +294,7 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
         example = column[int(np.argmax(outside[column.codes]))]
         if 2 * n_outside <= len(column):
             few_foreign.append(f"{name} {n_outside:,} of {len(column):,} (such as {example!r})")
+            is_often_foreign |= n_outside >= OFTEN * len(column)
             continue
         gold_label = gold[int(np.argmax(outside[column.codes]))]
         if n_outside == len(column):
@@ -302,8 +313,29 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
             remedy = "some differ only in case; change them with --map"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
     if few_foreign:
-        warnings.append(f"labels that gold never has, so they are never correct: {format_list(few_foreign)}")
-    return warnings
+        note = f"labels that gold never has, so they are never correct: {format_list(few_foreign)}"
+        warnings.append(ScopeNote(note) if is_often_foreign else note)
+    return [*warnings, *_describe_renamed_labels(gold, predictions)]
+
+
+def _describe_renamed_labels(gold: Factor, predictions: Mapping[str, Factor]) -> Iterator[ScopeNote]:
+    """Yield a note on a system that would be right much more often if its labels were renamed one to one."""
+    if not 1 < len(gold.levels) <= MAX_RENAMED or len(gold) < CLEAR_ITEMS:
+        return
+    for name, column in predictions.items():
+        if len(column.levels) > MAX_RENAMED or {*column.levels}.isdisjoint(gold.levels):
+            continue
+        counts = np.zeros((len(column.levels), len(gold.levels)), np.int64)
+        np.add.at(counts, (column.codes, gold.codes), 1)
+        usual = [str(gold.levels[k]) for k in counts.argmax(axis=1)]
+        is_right = [str(level) == label for level, label in zip(column.levels, usual, strict=True)]
+        n_right = sum(str(a) == str(b) for a, b in zip(column, gold, strict=True))
+        if len({*usual}) == len(usual) and counts.max(axis=1).sum() - n_right > RENAMED_SHARE * len(gold):
+            k = is_right.index(False)
+            yield ScopeNote(
+                f"{name}: its label {str(column.levels[k])!r} mostly stands where gold has {usual[k]!r}. If its labels "
+                "have other names or numbers than those of gold, change them with --map"
+            )
 
 
 def describe_foreign_types(known: Collection[str], used: Mapping[str, Sequence[str]], noun: str = "types") -> list[str]:
@@ -379,6 +411,8 @@ def describe_scales(
         if values.shape == (len(values), len(systems)) and len(values):
             metric = "" if name == "score" else f" on {name}"
             yield from _describe_sentinels(values, systems, metric)
+            nines = [*_describe_nines(values, systems, metric)]
+            yield from nines or _describe_mixed_units(values, systems, metric)
             yield from _describe_units(values, systems, metric)
             rows, is_held = values[:MAX_ROWS], held.get(name)
             if is_held is not None:
@@ -403,6 +437,34 @@ def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> I
         yield ScopeNote(
             f"scores of {holders}{metric} are {lowest:g} on {format_count(n_lowest, 'item')} and never negative "
             "elsewhere: does this mark missing scores? Then leave their cells empty"
+        )
+
+
+def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
+    """Yield a note if several scores are 9, 99, 999, ... and all others far below, as surveys write missing answers."""
+    highest = float(values.max())
+    is_highest = values == highest
+    n_highest, others = int(np.count_nonzero(is_highest)), values[~is_highest]
+    if highest <= 0 or {*f"{highest:.0f}"} != {"9"} or n_highest < 2 or 2 * n_highest >= values.size or not len(others):
+        return
+    if _are_whole(values[is_highest]) and others.max() <= (7 if highest == 9 else 0.2 * highest):
+        holders = format_list([systems[k] for k in np.flatnonzero(is_highest.any(axis=0)).tolist()])
+        yield ScopeNote(
+            f"scores of {holders}{metric} are {highest:g} on {format_count(int(is_highest.any(axis=1).sum()), 'item')} "
+            f"and at most {others.max():g} elsewhere: does this mark missing scores? Then leave their cells empty"
+        )
+
+
+def _describe_mixed_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
+    """Yield a note if some scores of a system are shares, others above 10, and none lies between."""
+    are_shares, are_large = (values > 0) & (values < 1), values > LARGE_SCORE
+    is_mixed = (are_shares.sum(axis=0) >= MIN_SHARES) & are_large.any(axis=0) & ((values <= 1) | are_large).all(axis=0)
+    if is_mixed.any() and values.min() >= 0:
+        n_large = int(are_large[:, is_mixed].any(axis=1).sum())
+        yield ScopeNote(
+            f"scores of {format_list([systems[k] for k in np.flatnonzero(is_mixed).tolist()])}{metric} exceed "
+            f"{LARGE_SCORE} on {format_count(n_large, 'item')} and are at most 1 elsewhere: percentages among shares, "
+            "or missing scores? If so, correct them"
         )
 
 

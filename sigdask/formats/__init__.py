@@ -43,7 +43,13 @@ from sigdask.formats.reading.options import (
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import HEADER_NAMES, SCORE_NAMES, FileTable, cache_tables, read_table
 from sigdask.formats.segment_scores.columns import share_metrics
-from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is_real_valued, remove_bookkeeping
+from sigdask.formats.tables.bookkeeping import (
+    check_gold_labels,
+    check_rows,
+    has_metrics,
+    is_real_valued,
+    remove_bookkeeping,
+)
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS
@@ -625,16 +631,17 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
     if _is_long(table, options, has_gold=bool(named_gold)):
         return "long"
-    if named_gold:
+    holds_labels = bool(options.gold_column) or not has_metrics(table)
+    if named_gold and holds_labels:
         if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
             return "numbers"
         if table.columns.keys() >= ANSWER_LISTS and _may_be_texts(table, options):
             raise build_texts_error(table.path)
         return _detect_responses_or_labels(table, named_gold, options, len(sources))
     answers = table.find_column(ANSWER_NAMES)
-    if answers and not table.is_numeric(answers):
+    if answers and holds_labels and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
-    if infer_gold_column(table, options) or has_label_lists(table, table.find_column(GOLD_NAMES)):
+    if holds_labels and (infer_gold_column(table, options) or has_label_lists(table, table.find_column(GOLD_NAMES))):
         return "labels"
     check_rows(table, options, is_only_file=len(sources) == 1)
     if len(sources) == 1:

@@ -125,12 +125,25 @@ ONE_DECIMAL = frozenset({"bleu", "chrf", "chrf++", "chrf2", "chrf2++", "ter", "h
 """Metrics in points of 100 for which papers print one decimal. In lower case, without options."""
 
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
-                             "error", "errors", "mse", "rmse", "mae", "brier", "edit", "edits", "distance", "cost",
-                             "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",
-                             "metricx"})  # fmt: skip
+                             "logloss", "crossentropy", "xent", "bits", "bpb", "bpc", "bpd", "err", "error", "errors",
+                             "mse", "rmse", "mae", "mape", "smape", "ece", "brier", "fpr", "fnr", "eer", "der", "jer",
+                             "edit", "edits", "distance", "divergence", "distortion", "regret", "mcd", "fid", "fad",
+                             "insertions", "deletions", "substitutions", "misses", "violations", "failed",
+                             "failure", "failures", "toxic", "toxicity", "hallucination", "hallucinations",
+                             "hallucinated", "cost", "costs", "price", "latency", "ttft", "time", "seconds", "runtime",
+                             "duration", "elapsed", "timeout", "timeouts", "last", "metricx"})  # fmt: skip
 """Parts of names of score columns for which lower is better."""
 
-ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error"})
+HIGHER_IS_BETTER = frozenset({"accuracy", "acc", "f", "em", "precision", "recall", "auc", "auroc", "correlation",
+                              "pearson", "spearman", "kendall", "reduction", "improvement", "free"})  # fmt: skip
+"""Parts of names for which higher is better. Of several parts the last one decides (`error_detection_f1`)."""
+
+NEGATIONS = frozenset({"no", "non", "not", "neg", "minus", "inverse", "inverted"})
+"""Parts of names that reverse the direction, such as `neg_log_loss`."""
+
+ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "err", "error", "mape", "smape", "ece", "fpr",
+                          "fnr", "eer", "der", "jer", "failed", "failure", "toxic", "toxicity",
+                          "hallucination", "hallucinated"})  # fmt: skip
 """Those that are shares or percentages."""
 
 
@@ -302,15 +315,26 @@ def build_column_metric(column: str) -> Metric:
     return labels.mean(Spec(column, "mean", column, {"better": better}))
 
 
+def find_lower_better(columns: Iterable[str]) -> str | None:
+    """Return the word by which lower is better in all columns, if their names have one in common."""
+    names = [*columns]
+    words = [{*re.split(r"[^a-z]+", name.lower())} & LOWER_IS_BETTER for name in names]
+    return min(set.intersection(*words), default=None) if words and all(map(is_lower_better, names)) else None
+
+
 def is_lower_better(column: str) -> bool:
     """Return whether the name of a score column says that lower is better.
 
     Examples
     --------
-    >>> [is_lower_better(name) for name in ("latency_ms", "HTER", "timeliness", "accuracy")]
-    [True, True, False, False]
+    >>> [is_lower_better(name) for name in ("latencyMs", "HTER", "bits_per_byte", "error_f1", "1-WER", "neg_loss")]
+    [True, True, True, False, False, False]
     """
-    return not LOWER_IS_BETTER.isdisjoint(re.split(r"[^a-z]+", column.lower()))
+    name = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", column).lower()
+    words = re.split(r"[^a-z]+", re.sub(r"cross[_ -]?entropy", "crossentropy", name).partition("_per_")[0])
+    directions = [word in LOWER_IS_BETTER for word in words if word in LOWER_IS_BETTER | HIGHER_IS_BETTER]
+    is_reversed = re.search(r"\b1 ?[-\u2212] ?[a-z]", name) or not NEGATIONS.isdisjoint(words)
+    return "\u2193" in name or bool(directions and directions[-1] and not is_reversed and "\u2191" not in name)
 
 
 def may_be_share(column: str) -> bool:

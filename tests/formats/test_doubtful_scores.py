@@ -31,6 +31,9 @@ def _write(folder, columns, ids=None, name="t.csv"):
         ("human", [round(0.9 * a, 3) for a in A], "column 'human' is taken for a system's scores"),
         ("bert", [-1, *B[1:]], "scores of bert are -1 on 1 item"),
         ("bert", [-999, *B[1:-1], -999], "scores of bert are -999 on 2 items"),
+        ("bert", [999, *B[1:-1], 999], "scores of bert are 999 on 2 items"),
+        ("bert", [*B[1:], 53.4], "scores of bert exceed 10 on 1 item and are at most 1 elsewhere"),
+        ("change", [round(b / a, 2) for a, b in zip(A, B, strict=True)], "column 'change' is taken for a system's"),
     ],
 )
 def test_columns_that_may_be_no_scores_of_systems_are_doubted(tmp_path, name, column, doubt):
@@ -164,6 +167,66 @@ def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
     counts = read(*files[:2], gold=files[2], format="conllx")
     assert {result.metric: result.score_a for result in compare_all(counts, metrics=["UAS"])} == {"UAS": 0.0}
     assert counts.n_items == 2
+
+
+@pytest.mark.parametrize(("grades", "is_doubted"), [([1, 5, 3], True), ([1, 8, 3], False), ([9, 9, 9], False)])
+def test_grades_of_9_are_missing_answers_if_no_grade_is_near(tmp_path, grades, is_doubted):
+    path = _write(tmp_path, {"x": [9, *grades * 3, 9, 2], "y": [*grades * 4]})
+    assert any("does this mark missing scores" in note for note in read(path).scope) == is_doubted
+
+
+def test_small_and_large_times_are_no_mixture_of_shares_and_percentages(tmp_path):
+    times = [0.1, 0.2, 0.4, 0.7, 0.9, 1.4, 2.5, 3, 5, 8, 14, 20]
+    assert not any("percentages" in note for note in read(_write(tmp_path, {"x": times, "y": times[::-1]})).scope)
+
+
+@pytest.mark.parametrize("name", ["actual", "ground_truth", "expected", "MOS"])
+def test_columns_called_like_gold_are_doubted(tmp_path, name):
+    path = _write(tmp_path, {name: [int(a > 0.5) for a in A], "x": [int(a > 0.3) for a in A], "z": [0, 1] * 6})
+    assert any(f"column {name!r} is taken for a system's scores" in note for note in read(path).scope)
+
+
+def test_confidences_in_labels_are_doubted(tmp_path):
+    for name, scores in (("x", A), ("z", B)):
+        rows = [{"label": "pos" if a > 0.5 else "neg", "score": a} for a in scores]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    notes = read(tmp_path / "x.jsonl", tmp_path / "z.jsonl").scope
+    assert any("confidences in these labels" in note for note in notes)
+
+
+@pytest.mark.parametrize("total", [1, 2])
+def test_probabilities_of_classes_are_doubted(tmp_path, total):
+    path = _write(tmp_path, {"pos": A, "neg": [round(total - a, 3) for a in A]})
+    assert any("scores of each row add up to 1" in note for note in read(path).scope) == (total == 1)
+
+
+@pytest.mark.parametrize(("order", "is_doubted"), [(sorted, True), (list, False)])
+def test_files_that_were_sorted_each_by_itself_are_doubted(tmp_path, order, is_doubted):
+    for name, scores in (("x", A), ("z", B)):
+        (tmp_path / name).write_text("\n".join(map(str, order(scores))) + "\n")
+    notes = read(tmp_path / "x", tmp_path / "z").scope
+    assert any("was each file sorted by itself?" in note for note in notes) == is_doubted
+
+
+def test_metrics_whose_names_differ_between_files_are_doubted(tmp_path):
+    for name, header in (("x", "id,f1,recall"), ("z", "id,F1,Recall")):
+        rows = [f"q{k},{a},{b}" for k, (a, b) in enumerate(zip(A, B, strict=True))]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    notes = read(tmp_path / "x.csv", tmp_path / "z.csv").scope
+    assert any("called like metrics, but are taken for systems" in note for note in notes)
+
+
+def test_variants_of_a_system_are_not_averaged_as_samples(tmp_path):
+    rows = [f"{s},{v},q{k},{k % 3}\n" for s in "ab" for v in ("zero", "few") for k in range(12)]
+    (tmp_path / "t.csv").write_text(f"model,prompt_template,item,score\n{''.join(rows)}")
+    with pytest.raises(InputError, match="2 values of 'prompt_template' for each 'item'"):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(("codes", "doubt"), [((1, 2), "every score is 1 or 2"), ((0, 1), ""), ((1, 3), "")])
+def test_codes_of_right_and_wrong_are_doubted(tmp_path, codes, doubt):
+    columns = {name: [codes[k % every > 0] for k in range(12)] for name, every in (("x", 3), ("y", 4))}
+    assert any("or 2" in note for note in read(_write(tmp_path, columns)).scope) == bool(doubt)
 
 
 def test_further_columns_of_conll_u_are_no_conll_2009(tmp_path):

@@ -100,3 +100,19 @@ def test_types_of_spans_and_relations_that_gold_never_has_are_named(tmp_path):
         options = Options(metrics=(metric,))
         counts = read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "gold", options=options)
         assert any(example in note and "gold never has" in note for note in counts.scope)
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        (["1", "2", "3", "4"], "a: its label '1' mostly stands where gold has '0'"),
+        (["1", "0", "2", "3"], "a: its label '1' mostly stands where gold has '0'"),
+        (["0", "1", "2", "3", "2", "1"], ""),
+        (["0", "1", "2", "x"], "labels that gold never has, so they are never correct: a 10 of 40 (such as 'x')"),
+    ],
+)
+def test_labels_under_other_names_or_numbers_are_named_in_the_first_lines(
+    tmp_path: Path, labels: list[str], note: str
+) -> None:
+    scope = read(_write_table(tmp_path / "t.csv", labels)).scope
+    assert any(text.startswith(note) for text in scope) if note else not any(text.startswith("a:") for text in scope)

@@ -196,6 +196,8 @@ def test_what_comet_prints_of_segments_is_read(tmp_path):
 
 LOWER_IS_BETTER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
          "HTER", "MER", "mse", "rmse", "mae", "brier_score", "duration", "elapsed", "edit_distance"]  # fmt: skip
+FURTHER = ["err", "bits_per_byte", "byte_perplexity", "cross_entropy", "logLoss", "totalCost", "wordErrorRate", "ece_10_bin",
+           "max_toxicity", "hallucination_rate", "EER", "sMAPE", "failures", "accuracy_loss", "seconds", "acc (↓)"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LOWER_IS_BETTER)
@@ -211,9 +213,49 @@ def test_less_is_better_where_the_name_of_a_column_says_so(tmp_path, name, besid
         assert f"name one of the columns of scores: {name}" in mean_result.stderr
 
 
-@pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology"])
+@pytest.mark.parametrize("name", FURTHER)
+def test_less_is_better_in_columns_of_errors_under_any_of_their_names(name):
+    assert is_lower_better(name)
+
+
+@pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology", "error_detection_f1", "toxicity_auc", "1-WER",
+                                  "neg_log_loss", "non_toxic", "tokens_per_seconds", "error_free", "FAIL_TO_PASS",
+                                  "error rate reduction", "BLEU", "chrF", "loss (↑)"])  # fmt: skip
 def test_a_name_that_does_not_say_so_changes_nothing(name):
     assert not is_lower_better(name)
+
+
+def _write_losses(tmp_path, **columns):
+    for name, header in columns.items():
+        rows = [f"{k},{(k * k) % 7 + 1},{(k * k) % 7 + 1.5}\n" for k in range(12)]
+        (tmp_path / f"{name}.csv").write_text(f"id,{header}\n{''.join(rows)}")
+
+
+@pytest.mark.parametrize(
+    ("header", "metric"),
+    [("new_loss,old_loss", "loss"), ("new (WER),old (WER)", "wer"), ("latency_ms_new,latency_ms_old", "latency")],
+)
+def test_less_is_better_where_the_names_of_all_systems_say_so(tmp_path, header, metric):
+    _write_losses(tmp_path, t=header)
+    new, old = header.split(",")
+    assert (
+        f"{new} is better than {old} on {metric} (lower is better)"
+        in call_sigdask("compare", "t.csv", cwd=tmp_path).stdout
+    )
+
+
+@pytest.mark.parametrize("header", ["new_loss,old", "lossless,old_lossless", "new_error_f1,old_error_f1", "loss,time"])
+def test_higher_is_better_unless_the_names_of_all_systems_agree(tmp_path, header):
+    _write_losses(tmp_path, t=header)
+    assert "(lower is better)" not in call_sigdask("compare", "t.csv", "--format", "wide", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(("name", "is_doubted"), [("losses", True), ("scores", False)])
+def test_a_file_that_is_called_after_losses_is_doubted(tmp_path, name, is_doubted):
+    _write_losses(tmp_path, **{name: "new,old"})
+    doubted = call_sigdask("compare", f"{name}.csv", cwd=tmp_path).stdout
+    answered = call_sigdask("compare", f"{name}.csv", "-m", "mean:better=lower", cwd=tmp_path).stdout
+    assert ["higher is taken as better" in text for text in (doubted, answered)] == [is_doubted, False]
 
 
 @pytest.mark.parametrize("beside", [{"reference": ""}, {}, {"id": 1, "reference": ""}])

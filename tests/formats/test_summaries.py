@@ -211,12 +211,57 @@ def test_as_many_runs_on_as_many_topics_as_trec_has_are_not_asked_about(tmp_path
     assert not any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").notices)
 
 
-def test_a_data_frame_written_by_columns_is_refused(tmp_path):
-    (tmp_path / "t.json").write_text(NUMBERED.to_json())
-    with pytest.raises(InputError, match="holds columns.*orient=.records"):
-        read(tmp_path / "t.json")
-    (tmp_path / "t.json").write_text(NUMBERED.to_json(orient="records"))
-    assert get_scores(read(tmp_path / "t.json")) == as_lists()
+@pytest.mark.parametrize("orient", ["columns", "records", "split", "index", "table"])
+@pytest.mark.parametrize("index", [[], ["item"]])
+def test_a_data_frame_is_read_in_every_json_layout(tmp_path, orient, index):
+    frame = pd.DataFrame(
+        {"item": [f"q{k}" for k in range(12)], "a": [k % 5 for k in range(12)], "b": [k % 7 for k in range(12)]}
+    )
+    (tmp_path / "t.json").write_text((frame.set_index(index) if index else frame).to_json(orient=orient))
+    counts = read(tmp_path / "t.json")
+    assert (counts.systems, get_scores(counts)) == (("a", "b"), as_lists(frame[["a", "b"]]))
+
+
+def test_tables_of_weights_and_biases_are_read(tmp_path):
+    for name, shift in (("a", 0), ("b", 1)):
+        rows = [[f"q{k}", k % 2, (k + shift) % 3] for k in range(12)]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"columns": ["id", "gain", "em"], "data": rows, "ncols": 3}))
+    counts = read(tmp_path / "a.json", tmp_path / "b.json")
+    assert counts.field("score[em]").tolist() == [[k % 3, (k + 1) % 3] for k in range(12)]
+
+
+def test_averages_by_system_are_not_taken_for_scores_by_item(tmp_path):
+    averages = {f"bench{k}": 0.1 * k for k in range(12)} | {"sacrebleu": 30}
+    (tmp_path / "t.json").write_text(json.dumps({"gpt": averages, "llama": averages | {"bench2": 0.5}}))
+    assert read(tmp_path / "t.json").n_items == 2
+
+
+@pytest.mark.parametrize("label", ["", "name", "id"])
+@pytest.mark.parametrize("item", ["i{}", "item_{}", "{}"])
+def test_systems_as_rows_of_numbered_items_are_asked_about(tmp_path, label, item):
+    (tmp_path / "t.csv").write_text(
+        f"{label},{','.join(item.format(k) for k in range(1, 13))}\n"
+        f"base,{','.join(str(k % 2) for k in range(12))}\ntuned,{','.join(str(k % 3) for k in range(12))}\n"
+    )
+    with pytest.raises(InputError, match=r"2 rows, and 12 columns.*transpose"):
+        read(tmp_path / "t.csv")
+    if label != "name":
+        assert read(tmp_path / "t.csv", format="wide").n_items == 2
+
+
+def test_numbered_runs_on_a_few_named_items_are_systems(tmp_path):
+    header = ",".join(f"run{k}" for k in range(1, 13))
+    (tmp_path / "t.csv").write_text(f"item,{header}\neasy,{'1,0,' * 5}1,1\nhard,{'0,0,' * 5}1,0\n")
+    assert len(read(tmp_path / "t.csv").systems) == 12
+
+
+@pytest.mark.parametrize(("first", "last", "place"), [("Promedio", "", "first"), ("", "Mittelwert", "last")])
+def test_a_row_of_means_is_named_in_any_language(tmp_path, first, last, place):
+    rows = [(f"q{k}", k / 8, (k * k % 11) / 8) for k in range(16)]
+    means = ["", *(f"{sum(column) / 16:.6f}" for column in list(zip(*rows, strict=True))[1:])]
+    rows = [[first, *means[1:]]] * bool(first) + rows + [[last, *means[1:]]] * bool(last)
+    (tmp_path / "t.csv").write_text("item,a,b\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    assert f"the {place} row holds the means" in "\n".join(read(tmp_path / "t.csv").notices)
 
 
 def test_a_summary_is_left_out_of_groups_too(tmp_path):

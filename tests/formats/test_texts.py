@@ -527,3 +527,65 @@ def test_outputs_with_marks_of_subwords_or_of_lists_of_translations_are_named(tm
     assert note.startswith("a: 12 outputs contain")
     assert remedy in note
     assert not read(tmp_path / "a", tmp_path / "b", gold=tmp_path / "a", format="segments").scope
+
+
+SENTENCES = [f"The {noun} of {k} people was seen by Ann {verb}." for k, noun in enumerate(["house", "dog"] * 10, start=1)
+             for verb in ("again",)]  # fmt: skip
+
+
+def _read_style(tmp_path, change, metrics=(), reference=SENTENCES):
+    texts = {"a.txt": [change(text) for text in SENTENCES], "b.txt": SENTENCES, "ref.txt": reference}
+    paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in texts.items()})
+    return "\n".join(read(*paths[:2], gold=paths[2], format="segments", options=Options(metrics=metrics)).scope)
+
+
+@pytest.mark.parametrize(
+    ("change", "note", "ignoring"),
+    [
+        (str.lower, "a: most references have capital letters", "BLEU:lowercase=1"),
+        (str.upper, "a: most references have small letters", "BLEU:lowercase=1"),
+        (lambda text: text.rstrip("."), "a: most references have punctuation at the end", "WER:punctuation=0"),
+        (lambda text: text.replace("Ann", "A\u0303nn"), "a: most outputs have decomposed letters", ""),
+        (lambda text: f"Translation: {text}", "a: 20 outputs begin with 'Translation:'", ""),
+        (lambda text: f"{text}</s>", "a: 20 outputs contain '</s>'", ""),
+    ],
+)
+def test_outputs_that_are_written_in_another_way_than_references_are_named(tmp_path, change, note, ignoring):
+    assert note in _read_style(tmp_path, change)
+    assert not _read_style(tmp_path, str)
+    if ignoring:
+        assert not _read_style(tmp_path, change, (ignoring,))
+
+
+def test_outputs_that_stand_a_line_off_are_named(tmp_path):
+    words = [f"w{k} x{k} y{k}" for k in range(20)]
+    files = {"a.txt": words[1:] + words[:1], "b.txt": words, "ref.txt": words}
+    paths = write_files(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in files.items()})
+    notes = "\n".join(read(*paths[:2], gold=paths[2], format="segments").scope)
+    assert notes.startswith("a: outputs are more like the references one line before or after")
+    assert "b: " not in notes
+
+
+def test_bleu_of_a_script_without_spaces_asks_for_a_tokenizer(tmp_path):
+    japanese = ["私は猫が好きです。"] * 3
+    assert "BLEU:tokenize=" in _read_style(tmp_path, str, ("BLEU",), [*japanese, *SENTENCES[3:]][:3] * 6 + japanese[:2])
+    assert "BLEU:tokenize=" not in _read_style(tmp_path, str, ("BLEU:tokenize=zh",), japanese * 6 + japanese[:2])
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "layout"),
+    [
+        ("WEBVTT\n\n", "00:0{k}.000 --> 00:0{k}.900\n{text}\n\n", "subtitles"),
+        ("", "{k}\n00:00:0{k},000 --> 00:00:0{k},900\n{text}\n\n", "subtitles"),
+        (";; made by hand\n", "rec{k} 1 ann 0.0 1.5 <o> {text}\n", "STM"),
+        ("", "rec1 1 {k}.0 0.5 word 0.9\n", "CTM"),
+        ("<?xml version='1.0'?>\n<tmx><body>\n", "<tu><tuv><seg>{text}</seg></tuv></tu>\n", "XML"),
+        ("<xliff>\n", "<target>{text}</target>\n", "XML"),
+    ],
+)
+@pytest.mark.parametrize("format_", ["segments", "speech"])
+def test_times_and_markup_are_not_scored_as_words(tmp_path, start, line, layout, format_):
+    text = start + "".join(line.format(k=k, text=text) for k, text in enumerate(SENTENCES[:9]))
+    paths = write_files(tmp_path, dict.fromkeys(["a", "b", "ref"], text))
+    with pytest.raises(InputError, match=f"is {layout}"):
+        read(*paths[:2], gold=paths[2], format=format_)

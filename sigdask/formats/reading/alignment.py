@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -16,7 +17,8 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages_only import is_metric_name
-from sigdask.formats.reading.columns import find_numbers, has_numbers
+from sigdask.formats.reading.columns import find_numbers, has_numbers, is_number
+from sigdask.formats.reading.json_records import list_fields
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.text import describe_items, format_count
@@ -246,6 +248,8 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
             f". --missing {options.missing} is for missing scores, not for missing rows: give each file a row for "
             f"every {noun}, and leave the score empty where there is none"
         )
+    if not n_shared and (name := _find_shared_ids(first, table)):
+        hint += f". Column {name!r} has the same unique cells in both: does it name the items? Then --id {quote(name)}"
     hint = f" ({n_shared:,} of {len({*ids, *keys}):,} {noun}s are in both){hint}"
     if missing:
         raise InputError(f"{table.path}: lacks {describe_items(missing, noun)} of {first.path}{hint}")
@@ -253,6 +257,18 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
         f"{table.path}, line {table.lines[row_by_id[extra[0]]]}: {describe_items(extra, noun)} not among those of "
         f"{first.path}{hint}"
     )
+
+
+def _find_shared_ids(first: FileTable, table: FileTable) -> str | None:
+    """Return a column, or a field of objects, with the same texts in two tables of which none occurs twice."""
+    fields = [field for name, cells in first.nested.items() for field in list_fields(name, cells[0])]
+    for name in (*(name for name in first.columns if name not in first.nested), *fields):
+        with suppress(InputError):
+            texts, other_texts = (Texts.from_values(each.get_column(name)) for each in (first, table))
+            is_name = texts.are_unique and not any("." in text and is_number(text) for text in texts)
+            if is_name and len(texts) == len(other_texts) and _have_same_texts(texts, other_texts):
+                return name
+    return None
 
 
 def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:

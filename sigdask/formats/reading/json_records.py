@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -20,7 +21,13 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.averages_only import STEP, build_training_curve_error, check_document, check_not_averages
+from sigdask.formats.reading.averages_only import (
+    STEP,
+    build_training_curve_error,
+    check_document,
+    check_not_averages,
+    is_metric_name,
+)
 from sigdask.formats.reading.columns import ParquetColumns
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.identity import dataclass
@@ -98,21 +105,23 @@ def build_nested_error(path: Path, name: str, lines: Sequence[int], cells: Seque
     """Return the error for a column of objects or lists that was used as a whole."""
     row = next(k for k, cell in enumerate(cells) if isinstance(cell, dict | list))
     kind = "an object" if isinstance(cells[row], dict) else "a list"
-    inner = _list_fields(name, cells[row])
+    inner = list_fields(name, cells[row])
     remedy = f"name one of its fields instead: {format_list(inner, SHOWN_KINDS)}" if inner else "it has no fields"
     leave = f"if it is not a system's, leave it out with --ignore {name}"
     return InputError(f"{path}, line {lines[row]}: {name!r} is {kind}, which is not compared whole; {remedy}; {leave}")
 
 
-def _list_fields(name: str, value: Any) -> list[str]:
+def list_fields(name: str, value: Any) -> list[str]:
     """Return the dotted names of all single values inside a value."""
     if not isinstance(value, dict | list):
         return [name]
     entries = value.items() if isinstance(value, dict) else enumerate(value)
-    return [inner for key, item in entries for inner in _list_fields(f"{name}.{key}", item)]
+    return [inner for key, item in entries for inner in list_fields(f"{name}.{key}", item)]
 
 
-SHOWN = 3
+MIN_ITEMS = 10
+"""Minimum number of items for telling them from systems in an object of objects."""
+
 IsRecord = Callable[[Mapping[str, Any]], bool]
 
 DOCUMENT_NAMES = ("document_id", "documentid", "doc_id", "docid", "doc_key", "doc", "file_id", "file", "filename",
@@ -210,6 +219,7 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
         A record is no object, or has a key that the first record lacks.
     """
     columns: dict[str, None] = {}
+    document = _put_items_first(path, document)
     is_row: IsRecord = lambda record: bool(find_id_keys(record, DEFAULTS))  # noqa: E731
     for record in read_records(path, is_row) if document is None else iter_document(path, document, is_row):
         if record.key is None:
@@ -292,6 +302,7 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
     """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
     check_document(path, document)
+    document = _build_frame_records(document)
     if isinstance(document, dict) and document:
         if is_record(document):
             yield JsonRecord("line 1", None, document, 1)
@@ -307,11 +318,6 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
     if not isinstance(document, dict) or not document:
         raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object per line")
     check_not_averages(path, document)
-    if _is_by_columns(document):
-        raise InputError(
-            f"{path}: holds columns ({', '.join(map(repr, list(document)[:SHOWN]))}), each of row numbers to cells, as "
-            'pandas writes a data frame unless told otherwise; write it with to_json(orient="records")'
-        )
     for number, (key, value) in enumerate(document.items(), start=1):
         yield JsonRecord(f"key {key!r}", key, value, number)
 
@@ -386,11 +392,45 @@ def _are_numbers(cells: list[Any]) -> bool:
     return bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
 
 
-def _is_by_columns(document: Mapping[str, Any]) -> bool:
-    """Return whether a JSON object is a table by columns, in which each value maps row numbers, from 0, to cells."""
-    rows = [list(value) for value in document.values() if isinstance(value, dict)]
-    has_same_rows = len(rows) == len(document) and all(row == rows[0] for row in rows)
-    return has_same_rows and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1
+def _build_frame_records(document: Any) -> Any:
+    """Return the records of a data frame by columns, or with its rows in `data`; any other document unchanged.
+
+    By columns, each value maps row numbers from 0 to cells. pandas writes both, Weights & Biases and MLflow `data`.
+    """
+    match document:
+        case {"columns": [str(), *_] as names, "data": [[*_], *_] as rows} if {*map(len, rows)} == {len(names)}:
+            labels = [{"index": label} for label in document.get("index", range(len(rows)))]
+            is_named = labels != [{"index": k} for k in range(len(rows))]
+            records = [dict(zip(names, row, strict=True)) for row in rows]
+            return [label | record for label, record in zip(labels, records, strict=True)] if is_named else records
+        case dict() if (keys := _get_common_keys(document)) and keys == [*map(str, range(len(keys)))] != ["0"]:
+            return _swap_keys(document, keys)
+    return document
+
+
+def _get_common_keys(document: Mapping[str, Any]) -> list[str]:
+    """Return the keys that all values of an object have; empty if they differ, or if a value is no object."""
+    keys = [sorted(value) if isinstance(value, dict) else [] for value in document.values()]
+    return list(next(iter(document.values()))) if keys and all(names == keys[0] != [] for names in keys) else []
+
+
+def _put_items_first(path: Path, document: Any) -> Any:
+    """Return an object by item for one that maps a few systems to their scores of many items, known by their digits."""
+    keys = _get_common_keys(document) if isinstance(document, dict) else []
+    are_items = len(keys) >= MIN_ITEMS and all(re.search(r"\d", key) and not is_metric_name(key) for key in keys)
+    if not are_items or not 1 < len(document) <= len(keys) / 3 or not all(map(_are_scores, document.values())):
+        return document
+    check_document(path, document)
+    return dict(zip(keys, _swap_keys(document, keys), strict=True))
+
+
+def _are_scores(values: Mapping[str, Any]) -> bool:
+    return all(value is None or isinstance(value, int | float) for value in values.values())
+
+
+def _swap_keys(document: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a record for each inner key, with a field for each outer key."""
+    return [{name: column[key] for name, column in document.items()} for key in keys]
 
 
 def check_folder(path: Path) -> None:

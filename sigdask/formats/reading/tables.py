@@ -40,13 +40,13 @@ INDEX_NAME = "index"
 """Name given to a first column without one, as pandas writes its index."""
 
 ID_NAMES = ("item", "id", "topic", "query", "segment", "item_id", "pairid", "pair_id", "uid", "example", "relation",
-            "response", "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
+            "seg_id", INDEX_NAME, "idx", "guid", "uuid", "example_id", "sample_id", "instance_id",
             "question_id", "qid", "tweet_id", "tweetid", "task_id", "problem_id", "prompt_id", "case_id", "test_id",
             "seg", "segid", "segment_id", "segmentid", "sentence_id", "sent_id", "sentid", "utt_id", "utterance_id",
-            "question", "problem", "prompt", "task")  # fmt: skip
+            "question", "problem", "prompt", "task", "response")  # fmt: skip
 """Conventional names of an id column, compared without case."""
 
-INPUT_IDS = frozenset({"question", "problem", "prompt", "task"})
+INPUT_IDS = frozenset({"question", "problem", "prompt", "task", "response"})
 """Those of these names that are ids only if there is no other id column and their cells are no scores."""
 
 SAMPLE_NAMES = frozenset({"sample_id", "sample", "sample_index", "sample_idx", "completion_id", "completion_index",
@@ -72,7 +72,7 @@ MIN_COUNTED = 10
 """Minimum number of rows for which a first column that counts them is a row number, whatever its name."""
 
 HEADER_NAMES = frozenset({*ID_NAMES, "gold", "gold_label", "label", "labels", "prediction", "pred", "score", "system",
-                          "text", "sentence"}) - INPUT_IDS  # fmt: skip
+                          "text", "sentence"}) - (INPUT_IDS - {"response"})  # fmt: skip
 """Names that occur only in headers."""
 
 LIST_HEADERS = frozenset({"gold_label", "labels", "true_label", "truth", "target", "y_true", "pred", "pred_label",
@@ -272,7 +272,9 @@ class FileTable:
         names = [name for name in names if name not in options.groups or self._are_unique(name)]
         names = [name for name in names if name.lower() not in SAMPLE_NAMES] or names
         input_columns = [name for name in names if name.lower() in INPUT_IDS]
-        return [name for name in names if name not in input_columns] or [*filter(self._can_be_ids, input_columns)]
+        inputs = [*filter(self._can_be_ids, input_columns)]
+        questions = [name for name in inputs if name.lower() != "response"]
+        return [name for name in names if name not in input_columns] or questions or inputs
 
     def _can_be_ids(self, name: str) -> bool:
         """Return whether cells can be ids: not constant, no decimals, and not only 0 and 1."""
@@ -545,7 +547,7 @@ def _read_one_column(path: Path, first_line: str) -> FileTable:
 def _is_list_header(name: str, below: Sequence[str]) -> bool:
     """Return whether the first cell of a file of one column names the column."""
     name = name.lower()
-    if name in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS:
+    if name in {*ID_NAMES, "gold", "score", "label", "prediction"} - (INPUT_IDS - {"response"}):
         return True
     return name in LIST_HEADERS and all(cell.lower() != name for cell in below)
 

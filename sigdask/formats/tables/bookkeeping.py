@@ -9,15 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.checks import CLEAR_ITEMS
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import averages_only
 from sigdask.formats.reading.columns import MISSING, is_number, is_percent
+from sigdask.formats.reading.files import format_cell
+from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
 from sigdask.formats.reading.tables import (
@@ -142,6 +146,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
         return
     if is_only_file:
         _check_no_averages(table, options)
+        _check_rows_are_items(table, options)
     if any(name.lower() in ID_NAMES and name not in table.list_row_columns() for name in table.columns):
         return
     systems = None if system is None or system in table.nested else Factor.from_values(table.columns[system])
@@ -200,6 +205,23 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
             raise averages_only.build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
+
+
+def _check_rows_are_items(table: FileTable, options: Options) -> None:
+    """Raise an error for a few rows without a number in their names, beside many columns that are numbered."""
+    labels = next((name for name in table.columns if not _has_scores(table, name)), "")
+    names = [name for name in table.list_other_columns(labels, *options.groups, *options.ignore) if name != INDEX_NAME]
+    numbers = [number for name in names if (number := re.fullmatch(r"(\D*?)[ _-]?0*(\d+)", name.lower()))]
+    is_counted = [int(number[2]) for number in numbers] in ([*range(len(names))], [*range(1, len(names) + 1)])
+    are_items = len({number[1] for number in numbers} - {*SYSTEM_NAMES}) == 1
+    are_names = not labels or not any(re.search(r"\d", cell) for cell in table.columns[labels])
+    is_wide = 1 < table.n_rows < CLEAR_ITEMS and len(names) >= max(MIN_ROWS, 2 * table.n_rows)
+    if table.header and is_counted and are_items and are_names and is_wide:
+        raise InputError(
+            f"{table.path}: {table.n_rows} rows, and {len(names)} columns {names[0]!r} to {names[-1]!r}. Are rows "
+            "systems, and columns items? Then transpose it: write one row per item and one column per system. If "
+            "columns are systems, say --format wide"
+        )
 
 
 def _has_scores(table: FileTable, name: str) -> bool:
@@ -337,6 +359,54 @@ def select_systems(table: FileTable, options: Options, columns: Sequence[str]) -
     return names
 
 
+SCORE_OBJECTS = re.compile(r"(?i)(named_?)?(scores?|metrics?|metrics_?data|feedback_stats|assessments|evaluations?)")
+"""Names of columns of objects with the scores of an item by metric, as tools for traces and evaluations write them."""
+
+VALUE_KEYS = ("value", "score", "avg", "mean")
+"""Keys of the number in an object that describes a score."""
+
+
+def expand_scores(table: FileTable) -> FileTable:
+    """Return the table with a column `scores.NAME` for each number in columns of objects, such as `scores`."""
+    columns: dict[str, Sequence[str]] = {}
+    texts = {name: table.columns[name] for name in filter(SCORE_OBJECTS.fullmatch, table.columns)}
+    nested = parse_nested_columns(texts) | {name: table.nested[name] for name in texts if name in table.nested}
+    for name, values in nested.items():
+        cells = [_parse_scores(value) for value in values]
+        for key in dict.fromkeys(key for cell in cells for key in cell):
+            columns[f"{name}.{key}"] = Texts.from_values(format_cell(cell.get(key)) for cell in cells)
+    columns = {name: cells for name, cells in columns.items() if name not in table.columns}
+    if not columns:
+        return table
+    note = f"{table.path}: scores in objects are read as {describe_items([*columns], 'column')}"
+    return replace(table, columns={**table.columns, **columns}, notes=[*table.notes, note])
+
+
+def has_metrics(table: FileTable) -> bool:
+    """Return whether a table holds objects `metrics` of scores, beside which gold labels and answers are no task."""
+    return any(re.match(r"(?i)metrics?\.", name) and name not in table.columns for name in expand_scores(table).columns)
+
+
+def _parse_scores(cell: Any) -> dict[str, Any]:
+    """Return the numbers in an object by metric, or in a list of objects with a name and a value.
+
+    Examples
+    --------
+    >>> _parse_scores({"f1": 0.5, "note": "ok"}), _parse_scores([{"name": "toxic", "value": 1}, {"name": "why"}])
+    ({'f1': 0.5}, {'toxic': 1})
+    """
+    if isinstance(cell, list):
+        parts = [part for part in cell if isinstance(part, dict) and isinstance(part.get("name"), str)]
+        cell = {part["name"]: part for part in parts} if len({part["name"] for part in parts}) == len(cell) else {}
+    if not isinstance(cell, dict):
+        return {}
+    values = {
+        key: next((value[name] for name in VALUE_KEYS if name in value), None) if isinstance(value, dict) else value
+        for key, value in cell.items()
+    }
+    return {key: value for key, value in values.items() if isinstance(value, int | float)}
+
+
 def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = False, noun: str = "scores") -> FileTable:
     """Remove the columns of a score table that are not scores, and note which.
 
@@ -345,6 +415,7 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     """
     if "systems" in options.own:
         return table
+    table = expand_scores(table)
     question = f"{noun} without bookkeeping{' and costs' * costs}"
     return table.recall(question, options, lambda: _remove_bookkeeping(table, options, costs=costs, noun=noun))
 

@@ -39,9 +39,10 @@ from sigdask.formats.reading.tables import (
     read_table,
 )
 from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
+from sigdask.formats.tables.labels import PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.identity import dataclass
-from sigdask.metrics import is_lower_better
+from sigdask.metrics import find_lower_better, is_lower_better
 from sigdask.text import describe_items, format_list
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
@@ -50,9 +51,11 @@ LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controll
                            "elo"})  # fmt: skip
 """Names of columns of leaderboards, whose rows are systems."""
 
-DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "human", "human_score", "gold_score", "oracle", "best", "diff", "delta",
-                            "difference", "p", "p_value", "pvalue", "p-value", "difficulty", "year", "age",
-                            "weight"})  # fmt: skip
+DOUBTFUL_NAMES = frozenset({*GOLD_LIKE_NAMES, "y_true", "actual", "expected", "class", "answer", "correct", "gt",
+                            "ground_truth", "groundtruth", "ref", "mos", "confidence", "human",
+                            "human_score", "gold_score", "oracle", "best", "diff", "delta",
+                            "difference", "change", "gain", "improvement", "p", "p_value", "pvalue", "p-value",
+                            "difficulty", "year", "age", "weight"})  # fmt: skip
 """Names of columns that seldom name a system."""
 
 DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-test", "rank", "ranks", "ranking", "wins",
@@ -61,6 +64,9 @@ DOUBTFUL_ROWS = frozenset({"p", "p-value", "p_value", "pvalue", "p value", "t-te
 
 MAX_SUMMARIES, MAX_DERIVED = 4, 8
 """Number of last rows, and maximum number of columns, that are searched for such."""
+
+ROUNDED_TOTAL = 0.005
+"""Largest difference from 1 of a sum of rounded probabilities."""
 
 ROUNDED_SUM = 1e-9
 """Largest rounding error of sums, relative to scores."""
@@ -120,7 +126,21 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
     ]
     warnings = [*warnings, *(describe_groups(name, tables[0].columns[name]) for name in further)]
-    warnings += map(ScopeNote, _describe_doubts(tables, scores, ids))
+    warnings += map(ScopeNote, _describe_doubts(tables, scores, ids, options.metrics))
+    return _build_wide_counts(scores, ids, groups, options, warnings)
+
+
+def _build_wide_counts(
+    scores: Mapping[str, Floats],
+    ids: Texts | None,
+    groups: Mapping[str, Sequence[str]],
+    options: Options,
+    warnings: Sequence[str],
+) -> Counts:
+    """Return counts of scores, under a metric's name if the names of all systems say that lower is better."""
+    if (metric := find_lower_better(scores)) is not None:
+        matrices = {metric: np.column_stack([*scores.values()]).astype(np.float64)}
+        return build_score_counts(matrices, [*scores], ids, groups=groups, options=options, warnings=warnings)
     return Counts.from_scores(
         scores,
         ids=ids,
@@ -148,7 +168,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
 
 
 def _describe_doubts(
-    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None
+    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None, metrics: Sequence[str]
 ) -> Iterator[str]:
     """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
     path = tables[0].path
@@ -158,7 +178,11 @@ def _describe_doubts(
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
     yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
-    if len(tables) == 1 and all(map(is_metric_name, scores)):
+    files = [table.path.name for table in tables]
+    is_named = find_lower_better(scores) is not None
+    if all(map(is_lower_better, files)) and not is_named and not any(":better=" in name for name in metrics):
+        yield f"{path}: higher is taken as better. Is lower better, as the file's name says? Then -m mean:better=lower"
+    if all(map(is_metric_name, scores)) and not is_named and (len(tables) == 1 or len(scores) > len(tables)):
         yield (
             f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
             "system, give one file per system"
@@ -190,6 +214,8 @@ def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: boo
     columns = [scores[name] for name in names]
     if len(scores) > 1 and len(columns[0]) >= MIN_ROWS * has_ids and summaries.has_mean_row(scores.values()):
         yield f"{path}: the last row holds the means or totals of the others; remove it if it is no item"
+    if len(scores) > 1 and len(columns[0]) >= MIN_ROWS and summaries.has_mean_row([column[::-1] for column in columns]):
+        yield f"{path}: the first row holds the means or totals of the others; remove it if it is no item"
     values = np.column_stack([column[:MAX_ROWS] for column in columns]).astype(np.float64)
     values = values[~np.isnan(values).any(axis=1)]
     if len(values) < MIN_ROWS or len(names) < 2:
@@ -203,13 +229,23 @@ def _describe_values(path: object, scores: Mapping[str, Floats], *, has_ids: boo
                 f"{path}: {names[k]!r} holds whole numbers up to {top[k]:g}, others shares: is it a system? "
                 f"If not, --ignore {names[k]!r}"
             )
-    if is_whole.all() and (np.sort(values, axis=1) == np.arange(1, len(names) + 1)).all():
-        yield (
-            f"{path}: each row holds the ranks 1 to {len(names)}, and higher is taken as better. If rank 1 is best, "
-            f"write {len(names) + 1} minus the rank"
-        )
+    yield from _describe_rows(path, values)
     if len(names) <= MAX_DERIVED:
         yield from _describe_derived(path, names, values)
+
+
+def _describe_rows(path: object, values: Floats) -> Iterator[str]:
+    """Yield a note on rows that hold ranks, codes of right and wrong, or probabilities of classes."""
+    n_systems = values.shape[1]
+    if (np.sort(values, axis=1) == np.arange(1, n_systems + 1)).all():
+        yield (
+            f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. If rank 1 is best, "
+            f"write {n_systems + 1} minus the rank"
+        )
+    elif {*values.ravel().tolist()} == {1, 2}:
+        yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
+    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 2:
+        yield f"{path}: scores of each row add up to 1. If columns are classes and no systems, give one file per system"
 
 
 def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Iterator[str]:
@@ -246,6 +282,11 @@ def describe_uncorrelated(scores: Mapping[str, Floats], *, by_position: bool) ->
             f"rows are matched by position, but scores of {format_list([names[k] for k in odd])} are not correlated "
             "with other systems': are the items of all systems in the same order? Files with ids are matched by id"
         )
+    elif by_position and len(columns) >= MIN_ROWS and len(names) > 1 and all(are_sorted):
+        yield (
+            "scores of all systems are sorted, and rows are matched by position: was each file sorted by itself? Then "
+            "the comparison means nothing"
+        )
     elif alone := [names[k] for k in odd if are_sorted[k]]:
         yield (
             f"scores of {format_list(alone)} are sorted, and not correlated with other systems': was this column "
@@ -265,8 +306,17 @@ DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"}
 
 def describe_groups(name: str, column: Any) -> str:
     """Return the sentence that a column was taken as groups of items."""
+    if name.lower() in LABEL_NAMES:
+        return ScopeNote(
+            f"column {name!r} holds labels, taken as groups of items. If scores are confidences in these labels, give "
+            "--gold FILE with the right ones"
+        )
     has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
     return f"column {name!r}{' holds no numbers' * has_no_numbers}: taken as groups of items"
+
+
+LABEL_NAMES = frozenset({*GOLD_LIKE_NAMES, *PREDICTION_NAMES} - {"system", "output"})
+"""Names of columns of labels, whose scores may be a classifier's confidences."""
 
 
 def find_group_columns(table: FileTable, options: Options) -> list[str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, count_filled, open_text
 from sigdask.formats.reading.options import Options
-from sigdask.text import format_count
+from sigdask.text import format_count, format_list
 
 Texts = Sequence[str | None]
 """One text for each item, None if it is missing."""
@@ -68,7 +71,11 @@ def build_text_counts(
             source_texts,
         ),
         suggested=suggested,
-        warnings=(*warnings, *_describe_marks(systems, references[0])),
+        warnings=(
+            *warnings,
+            *_describe_marks(systems, references[0]),
+            *_describe_styles(systems, references, options.metrics),
+        ),
     )
 
 
@@ -76,6 +83,9 @@ MARKS = {
     "@@ ": "join its subwords (sed 's/@@ //g')",
     "\u2581": "decode its pieces with SentencePiece",
     " ||| ": "keep the best translation of each sentence, without its scores",
+    "</s>": "remove the marks of the model",
+    "<|": "remove the marks of the model",
+    "<think>": "remove the model's reasoning",
 }
 """Marks of texts that are not ready to be scored, with remedies."""
 
@@ -96,6 +106,75 @@ MARKED_SHARE = 10
 """Marks in more than a tenth of outputs are named."""
 
 
+TRAITS: dict[str, Callable[[str], bool]] = {
+    "capital letters": lambda text: text != text.lower(),
+    "small letters": lambda text: text != text.upper(),
+    "punctuation at the end": lambda text: text.endswith((".", "!", "?", "\u3002", "\u0964", "\u061f")),
+    "decomposed letters (Unicode's NFD)": lambda text: not unicodedata.is_normalized("NFC", text),
+}
+"""Properties of texts that systems share with the reference, unless one of both was normalised."""
+
+FEW_TEXTS, HEAD_TEXTS = 10, 1000
+"""Minimum number of texts whose properties are compared, and the number of first texts that are looked at."""
+
+
+def _describe_styles(
+    systems: Mapping[str, Texts], references: Sequence[Texts], metrics: Sequence[str]
+) -> Iterator[ScopeNote]:
+    """Yield notes on outputs that are written in another way than the references, or stand in other lines."""
+    names_by_note: dict[str, list[str]] = {}
+    for name, texts in systems.items():
+        for note in _list_styles(texts, references):
+            names_by_note.setdefault(note, []).append(name)
+    for note, names in names_by_note.items():
+        if not any(trait in note and option in ",".join(metrics) for trait, option in IGNORING.items()):
+            yield ScopeNote(f"{format_list(names)}: {note}")
+
+
+def _list_styles(texts: Texts, references: Sequence[Texts]) -> Iterator[str]:
+    pairs = [pair for pair in zip(texts[:HEAD_TEXTS], *(r[:HEAD_TEXTS] for r in references), strict=True) if all(pair)]
+    if len(pairs) < FEW_TEXTS:
+        return
+    outputs, *golds = [[str(text).strip() for text in column] for column in zip(*pairs, strict=True)]
+    gold = [text for column in golds for text in column]
+    for trait, has_trait in TRAITS.items():
+        share, gold_share = (sum(map(has_trait, column)) / len(column) for column in (outputs, gold))
+        if min(share, gold_share) <= RARE and max(share, gold_share) >= COMMON:
+            found = ("references have", "outputs do") if share < gold_share else ("outputs have", "references do")
+            yield f"most {found[0]} {trait} and hardly any {found[1]}. Metrics count this as errors: write both alike"
+    word, n_same = Counter(text.split(maxsplit=1)[0] for text in outputs if text).most_common(1)[0]
+    is_rare = sum(text.casefold().startswith(word.casefold()) for text in gold) <= RARE * len(gold)
+    if is_rare and n_same >= (1 - RARE) * len(outputs) and 2 * len({*outputs}) > len(outputs):
+        yield f"{n_same:,} outputs begin with {word!r}, and hardly a reference does: remove it if it is no output"
+    overlap, *shifted = (_measure_overlap(outputs, golds[0], shift) for shift in (0, 1, -1))
+    if max(shifted) > max(2 * overlap, SHIFTED):
+        yield "outputs are more like the references one line before or after, so that lines may be shifted"
+
+
+IGNORING = {"capital": "lowercase", "small": "lowercase", "punctuation": "punctuation"}
+"""Options of metrics that ignore a property."""
+
+RARE, COMMON, SHIFTED = 0.05, 0.5, 0.2
+"""Shares of texts, and the share of common words, from which on texts are said to differ."""
+
+
+def _measure_overlap(outputs: Sequence[str], gold: Sequence[str], shift: int) -> float:
+    """Return the mean share of words that outputs have in common with the references `shift` lines later."""
+    words = [
+        ({*output.split()}, {*text.split()}) for output, text in zip(outputs, gold[shift:] + gold[:shift], strict=True)
+    ]
+    return sum(len(own & other) / max(len(own | other), 1) for own, other in words) / len(words)
+
+
+OTHER_LAYOUTS = {
+    r"<(\?xml|tmx|xliff)\b": "XML",
+    r"WEBVTT\b|\d+\r?\n\d+:\d\d:\d\d[,.]\d+ -->": "subtitles with times",
+    r"(;;.*\n)*((\S+ \S+ \S+ \d+(\.\d+)? \d+(\.\d+)? .*)(\n|$))+$": "STM, with times and speakers",
+    r"(;;.*\n)*((\S+ \S+ \d+\.\d+ \d+\.\d+ \S+( [\d.]+)?)(\n|$))+$": "CTM, with the time of each word",
+}
+"""Patterns of the first lines of files that hold more than texts."""
+
+
 def read_text_lines(path: Path) -> list[str]:
     """Return the lines of a file, split only at LF; str.splitlines also splits at U+2028 and U+0085."""
     with open_text(path) as text:
@@ -103,6 +182,9 @@ def read_text_lines(path: Path) -> list[str]:
     if lines and not lines[-1]:
         lines.pop()
     check_filled(path, lines)
+    head = "\n".join(lines[:20])
+    if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
+        raise InputError(f"{path}: is {layout}, and no text with a segment on each line; write the texts alone")
     return [line.removesuffix("\r") for line in lines]
 
 

@@ -62,7 +62,7 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
         warnings=[
             *([f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else []),
             *(note for path, texts in zip(files, lines, strict=True) for note in _describe_lines(path, texts)),
-            *(_describe_tokens(paths[0], segments[0]) if "BLEU" in suggested else ()),
+            *(_describe_tokens(paths[0], segments[0], options) if "BLEU" in suggested else ()),
         ],
     )
 
@@ -75,8 +75,15 @@ def _describe_lines(path: Path, texts: Sequence[str]) -> Iterator[ScopeNote]:
         yield ScopeNote(f"{path}: every line is in quotation marks, which are scored; remove them if texts have none")
 
 
-def _describe_tokens(path: Path, references: Sequence[str]) -> Iterator[ScopeNote]:
-    """Yield a note on references that seem to be tokenized, which makes BLEU tokenize them again."""
+def _describe_tokens(path: Path, references: Sequence[str], options: Options) -> Iterator[ScopeNote]:
+    """Yield a note on references that are tokenized already, or in a script without spaces."""
+    text = "".join(references[:N_HEAD_LINES])
+    is_bleu = not options.metrics or "BLEU" in options.metrics
+    if is_bleu and 2 * sum("\u0e00" <= c < "\u0f00" or "\u3040" <= c < "\ua000" for c in text) > len(text):
+        yield ScopeNote(
+            f"{path}: the script has no spaces, and BLEU takes what stands between spaces as a word. Choose "
+            "BLEU:tokenize=zh, ja-mecab or char, or chrF"
+        )
     n_tokenized = sum(text.rstrip().endswith(" .") for text in references)
     if n_tokenized >= MIN_TOKENIZED:
         yield ScopeNote(
