@@ -158,7 +158,7 @@ RARE, COMMON, SHIFTED = 0.05, 0.5, 0.2
 """Shares of texts, and the share of common words, from which on texts are said to differ."""
 
 
-def _measure_overlap(outputs: Sequence[str], gold: Sequence[str], shift: int) -> float:
+def _measure_overlap(outputs: list[str], gold: list[str], shift: int) -> float:
     """Return the mean share of words that outputs have in common with the references `shift` lines later."""
     words = [
         ({*output.split()}, {*text.split()}) for output, text in zip(outputs, gold[shift:] + gold[:shift], strict=True)
