@@ -253,7 +253,7 @@ class Counts:
         checks.check_names(names)
         READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
-        n_items, present = len(matrix.values), matrix.present
+        n_items, present = len(matrix.numbers), matrix.present
         has = np.ones((n_items, len(scores)), np.bool_) if present is None and min_items else present
         if has is not None:
             checks.check_common_items(has, names, min_items, missing, ids)
@@ -261,13 +261,13 @@ class Counts:
             checks.check_complete(present, names, ids)
         if missing == "zero":
             present = None
-        fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
+        fields = {"score": matrix.numbers, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
         numbers = ExactNumbers.from_columns({"score": matrix.columns}, fields, names)
         return Counts(
             systems=names,
             fields=numbers,
             present=present,
-            outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
+            outputs=Outputs(LazyOutputs(len(scores), replace(matrix, present=present).get_column)),
             suggested=("mean",),
             **_build_item_arguments(
                 n_items,
@@ -545,12 +545,6 @@ def _build_item_arguments(
     """Return the arguments of `Counts` that all constructors take, with ids and groups of as many items checked."""
     item_ids, columns = checks.convert_ids(ids, n_items), checks.convert_groups(groups, n_items)
     return {"n_items": n_items, "ids": item_ids, "groups": columns, "name": name, "warnings": tuple(notes)}
-
-
-def _get_scores(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
-    """Return one system's scores, with NaN for items that the system lacks."""
-    column = values[:, system].astype(np.float64)
-    return column if present is None else np.where(present[:, system], column, np.nan)
 
 
 def _build_label_counts(

@@ -552,8 +552,9 @@ def find_uncorrelated(values: Array) -> list[int]:
 def _find_opposed(values: Array) -> list[int]:
     """Return the systems whose scores are high where all others' are low, unless they are shares of one total."""
     centred = values - values.mean(axis=0)
+    shown = centred[:, :MAX_CORRELATED]
     with np.errstate(over="ignore", invalid="ignore"):
-        if not (np.sign(centred.T @ centred) < 0).any():
+        if not (np.sign(shown.T @ shown) < 0).any():
             return []  # the usual case, which takes less time than ranks
     totals = centred.sum(axis=1)
     if np.ptp(totals) <= 1e-6 * np.ptp(centred):

@@ -133,8 +133,8 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
 def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
     """Return whether all numbers are integers small enough that the type `kind` holds them exactly."""
     return not len(numbers) or bool(
-        np.abs(numbers[[numbers.argmin(), numbers.argmax()]]).max() < 2.0 ** BITS.get(kind, 53)
-        and (np.rint(numbers) == numbers).all()
+        _are_decimals(numbers, 1.0)
+        and np.abs(numbers[[numbers.argmin(), numbers.argmax()]]).max() < 2.0 ** BITS.get(kind, 53)
     )
 
 
@@ -182,12 +182,14 @@ def _have_places_of_first(numbers: NDArray[np.float64]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreMatrix:
-    """Item scores of all systems in the smallest type that holds them: an integer type if possible, else float64.
+class ScoreMatrix(ComputedFields):
+    """Item scores by system, in the smallest type that holds them all: an integer type if possible, else float64.
 
     Attributes
     ----------
-    values : array, shape (n_items, n_systems)
+    names : tuple of str
+        The systems.
+    numbers : array, shape (n_items, n_systems)
         Column by column in memory; 0 where a score is missing.
     present : bool array, shape (n_items, n_systems), or None
         Whether each system has each score. None if all have.
@@ -195,14 +197,17 @@ class ScoreMatrix:
         How each system's were read, without the numbers.
     """
 
-    values: Array
+    names: tuple[str, ...]
+    numbers: Array
     present: NDArray[np.bool_] | None
     columns: list[SystemNumbers]
 
     @staticmethod
     def from_scores(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
         """Read the scores of one system after another; NaN marks a missing score."""
-        if isinstance(scores, dict) and (whole := _read_whole_numbers([*scores.values()])) is not None:
+        if isinstance(scores, ScoreMatrix):
+            return scores
+        if isinstance(scores, dict) and (whole := _read_whole_numbers(scores)) is not None:
             return whole
         lengths: dict[str, int] = {}
         values = np.empty((0, len(scores)), np.int8)
@@ -223,7 +228,18 @@ class ScoreMatrix:
             values = _set_column(values, k, numbers)
             columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
         check_lengths(lengths)
-        return ScoreMatrix(values, present, columns)
+        return ScoreMatrix(tuple(scores), values, present, columns)
+
+    def __getitem__(self, name: str) -> Array:
+        return self.get_column(self.names.index(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def get_column(self, system: int) -> NDArray[np.float64]:
+        """Return one system's scores, with NaN for items that the system lacks."""
+        column = self.numbers[:, system].astype(np.float64, copy=False)
+        return column if self.present is None else np.where(self.present[:, system], column, np.nan)
 
 
 def _set_column(values: Array, k: int, numbers: NDArray[np.float64]) -> Array:
@@ -243,8 +259,9 @@ def _is_decimal(values: Any) -> TypeGuard[DecimalMatrix]:
     return isinstance(values, DecimalMatrix)
 
 
-def _read_whole_numbers(columns: Sequence[Sequence[float] | Array]) -> ScoreMatrix | None:
+def _read_whole_numbers(scores: dict[str, Sequence[float] | Array]) -> ScoreMatrix | None:
     """Return equally long columns of few whole float64 numbers as a matrix, read at once; None for other columns."""
+    columns = [*scores.values()]
     sizes = {c.shape if isinstance(c, np.ndarray) and c.dtype == np.float64 and c.ndim == 1 else None for c in columns}
     if len(sizes) != 1 or None in sizes or sum(map(len, columns)) > CHUNK:
         return None
@@ -252,13 +269,14 @@ def _read_whole_numbers(columns: Sequence[Sequence[float] | Array]) -> ScoreMatr
     kind = _find_narrowest_type(numbers)
     if kind is np.float64:  # or not finite
         return None
-    return ScoreMatrix(numbers.astype(kind).T, None, [SystemNumbers(np.empty(0))] * len(columns))
+    return ScoreMatrix(tuple(scores), numbers.astype(kind).T, None, [SystemNumbers(np.empty(0))] * len(columns))
 
 
 def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
     """Return the smallest type that holds numbers: an integer type only if float64 holds their sum exactly."""
-    largest = float(np.abs(numbers).max(initial=0.0))
-    if largest * len(numbers) >= 2.0**53 or (np.rint(numbers) != numbers).any():
+    if not _are_decimals(numbers, 1.0):
+        return np.float64
+    if (largest := float(np.abs(numbers).max(initial=0.0))) * len(numbers) >= 2.0**53:
         return np.float64
     return next((t for t in (np.int8, np.int16, np.int32) if largest <= np.iinfo(t).max), np.int64)
 

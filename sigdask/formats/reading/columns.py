@@ -402,7 +402,8 @@ class TypedColumn(Texts):
         if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
             values = values.cast(pa.string())
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            converted = _convert_strings(values.cast(pa.large_string()).fill_null(""))
+            values = values.cast(pa.large_string())
+            converted = _convert_strings(values.fill_null("") if values.null_count else values)  # it imports pandas
             filled = converted.starts < converted.stops
             ends = converted.buffer[converted.starts[filled]], converted.buffer[converted.stops[filled] - 1]
             if not any(SPACE[end].any() for end in ends):
@@ -481,6 +482,7 @@ class ParquetColumns:
         if converted is None:
             check_parquet(path, self.file.metadata)
         self.schema = self.file.schema_arrow
+        self.names = self.schema.names  # a new list each time
         self.n_rows = self.file.metadata.num_rows
 
     def __iter__(self) -> Iterator[tuple[str, TypedColumn]]:
@@ -494,7 +496,7 @@ class ParquetColumns:
     def read_values(self, k: int) -> Any:
         """Return the values of one column as a chunked Arrow array."""
         with self._report_damage():
-            return self.file.read(columns=[self.schema.names[k]], use_threads=False).column(0)
+            return self.file.read(columns=[self.names[k]], use_threads=False).column(0)
 
     def read_nested(self) -> dict[str, list[Any]]:
         """Return the columns that hold objects or lists."""

@@ -20,6 +20,7 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Floats, LazyColumns
+from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
@@ -117,7 +118,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         numbers: Floats = table.get_numbers(column)[order]
         return numbers
 
-    scores = LazyColumns([*score_columns], read_scores)
+    scores = ScoreMatrix.from_scores(LazyColumns([*score_columns], read_scores))
     groups = get_group_columns(tables[0], options)
     warnings += [
         f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"

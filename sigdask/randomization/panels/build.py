@@ -310,6 +310,8 @@ def _build_panel(
     index_of[systems] = np.arange(len(systems))
     is_kept = np.full(len(addresses), every_unit)
     for s in range(1, len(systems)):
+        if is_kept.all():
+            break
         is_kept |= (summed[:, s] != summed[:, 0]).any(axis=1)
     kept = summed
     if not is_kept.all():

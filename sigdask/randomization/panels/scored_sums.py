@@ -245,6 +245,8 @@ class ScoredSums:
                 kind = next(t for t in (np.int8, np.int16, np.int32, np.int64) if highest - lowest <= np.iinfo(t).max)
                 by_system = np.ascontiguousarray((values - lowest).astype(kind).T)
                 add_signs(by_system, self.pairs, least, most, wins, losses)
+                if (least < most).all():  # no pair has one size
+                    break
             has_one_size = (most == 0) | (least == most)
             has_one_size &= self.slack[:, m] == 0  # differences of the size of the slack have no sign
             result[has_one_size, m] = np.column_stack([wins, losses])[has_one_size]
