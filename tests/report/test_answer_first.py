@@ -199,3 +199,11 @@ def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
     find_positions(
         terminal.text, "gate: FAILED", "plan night, run 1 of ", "\nset0: ", "\nset1: ", "== set0 ==", "== set1 =="
     )
+
+
+def test_two_others_are_not_called_any_of_the_two():
+    scores = {"a": [1] + [1, 0] * 20, "b": [0] + [0, 1] * 20, "c": [0] + [1, 0, 0, 1] * 10}
+    answer = headline.build_verdict(compare_all(Counts.from_scores(scores), trials=99, interval="none")).headline
+    assert answer.startswith(
+        "a scores best on mean, but is not significantly different from either of the others: ahead"
+    )

@@ -196,7 +196,7 @@ def _describe_tie(groups: VerdictGroups, g: int, best: str, rival: str, near_nam
 def _name_others(names: list[str], n_others: int) -> str:
     """Return systems as text, by name if they are few."""
     if len(names) == n_others > 1:
-        return f"any of the {n_others:,} others"
+        return "either of the others" if n_others == 2 else f"any of the {n_others:,} others"
     return join_phrases(names) if len(names) <= MAX_NAMED_SYSTEMS else f"{len(names):,} of {n_others:,} others"
 
 
