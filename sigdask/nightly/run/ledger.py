@@ -21,7 +21,7 @@ from sigdask.execution.run import TrialRange
 from sigdask.identity import dataclass, get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
+from sigdask.randomization.panels.digests import Digests, pack_digests
 from sigdask.randomization.panels.sums import EnumeratedPairs
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
@@ -326,7 +326,7 @@ class CommitQueue:
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
     """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
     panels = {id(job.panel): job.panel for job in jobs}
-    panel_digests = dict(zip(panels, _compute_digests([*panels.values()]), strict=True))
+    panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
     all_digests = (
         np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
     )
@@ -341,23 +341,6 @@ def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integer
     names = [_name_kind(panel) for panel in panels.values()]
     kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
     return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}, kinds
-
-
-def _compute_digests(panels: Sequence[AnyPanel]) -> list[Digests]:
-    """Return the digests of each panel; those of panels that can be joined are computed together."""
-    digests: dict[int, Digests] = {}
-    alike: dict[Hashable, list[EnumeratedPairs]] = {}
-    for panel in panels:
-        if isinstance(panel, EnumeratedPairs) and panel.counting_key is not None:
-            alike.setdefault(panel.counting_key, []).append(panel)
-        else:
-            digests[id(panel)] = panel.compute_digests()
-    for group in alike.values():
-        keys = [panel.key for panel in group for _ in panel.pairs]
-        ends = np.cumsum([len(panel.pairs) for panel in group])[:-1]
-        joined = compute_pair_digests(group[0].join(group[1:]), 0, keys)[:, None]
-        digests |= zip(map(id, group), np.split(joined, ends), strict=True)
-    return [digests[id(panel)] for panel in panels]
 
 
 def _name_kind(panel: AnyPanel) -> str:

@@ -34,7 +34,7 @@ from sigdask.identity import Identity, get_identity
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import SCHEME, Key
+from sigdask.randomization.stream import SCHEME
 
 COUNTING_VERSION = 2
 """Increased when a correction changes counts, so that no older counts are used again."""
@@ -48,20 +48,16 @@ Digests = NDArray[np.void]
 """Digests of `DIGEST_BYTES` bytes each."""
 
 
-def compute_pair_digests(panel: ScoredSums, m: int, keys: Sequence[Key] = ()) -> Digests:
-    """Return the digest of each pair under one metric, shape (n_pairs,).
-
-    If the pairs are of several test sets, `keys` are the keys of each pair's stream.
-    """
+def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
+    """Return the digest of each pair under one metric, shape (n_pairs,)."""
     fields_used = list(panel.metrics[m].fields)
     lattices = [panel.lattices[f] for f in fields_used]
     form = (panel.metrics[m].form, [identify_lattice(x) for x in lattices], *mark_widened(panel, m))
     end = b"".join(map(_encode, form)) + b">"
-    starts = {}
-    for key in dict.fromkeys(keys or [panel.key]):  # the digest of the tuple ("pair", key, enumerated, *form)
-        parts = (b"<tuple>%d:" % (3 + len(form)), *map(_encode, ("pair", key, panel.enumerated)), end)
-        header = hashlib.blake2b(PREFIX + b"".join(parts), digest_size=DIGEST_BYTES).hexdigest()
-        starts[key] = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
+    # the digest of the tuple ("pair", key, enumerated, *form)
+    parts = (b"<tuple>%d:" % (3 + len(form)), *map(_encode, ("pair", panel.key, panel.enumerated)), end)
+    header = hashlib.blake2b(PREFIX + b"".join(parts), digest_size=DIGEST_BYTES).hexdigest()
+    start = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
     scales = np.array([get_factor(lattice) for lattice in lattices], np.uint64)
     totals = panel.totals[:, fields_used].astype(np.uint64) * scales  # (n_systems, n_fields)
     sums = _hash_systems(panel, fields_used, scales)
@@ -69,8 +65,8 @@ def compute_pair_digests(panel: ScoredSums, m: int, keys: Sequence[Key] = ()) ->
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
     data, size = rows.astype("<u8", copy=False).tobytes(), 8 * rows.shape[1]
     digests = []
-    for row, key in enumerate(keys or [panel.key] * len(rows)):
-        hasher = starts[key].copy()
+    for row in range(len(rows)):
+        hasher = start.copy()
         hasher.update(data[row * size : (row + 1) * size])
         digests.append(hasher.digest())
     return pack_digests(digests)
