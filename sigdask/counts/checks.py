@@ -478,7 +478,7 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
             "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
         )
         return
-    means = values.mean(axis=0)
+    means = (values / max(len(values), 1)).sum(axis=0)
     order = np.argsort(means)
     if len(order) < 2 or values.min() < 0 or not means[order[0]] > 0:
         return

@@ -139,6 +139,13 @@ LARGE = 1.5
 TOLERATED = 0.15
 """The same limit over the root of the number of units, if that is larger. The sum of many units is nearly normal."""
 
+AGAINST_LEAD, CHANCE = 0.1, 1.96
+"""Limits on skewness against the lead unless the verdict is no: over sqrt(units), and in standard errors.
+
+Two systems that are skewed in opposite directions differ significantly mostly in samples that lack the rare large
+differences. Such samples are skewed against the lead, but less.
+"""
+
 FEW = 5
 """Up to this share of the units counts as few."""
 
@@ -159,7 +166,8 @@ class Influence:
         Skewness of the units' differences. NaN if all have one size, as with 0/1 scores, if none differs, or if many
         units leave no doubt that it is small.
     is_skewed : bool
-        Whether the skewness is larger than chance explains, both of all units and of those that differ.
+        Whether the skewness is larger than chance explains, both of all units and of those that differ. Less is enough
+        if the verdict is significant or undecided and the long tail is against the leading system.
     n_deciding : int64
         Smallest number of units without which the sign or the verdict changes, if the differences are skewed and these
         units are few. Otherwise 0.
@@ -195,15 +203,17 @@ class ComparisonVerdicts:
     side: NDArray[np.int8]
 
 
-def compute_skewness_limit(n_units: Integers) -> Floats:
+def compute_skewness_limit(n_units: Integers, is_against_lead: Bools) -> Floats:
     """Return the skewness above which a comparison is noted as skewed, for each number of units.
 
     Examples
     --------
-    >>> compute_skewness_limit(np.array([20, 400])).tolist()
-    [1.5, 3.0]
+    >>> compute_skewness_limit(np.array([20, 400, 400]), np.array([False, False, True])).tolist()
+    [1.5, 3.0, 2.0]
     """
-    return np.maximum(LARGE, TOLERATED * np.sqrt(n_units))
+    root = np.sqrt(np.maximum(n_units, 1))
+    against_lead = np.maximum(CHANCE * math.sqrt(6) / root, AGAINST_LEAD * root)
+    return np.where(is_against_lead, against_lead, np.maximum(LARGE, TOLERATED * root))
 
 
 def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: ComparisonVerdicts) -> Influence:
@@ -212,14 +222,17 @@ def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: 
     n_discordant, signs = panel.n_discordant[rows, metric], panel.sign_counts[rows, metric]
     has_one_size = signs[:, 0] >= 0
     skewness, is_skewed = np.full(n, np.nan), np.zeros(n, np.bool_)
-    varied, limit = np.flatnonzero(~has_one_size & (n_discordant > 0)), compute_skewness_limit(np.array(panel.n_units))
-    if len(varied := varied[find_possibly_skewed(panel, metric, rows[varied], float(limit))]):
+    varied, n_units = np.flatnonzero(~has_one_size & (n_discordant > 0)), np.array(panel.n_units)
+    limit = compute_skewness_limit(n_units, verdicts.decision[varied] != 0)
+    if len(varied := varied[find_possibly_skewed(panel, metric, rows[varied], limit)]):
         sums = sum_unit_powers(panel, metric, rows[varied].tolist())
         skewness[varied] = compute_moment_skewness(sums / max(panel.n_units, 1))
         discordant_skewness = compute_moment_skewness(sums / n_discordant[varied])
+        lead = panel.differences[rows[varied], metric]
+        is_against_lead = (verdicts.decision[varied] != 0) & (skewness[varied] * lead < 0)
         is_skewed[varied] = (
-            (np.abs(skewness[varied]) > limit)
-            & (np.abs(discordant_skewness) > compute_skewness_limit(n_discordant[varied]))
+            (np.abs(skewness[varied]) > compute_skewness_limit(n_units, is_against_lead))
+            & (np.abs(discordant_skewness) > compute_skewness_limit(n_discordant[varied], is_against_lead))
             & (skewness[varied] * discordant_skewness > 0)
         )
     n_deciding, reverses = np.zeros(n, np.int64), np.zeros(n, np.bool_)

@@ -27,6 +27,7 @@ from sigdask.identity import dataclass
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.resampling.sums import compute_binary_size
 from sigdask.results.columns import CodedColumn
 from sigdask.results.table import ClassicalColumn
 from sigdask.statistics.classical import (
@@ -250,19 +251,21 @@ class MatchedComparisons:
             is_share = ((above == 0) | (above == below)) & ((below == 0) | (below == 1))
             fits &= is_share.all(axis=0)
             n_right, n_items = n_right + above.sum(axis=0), n_items + below.sum(axis=0)
-        return ItemShares(n_right, n_items, fits)
+        return ItemShares(np.where(fits, n_right, 0.0), n_items, fits)
 
     @cached_property
     def spread(self) -> ScoreSpread:
-        """Sum and spread of the units' scores within each system."""
+        """Sum and spread of the units' scores within each system, in a unit in which squares stay within range."""
         assert isinstance(self.metric, BoundMetric)
         units = SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
         _, index = np.unique(units.index[self.items], return_inverse=True)
+        size = compute_binary_size(np.array([np.abs(above).max(initial=0.0) for above, _ in self.iter_ratios()]))
         blocks: list[Floats] = []
         n_units = 0
         for tile in self._iter_tiles(len(self.items) * len(self.metric.fields)):
             sums = sum_units(self.comparisons.counts, self.metric, self.systems[tile], self.items, index)
             above, below = (sums @ np.array(weights[0]) for weights in (self.form.numerators, self.form.denominators))
+            above = above / size
             n_units = int((below[:, 0] != 0).sum())
             share = above.sum(axis=0) / below.sum(axis=0)
             blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
@@ -320,8 +323,8 @@ class ScoreSpread:
     n_units : int
         Units that the denominator counts.
     total, squares : float64 array, shape (n_systems,)
-        Sums of what units score, and of its squares about the system's score: about that share of their sizes,
-        where units are of different sizes.
+        Sums of what units score, divided by a power of two above the largest item, and of its squares about the
+        system's score: about that share of their sizes, where units are of different sizes.
     """
 
     n_units: int

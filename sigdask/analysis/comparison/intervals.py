@@ -8,6 +8,7 @@ differences that the randomization test of a mean does not reject.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -62,6 +63,7 @@ NO_BCA = (
     "no resample is below the observed value, or none is above it, or units are too skewed: the correction of "
     "bias and skewness (BCa) is not defined, so these are uncorrected percentiles"
 )
+TOO_FEW = "an end of the interval is the smallest or the largest of so few resamples; use at least {n:,}"
 WHOLE_OUTPUTS = "metrics of whole outputs are too slow for a jackknife: percentiles are not corrected for skewness"
 
 
@@ -110,12 +112,15 @@ class IntervalEnds:
         code = np.where(self.is_bca[row], METHODS.index(BCA), METHODS.index(PERCENTILE))
         columns.method.codes[indices] = np.where(np.isnan(self.low[row]), 0, code)
 
-    def list_remarks(self, indices: Integers, row: Integers, n_resamples: int) -> dict[int, str]:
-        """Return a remark for each comparison with resamples that lack a score, or with an interval that is not BCa."""
+    def list_remarks(self, indices: Integers, row: Integers, n_resamples: int, confidence: float) -> dict[int, str]:
+        """Return a remark for each comparison with too few resamples, with some that lack a score, or without BCa."""
         found = {}
+        n_needed = math.ceil(round(2 / compute_level(confidence), 6))
         for k, end_row in zip(indices.tolist(), row.tolist(), strict=True):
             if np.isnan(self.low[end_row]):
                 found[k] = NO_SCORES
+            elif n_resamples < n_needed:
+                found[k] = TOO_FEW.format(n=n_needed)
             elif self.n_undefined[end_row]:
                 n = int(self.n_undefined[end_row])
                 found[k] = f"{n:,} of {n_resamples:,} resamples have no score; the interval uses the others"
@@ -306,7 +311,7 @@ class IntervalGroup:
         start, n_pairs = self.column * resampled.n_rows, len(panel.pairs)
         i, j = panel.pairs[self.row].T
         ends.write_ends(columns, self.indices, start + self.row, start + n_pairs + i, start + n_pairs + j)
-        reasons |= ends.list_remarks(self.indices, start + self.row, tally.n_trials)
+        reasons |= ends.list_remarks(self.indices, start + self.row, tally.n_trials, self.confidence)
 
     def write_outputs(self, _panel: OutputsPanel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
         """Write bootstrap intervals of two systems under a metric of whole outputs."""
@@ -316,7 +321,8 @@ class IntervalGroup:
         grid = resampled.origins, resampled.widths, np.zeros(3)
         ends = IntervalEnds.from_counts(tally.counts[:, 0], np.full(3, np.nan), *grid, self.confidence)
         ends.write_ends(columns, self.indices, *(np.full(len(self.indices), k) for k in range(3)))
-        remarks = ends.list_remarks(self.indices, np.zeros(len(self.indices), np.int64), tally.n_trials)
+        first = np.zeros(len(self.indices), np.int64)
+        remarks = ends.list_remarks(self.indices, first, tally.n_trials, self.confidence)
         reasons |= {k: WHOLE_OUTPUTS if remark == NO_BCA else remark for k, remark in remarks.items()}
 
     def write_normal(self, panel: Panel, columns: Intervals, _reasons: dict[int, str], _tally: None) -> None:

@@ -78,7 +78,7 @@ def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
     return np.concatenate([np.empty((3, 0)), *sums_of_runs], axis=1)
 
 
-def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: float) -> Bools:
+def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: float | Floats) -> Bools:
     """Return which pairs may have a skewness above a limit, by a bound that needs no third powers.
 
     No skewness exceeds max |d_u - mean| / sqrt(variance), and squares about the mean add up to no less over all units

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 from builders import build_rng
 from command import call_sigdask
 
@@ -61,6 +62,32 @@ def test_inverted_intervals_stand_beside_the_note():
 def test_skewed_differences_that_no_few_units_decide_are_called_skewed():
     d = np.r_[np.full(45, 0.5), [-0.7, -0.8, -0.6, -0.9, -0.5]]
     assert ", but the differences of items are skewed; p =" in headline.build_verdict(compare_differences(d)).headline
+
+
+def compare_many_pairs(draw, shift=0.0, n_pairs=300):
+    """Compare pairs of systems on 30 units each; return p, the differences, and which have the note."""
+    rng = build_rng(5)
+    a, b = (np.round(draw(rng, (30, n_pairs)), 3) for _ in range(2))
+    d = a + shift - b
+    systems = {f"{name}{k}": values[:, k] for name, values in (("a", a + shift), ("b", b)) for k in range(n_pairs)}
+    pairs, how = [(f"a{k}", f"b{k}") for k in range(n_pairs)], {"interval": "none", "adjust": "none", "cluster": "none"}
+    results = compare_all(Counts.from_scores(systems), pairs=pairs, method="randomization", trials=999, **how)
+    return np.array([r.p_value for r in results]), d, np.array(["skewed-differences" in list_kinds(r) for r in results])
+
+
+def test_a_long_tail_against_a_significant_lead_is_noted_already_if_it_is_shorter():
+    # a sample of opposite lognormals rejects because it lacks rare large differences, so its skewness is moderate
+    signs = iter([1, -1])
+    p, d, is_noted = compare_many_pairs(lambda rng, shape: next(signs) * rng.lognormal(0, 1, shape), -2 * np.exp(0.5))
+    skewness, limit = scipy.stats.skew(d), 1.96 * np.sqrt(6 / 30)
+    is_against_lead = skewness * d.mean(axis=0) < 0
+    is_against_lead &= scipy.stats.binom.cdf(np.round(1000 * p) - 1, 999, 0.05) < 0.995  # not clearly above 0.05
+    assert (is_noted == (np.abs(skewness) > np.where(is_against_lead, limit, 1.5))).all()
+    assert (p <= 0.05).sum() > 20
+    assert is_noted[p <= 0.05].mean() > 0.6
+    p, _, is_noted = compare_many_pairs(lambda rng, shape: rng.standard_normal(shape), 0.9)
+    assert (p <= 0.05).mean() > 0.8
+    assert is_noted.mean() <= 0.05
 
 
 def test_gains_without_a_loss_tell_how_many_units_could_lose():

@@ -34,6 +34,15 @@ def list_tests(scores, side="two-sided", **options):
     return {(r.a, r.b): {t.name: t for t in r.tests} for r in compare_all(counts, alternative=side, **options)}
 
 
+@pytest.mark.parametrize("size", [1.0, 1e300, 1e-300])
+@pytest.mark.filterwarnings("error")
+def test_tests_do_not_depend_on_the_size_of_scores(size):
+    # R: t.test(c(1, 2, 3), c(0, 1, 1), var.equal = TRUE) and with paired = TRUE
+    tests = list_tests({"a": [size, 2 * size, 3 * size], "b": [0.0, size, size]})["a", "b"]
+    assert (tests["two-sample-t"].statistic, tests["two-sample-t"].p_value) == pytest.approx((2, 0.1161165235168))
+    assert (tests["t"].statistic, tests["t"].p_value) == pytest.approx((4, 0.0571909584179))
+
+
 def test_tests_are_those_that_were_asked_for_in_their_order():
     [r] = compare_all(Counts.from_scores({"a": [1, 2, 4], "b": [0, 0, 1]}), tests=["wilcoxon", "t"])
     assert [t.name for t in r.tests] == ["t", "wilcoxon"]

@@ -28,6 +28,17 @@ def draw_binary(n, a=0.7, b=0.6, seed=1):
     return (rng.random(n) < a).astype(int), (rng.random(n) < b).astype(int)
 
 
+@pytest.mark.parametrize(("n", "confidence"), [(39, 0.95), (1999, 0.999)])
+def test_an_end_that_is_the_smallest_of_all_resamples_has_a_note(n, confidence):
+    a, b = draw_real(30)
+    few, enough = (
+        compare(a, b, interval="bootstrap", confidence=confidence, resamples=k, trials=99) for k in (n, n + 1)
+    )
+    [note] = [note for note in few.notes if note.kind == "interval"]
+    assert f"of so few resamples; use at least {n + 1:,}" in note.text
+    assert not any(note.kind == "interval" for note in enough.notes)
+
+
 def test_means_have_the_inverted_test_by_default_and_both_scores_the_bootstrap():
     a, b = draw_real(50)
     result = compare(a, b, trials=200_000)
