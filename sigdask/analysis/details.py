@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import Comparisons, ComparisonSettings, compute_difference
+from sigdask.analysis.comparison.nesting import sum_units
+from sigdask.analysis.comparison.pairs import ComparisonSettings, compute_difference
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
@@ -33,7 +34,7 @@ from sigdask.randomization.influence import compute_effects, compute_unit_contri
 from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
 from sigdask.randomization.trials import PairPanel, TrialDifferences, iter_differences
 from sigdask.results.columns import Subset
@@ -300,52 +301,103 @@ class UnitDetails:
     items: tuple[ItemDetails, ...]
 
 
+UnitSelection = tuple[tuple[int, int], AnyBound, Bools | None]
+"""The systems, the metric and the items of a comparison; None for all items."""
+
+
 @dataclass(frozen=True, eq=False)
 class UnitIndex:
-    """The units of one test set. Their details are looked up by address.
+    """The units of one test set, with their details and scores.
 
     Attributes
     ----------
-    comparisons : Comparisons
-        The comparisons.
-    units : SwapUnits
-        The swapped units.
+    spec : ComparisonSettings
+        The test set, and its swapped units.
     """
 
-    comparisons: Comparisons
-    units: SwapUnits
+    spec: ComparisonSettings
 
     @cached_property
     def _items_by_unit(self) -> tuple[Integers, Integers]:
         """Items ordered by unit, and the index at which the items of each unit begin."""
-        order = np.argsort(self.units.index, kind="stable")
-        return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
+        units = self.spec.units
+        order = np.argsort(units.index, kind="stable")
+        return order, np.searchsorted(units.index[order], np.arange(units.n_units + 1))
 
     @property
     def counts(self) -> Counts:
         """The test set."""
-        return self.comparisons.counts
+        return self.spec.counts
 
-    def list_details(self, k: int, addresses: Iterable[int], scores: Floats) -> tuple[UnitDetails, ...]:
-        """Return the details of units in comparison `k`; `scores` of the two systems have shape (n_units, 2)."""
-        comparisons = self.comparisons
-        pair = int(comparisons.a[k]), int(comparisons.b[k])
-        has_item = comparisons.metrics[int(comparisons.metric[k])].held
-        mask = self.counts.in_common(pair, comparisons.masks[int(comparisons.subset.codes[k])], has_item)
+    def list_details(
+        self, selection: UnitSelection, addresses: Iterable[int], scores: Floats
+    ) -> tuple[UnitDetails, ...]:
+        """Return the details of units in a comparison; `scores` of the two systems have shape (n_units, 2)."""
+        pair, metric, mask = selection
+        is_used = self.counts.in_common(pair, mask, metric.held)
         order, starts = self._items_by_unit
         details = []
         for address, unit_scores in zip(addresses, scores, strict=True):
-            items = order[starts[address] : starts[address + 1]]
-            items = items[mask[items]].tolist()
+            name, items = self.names[address], order[starts[address] : starts[address + 1]]
+            items = items[is_used[items]].tolist()
             if "topics" in self.counts.fields:  # rankings, too long to be read
                 a, b = map(format_value, unit_scores)
-                item_details: tuple[ItemDetails, ...] = (ItemDetails(self._get_unit_name(items[0]), None, (), a, b),)
+                item_details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), a, b),)
             else:
                 item_details = tuple(
                     self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MAX_ITEMS]
                 )
-            details.append(UnitDetails(self._get_unit_name(items[0]), len(items), item_details))
+            details.append(UnitDetails(name, len(items), item_details))
         return tuple(details)
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The name of each unit, by its address."""
+        counts, units = self.counts, self.spec.units
+        if counts.unit == "item" and counts.ids is None:
+            return [str(k + 1) for k in range(units.n_units)]
+        first = np.zeros(units.n_units, np.int64)
+        first[units.index[::-1]] = np.arange(len(units.index))[::-1]
+        names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
+        assert names is not None
+        return [names[item] for item in first.tolist()]
+
+    def iter_scores(
+        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None, max_calls: int
+    ) -> Iterator[UnitScores]:
+        """Yield the units of one comparison; nothing if the systems have no item in common."""
+        counts, names = self.counts, self.names
+        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask, max_calls)
+        if len(addresses):
+            a, b = (counts.systems[system] for system in pair)
+            labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
+            ids = [names[address] for address in addresses.tolist()]
+            yield UnitScores(*labels, ids, sizes, scores, contributions, kind, note)
+
+    def compute_scores(
+        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None, max_calls: int = 0
+    ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
+        """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
+        counts, units = self.counts, self.spec.units
+        items = counts.in_common(pair, mask, metric.held)
+        addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
+        order = np.argsort(first)
+        addresses, index, sizes = addresses[order], np.argsort(order)[index], sizes[order]
+        if isinstance(metric, BoundMetric):
+            sums = sum_units(counts, metric, np.array(pair), np.flatnonzero(items), index)
+            scores, contributions, adds_up = compute_effects(metric.form, sums)
+            return addresses, sizes, scores, contributions, SHARE if adds_up else LEAVE_ONE_OUT, ""
+        scores = np.full((len(addresses), 2), np.nan)
+        if 2 * (len(addresses) + 1) <= max_calls:
+            return addresses, sizes, scores, self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
+        return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
+
+    def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
+        """Return what a difference loses without each unit, by scoring the other units again."""
+        spec = replace(self.spec, pairs=np.array([pair]))
+        whole = compute_difference(spec, metric, items)
+        index = self.spec.units.index
+        return np.array([whole - compute_difference(spec, metric, items & (index != k)) for k in addresses.tolist()])
 
     def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
         """Return the items of a unit, beginning with items on which the two outputs differ."""
@@ -353,10 +405,6 @@ class UnitIndex:
             return items
         a, b = (self._get_outputs(system) for system in pair)
         return sorted(items, key=lambda item: bool(a[item] == b[item]))
-
-    def _get_unit_name(self, item: int) -> str:
-        unit = self.counts.unit
-        return _get_id(self.counts, item) if unit == "item" else self.counts.group(unit)[item]
 
     def _build_item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
         a, b = (self._get_output(system, item) for system in pair)
@@ -672,7 +720,7 @@ def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> 
 def _iter_groups(jobs: ComparisonJobs, table: Table, rows: Integers, indices: Integers) -> Iterator[_PanelComparisons]:
     """Yield the comparisons in groups that share a panel and a metric."""
     comparisons = jobs.comparisons
-    unit_index = UnitIndex(comparisons, jobs.spec.units)
+    unit_index = UnitIndex(jobs.spec)
     for selected in group_rows(number_rows(comparisons.panel[indices], comparisons.column[indices])):
         yield _PanelComparisons(jobs, unit_index, table.take(selected), rows[selected], indices[selected])
 
@@ -727,20 +775,23 @@ class _PanelComparisons:
                 deciding: tuple[UnitDetails, ...] = ()
                 if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
-                    deciding = self.unit_index.list_details(index, shares.addresses, shares.scores)
-                    units = self._sort_units(index, shares.addresses)
+                    selection = self._select_units(index)
+                    deciding = self.unit_index.list_details(selection, shares.addresses, shares.scores)
+                    units = self._sort_units(selection, shares.addresses)
                 parts = (null, convergence, shares, deciding, self.unit_index.field_names, units)
                 yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
 
-    def _sort_units(self, k: int, deciding: Integers) -> SortedUnits | None:
-        """Return the sorted units of comparison `k`, with the contributions of the units that decide."""
+    def _select_units(self, k: int) -> UnitSelection:
         c = self.jobs.comparisons
-        pair, metric, mask = (int(c.a[k]), int(c.b[k])), c.metrics[int(c.metric[k])], c.masks[int(c.subset.codes[k])]
-        if not isinstance(metric, BoundMetric):
+        return (int(c.a[k]), int(c.b[k])), c.metrics[int(c.metric[k])], c.masks[int(c.subset.codes[k])]
+
+    def _sort_units(self, selection: UnitSelection, deciding: Integers) -> SortedUnits | None:
+        """Return the sorted units of a comparison, with the contributions of the units that decide."""
+        if not isinstance(selection[1], BoundMetric):
             return None
-        addresses, _, scores, contributions, kind, _ = _SetUnits(self.jobs.spec).compute_scores(pair, metric, mask)
+        addresses, _, scores, contributions, kind, _ = self.unit_index.compute_scores(*selection)
         order = np.argsort(addresses)
         return SortedUnits.from_scores(contributions, scores, kind, order[np.searchsorted(addresses[order], deciding)])
 
@@ -893,7 +944,7 @@ class UnitTables:
             pairs = spec.pairs.tolist()
             if pair is not None:
                 pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
-            table = _SetUnits(spec)
+            table = UnitIndex(spec)
             for value, mask in zip(subsets, masks, strict=True):
                 if subset is not None and (value is None or value.value != subset):
                     continue
@@ -901,76 +952,3 @@ class UnitTables:
                     for bound in metrics:
                         if metric in {None, bound.name}:
                             yield from table.iter_scores((a, b), bound, value, mask, max_calls)
-
-
-@dataclass(frozen=True, eq=False)
-class _SetUnits:
-    """The units of one test set."""
-
-    spec: ComparisonSettings
-
-    @cached_property
-    def names(self) -> Sequence[str]:
-        """The name of each unit, by its address."""
-        counts, units = self.spec.counts, self.spec.units
-        if counts.unit == "item" and counts.ids is None:
-            return [str(k + 1) for k in range(units.n_units)]
-        first = np.zeros(units.n_units, np.int64)
-        first[units.index[::-1]] = np.arange(len(units.index))[::-1]
-        names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
-        assert names is not None
-        return [names[item] for item in first.tolist()]
-
-    def iter_scores(
-        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None, max_calls: int
-    ) -> Iterator[UnitScores]:
-        """Yield the units of one comparison; nothing if the systems have no item in common."""
-        counts, names = self.spec.counts, self.names
-        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask, max_calls)
-        if len(addresses):
-            a, b = (counts.systems[system] for system in pair)
-            labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
-            ids = [names[address] for address in addresses.tolist()]
-            yield UnitScores(*labels, ids, sizes, scores, contributions, kind, note)
-
-    def compute_scores(
-        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None, max_calls: int = 0
-    ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
-        """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
-        counts, units = self.spec.counts, self.spec.units
-        items = counts.in_common(pair, mask, metric.held)
-        addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
-        order = np.argsort(first)
-        addresses, index, sizes = addresses[order], np.argsort(order)[index], sizes[order]
-        if isinstance(metric, BoundMetric):
-            sums = _sum_by_unit(metric, counts, pair, items, index, len(addresses))
-            scores, contributions, adds_up = compute_effects(metric.form, sums)
-            return addresses, sizes, scores, contributions, SHARE if adds_up else LEAVE_ONE_OUT, ""
-        scores = np.full((len(addresses), 2), np.nan)
-        if 2 * (len(addresses) + 1) <= max_calls:
-            return addresses, sizes, scores, self._leave_out(pair, metric, items, addresses), LEAVE_ONE_OUT, ""
-        return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
-
-    def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
-        """Return what a difference loses without each unit, by scoring the other units again."""
-        spec = replace(self.spec, pairs=np.array([pair]))
-        whole = compute_difference(spec, metric, items)
-        index = self.spec.units.index
-        return np.array([whole - compute_difference(spec, metric, items & (index != k)) for k in addresses.tolist()])
-
-
-def _sum_by_unit(
-    metric: BoundMetric, counts: Counts, pair: tuple[int, int], items: Bools, index: Integers, n_units: int
-) -> NDArray[Any]:
-    """Return the sums of a metric's fields over each unit's items, shape (n_units, 2, n_fields)."""
-    fields = [metric.get_field(name, counts) for name in metric.fields]
-    kind = np.float64 if any(field.dtype.kind == "f" for field in fields) else np.int64
-    sums = np.zeros((n_units, 2, len(fields)), kind)
-    for f, field in enumerate(fields):
-        for side, system in enumerate(pair):
-            column = field[:, 0 if field.shape[1] == 1 else system][items]
-            if len(column) == n_units:
-                sums[index, side, f] = column
-            else:
-                np.add.at(sums[:, side, f], index, column)
-    return sums

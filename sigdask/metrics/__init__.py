@@ -10,7 +10,7 @@ from dataclasses import replace
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, speech, translation
+from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, texts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
 from sigdask.text import format_list
@@ -65,12 +65,12 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric], str]] = {
     "type-precision": (labels.type_ratio, "distinct right terms / distinct terms given anywhere"),
     "type-recall": (labels.type_ratio, "distinct right terms / distinct gold terms"),
     "type-f1": (labels.type_ratio, "harmonic mean of type-precision and type-recall; option zero_division=0|1"),
-    "BLEU": (translation.bleu, "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
-    "chrF": (translation.chrf, "corpus chrF by sacrebleu's counts; options beta, lowercase"),
-    "chrF++": (translation.chrf, "chrF with word orders 1 and 2"),
-    "TER": (translation.ter, "translation edit rate, lower is better; options normalized"),
-    "WER": (speech.error_rate, "word error rate by jiwer, lower is better; options lowercase, punctuation=0"),
-    "CER": (speech.error_rate, "character error rate by jiwer, spaces count; options as WER"),
+    "BLEU": (texts.bleu, "corpus BLEU by sacrebleu's counts; options tokenize=zh, lowercase=1"),
+    "chrF": (texts.chrf, "corpus chrF by sacrebleu's counts; options beta, lowercase"),
+    "chrF++": (texts.chrf, "chrF with word orders 1 and 2"),
+    "TER": (texts.ter, "translation edit rate, lower is better; options normalized"),
+    "WER": (texts.error_rate, "word error rate by jiwer, lower is better; options lowercase, punctuation=0"),
+    "CER": (texts.error_rate, "character error rate by jiwer, spaces count; options as WER"),
     "AP": (
         retrieval.ranking_measure,
         "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for retrieval",
@@ -239,7 +239,7 @@ def takes_texts(name: str) -> bool:
     (True, False)
     """
     known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
-    makers = (translation.bleu, translation.chrf, translation.ter, speech.error_rate)
+    makers = (texts.bleu, texts.chrf, texts.ter, texts.error_rate)
     return known_name is not None and METRICS[known_name][0] in makers
 
 

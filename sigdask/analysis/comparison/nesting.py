@@ -161,7 +161,7 @@ def sum_units(
         The unit of each, 0 to n_units - 1, none empty.
     """
     order = np.argsort(index, kind="stable")
-    starts = np.searchsorted(index[order], np.arange(index.max() + 1))
+    starts = np.searchsorted(index[order], np.arange(index.max(initial=-1) + 1))
     sums = np.empty((len(starts), len(systems), len(metric.fields)))
     for f, name in enumerate(metric.fields):
         values = metric.get_field(name, counts)
