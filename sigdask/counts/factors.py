@@ -142,11 +142,12 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
     for column in columns:
         if len(column) and (column != column[0]).any():
             _, codes = find_distinct(column)
-            _, numbers = find_distinct(numbers * (int(codes.max()) + 1) + codes)
+            numbers = find_distinct(numbers * (int(codes.max()) + 1) + codes)[1] if numbers.any() else codes
     if not len(numbers) or not numbers.any():
         return numbers
-    first_rows = np.unique(numbers, return_index=True)[1]
-    rank = np.empty(len(first_rows), np.int64)
+    rank = np.empty(int(numbers.max()) + 1, np.int64)
+    first_rows = rank.copy()
+    first_rows[numbers[::-1]] = np.arange(len(numbers))[::-1]  # of several values, the last one is assigned
     rank[np.argsort(first_rows)] = np.arange(len(first_rows))
     return rank[numbers]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -123,10 +123,9 @@ class ScoredSums:
     def _add_fields(self, metric: int, weights: Sequence[int], sums: NDArray[Any]) -> NDArray[Any]:
         fields = self.metrics[metric].fields
         used = [(f, w) for f, w in zip(fields, weights, strict=True) if w] or [(fields[0], 0)]
-        result = np.multiply(sums[..., used[0][0]], used[0][1], dtype=np.int64)
-        for f, w in used[1:]:  # a product of integer matrices is many times slower
-            result = result + np.multiply(sums[..., f], w, dtype=np.int64)
-        return np.asarray(result)
+        # a product of integer matrices is many times slower
+        terms = ((sums[..., f].astype(np.int64), w) for f, w in used)
+        return np.asarray(reduce(np.add, (values if w == 1 else values * w for values, w in terms)))
 
     def get_ratio(self, metric: int) -> Ratios:
         """Return the form of a metric that is one ratio, as every linear metric is."""
