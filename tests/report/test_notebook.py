@@ -75,7 +75,7 @@ def test_hostile_names_are_text_wherever_they_are_shown(names):
     plain = {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in names}
     page = HTMLCells(results._repr_html_())
     assert page.tags <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
-    assert {cell.strip() for cell in page.cells} & plain
+    assert any(name in cell for cell in page.cells for name in plain)  # of two systems the legend has the names
     tags = HTMLCells(MarkdownIt("commonmark").enable("table").render(results._repr_markdown_())).tags
     assert tags <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
     text = print_to_text(results)

@@ -323,13 +323,14 @@ def test_decimals_are_those_that_the_field_prints():
     }  # fmt: skip
 
 
-def test_of_two_systems_the_title_names_both_and_the_table_fits_a_column():
+def test_of_two_systems_the_caption_names_both_and_the_table_fits_a_column():
     rng = np.random.default_rng(2)
     labels = {name: rng.choice([*"xyz"], 400).tolist() for name in ("new-system", "old_system")}
     counts = Counts.from_labels(rng.choice([*"xyz"], 400).tolist(), labels)
     results = compare_all(counts, metrics=["kappa", "mcc"], trials=199, resamples=50)
     [table] = comparisons.build_tables(results)
-    assert table.title == "new-system (A) and old_system (B) by kappa and mcc."
+    assert (table.title, table.legend[0]) == ("Two systems by kappa and mcc.", "A is new-system, B is old_system.")
+    assert "\\caption{Mine. A is new-system, B is old\\_system. " in results.to_latex(caption="Mine.")
     headers = [column.header for column in table.sections[0].columns]
     assert headers == ["metric", "score A", "score B", "A - B", "95 % interval", "p"]
     assert "table*" not in results.to_latex(digits=1)  # as BLEU and chrF have

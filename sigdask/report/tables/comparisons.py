@@ -312,8 +312,9 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
         *_build_interval_columns(table, digits),
         *_build_pair_p_columns(table),
     ]
-    legend = ("Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(table))
-    what = f"{table.a[0]} (A) and {table.b[0]} (B)" if is_one_pair else f"{len(table):,} comparisons of systems"
+    names = [f"A is {table.a[0]}, B is {table.b[0]}."] if is_one_pair else []
+    legend = (*names, "Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(table))
+    what = "Two systems" if is_one_pair else f"{len(table):,} comparisons of systems"
     by = join_phrases(headers) if len(headers) <= MAX_IN_TITLE else f"{len(headers):,} metrics"
     title = f"{what} by {by}{_describe_test_set(table)}."
     return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, intervals=True)
