@@ -41,9 +41,8 @@ def holm(p: Sequence[float] | Floats) -> Floats:
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
-    n_left = np.arange(len(values), 0, -1)
     adjusted = values[order]
-    adjusted *= n_left
+    adjusted *= np.arange(len(values), 0, -1)
     return _restore_order(order, np.maximum.accumulate(adjusted, out=adjusted))
 
 
@@ -157,7 +156,7 @@ def compute_trials_needed(times: float, alpha: float) -> int:
 
 def _restore_order(order: Integers, values: Floats) -> Floats:
     out = np.empty_like(values)
-    out[order] = np.minimum(values, 1.0)
+    out[order] = np.minimum(values, 1.0, out=values)
     return out
 
 

@@ -6,7 +6,7 @@ difference, and by the number of sets that replicate the difference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -130,7 +130,7 @@ class Adjustment:
         if self.method == "none" or not len(p):
             return None
         unadjusted = p, low, high
-        adjusted = self._compute_joint(tallies) or tuple(map(P_VALUE_ADJUSTMENTS[self.method], unadjusted))
+        adjusted: Iterable[Floats] = self._compute_joint(tallies) or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
         if self.takes_larger:
             assert self.skewed is not None
             resampled = self._compute_resampled(tallies)
@@ -138,7 +138,8 @@ class Adjustment:
                 np.where(self.skewed, np.maximum(*values), values[0])
                 for values in zip(adjusted, resampled, strict=True)
             )
-        return np.maximum(adjusted[0], p), np.maximum(adjusted[1], low), np.maximum(adjusted[2], high)
+        adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
+        return adjusted_p, adjusted_low, adjusted_high
 
     def _compute_joint(self, tallies: Tallies) -> Adjusted | None:
         """Return the adjusted p-values from the family's tally; None if the method needs no family."""
