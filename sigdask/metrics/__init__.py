@@ -315,13 +315,6 @@ def build_column_metric(column: str) -> Metric:
     return labels.mean(Spec(column, "mean", column, {"better": better}))
 
 
-def find_lower_better(columns: Iterable[str]) -> str | None:
-    """Return the word by which lower is better in all columns, if their names have one in common."""
-    names = [*columns]
-    words = [{*re.split(r"[^a-z]+", name.lower())} & LOWER_IS_BETTER for name in names]
-    return min(set.intersection(*words), default=None) if words and all(map(is_lower_better, names)) else None
-
-
 def is_lower_better(column: str) -> bool:
     """Return whether the name of a score column says that lower is better.
 

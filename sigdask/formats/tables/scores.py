@@ -43,7 +43,7 @@ from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, MIN_ROWS, find_i
 from sigdask.formats.tables.labels import PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.identity import dataclass
-from sigdask.metrics import find_lower_better, is_lower_better
+from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items, format_list
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
@@ -128,20 +128,6 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     ]
     warnings = [*warnings, *(describe_groups(name, tables[0].columns[name]) for name in further)]
     warnings += map(ScopeNote, _describe_doubts(tables, scores, ids, options.metrics))
-    return _build_wide_counts(scores, ids, groups, options, warnings)
-
-
-def _build_wide_counts(
-    scores: Mapping[str, Floats],
-    ids: Texts | None,
-    groups: Mapping[str, Sequence[str]],
-    options: Options,
-    warnings: Sequence[str],
-) -> Counts:
-    """Return counts of scores, under a metric's name if the names of all systems say that lower is better."""
-    if (metric := find_lower_better(scores)) is not None:
-        matrices = {metric: np.column_stack([*scores.values()]).astype(np.float64)}
-        return build_score_counts(matrices, [*scores], ids, groups=groups, options=options, warnings=warnings)
     return Counts.from_scores(
         scores,
         ids=ids,
@@ -179,11 +165,11 @@ def _describe_doubts(
         yield f"{path}: columns {examples} look like a summary with one row per system; rows are taken for items"
         return
     yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
-    files = [table.path.name for table in tables]
-    is_named = find_lower_better(scores) is not None
-    if all(map(is_lower_better, files)) and not is_named and not any(":better=" in name for name in metrics):
-        yield f"{path}: higher is taken as better. Is lower better, as the file's name says? Then -m mean:better=lower"
-    if all(map(is_metric_name, scores)) and not is_named and (len(tables) == 1 or len(scores) > len(tables)):
+    named_by = {"file's name says": [table.path.name for table in tables], "systems' names say": [*scores]}
+    lower = next((says for says, names in named_by.items() if all(map(is_lower_better, names))), None)
+    if lower and not any(":better=" in name for name in metrics):
+        yield f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
+    if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
         yield (
             f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
             "system, give one file per system"
