@@ -472,6 +472,8 @@ def test_reports_call_metrics_so_and_show_their_clusters(tmp_path):
     assert "cluster  metric" in printed.stdout
     assert "metrics that share a letter are not significantly different" in printed.stdout.replace("\n ", "")
     assert "**Scores of 3 metrics.**" in (tmp_path / "r.md").read_text()
+    pair = call_sigdask("meta", path, "--pair", "bleu", "chrf", "--markdown", "-", "--trials", "200", cwd=tmp_path)
+    assert "**Two metrics by " in pair.stdout
     header = '<th scope="col" class="n">cluster</th><th scope="col">metric</th>'
     assert header in (tmp_path / "r.html").read_text()
 

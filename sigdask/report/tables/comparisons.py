@@ -314,7 +314,8 @@ def _build_pair_table(results: ComparisonResults, decimals: dict[str, int | None
     ]
     names = [f"A is {table.a[0]}, B is {table.b[0]}."] if is_one_pair else []
     legend = (*names, "Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(table))
-    what = "Two systems" if is_one_pair else f"{len(table):,} comparisons of systems"
+    noun = "metrics" if is_agreement(table) else "systems"
+    what = f"Two {noun}" if is_one_pair else f"{len(table):,} comparisons of {noun}"
     by = join_phrases(headers) if len(headers) <= MAX_IN_TITLE else f"{len(headers):,} metrics"
     title = f"{what} by {by}{_describe_test_set(table)}."
     return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, intervals=True)
