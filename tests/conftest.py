@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from _pytest.doctest import DoctestModule
+from hypothesis import HealthCheck, settings
 
 from sigdask.io.addresses import FOLDERS
 from sigdask.nightly.report import text as plans
@@ -22,6 +23,9 @@ N_LEFT_OUT = pytest.StashKey[int]()
 
 os.environ["SIGDASK_CACHE"] = "off"  # of the tests and what they start; those of the cache name a folder of their own
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each of the many programs that tests start compiles the package
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")  # else tests fail on a busy machine
 
 
 def pytest_addoption(parser):
