@@ -49,7 +49,7 @@ ELLIPSIS = "…"
 STATUS_COMMAND = "echo $?"
 
 PROGRESS = re.compile(
-    r"^sigdask: (starting|reading|extracting|preparing|counting|simulating|judging)\b.*\n", re.MULTILINE
+    r"^sigdask: (starting|compiling|reading|extracting|preparing|counting|simulating|judging)\b.*\n", re.MULTILINE
 )
 """How far the work is, which slower machines say and faster ones do not."""
 

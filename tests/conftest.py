@@ -10,6 +10,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
+from sigdask.cli.output import progress
 from sigdask.io.addresses import FOLDERS
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
@@ -107,6 +108,12 @@ def every_json_keeps_its_schema(monkeypatch):
     """Validate all JSON that a test writes against the schema; an unknown key is an error."""
     monkeypatch.setattr(Results, "json_parts", _with_validation(Results.json_parts))
     monkeypatch.setattr(plans, "render_json", _with_validation(plans.render_json))
+
+
+@pytest.fixture(autouse=True)
+def a_busy_machine_prints_no_progress(monkeypatch):
+    """Print no lines that a command prints only if it takes longer than half a minute."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 3600.0)
 
 
 @pytest.fixture(autouse=True)

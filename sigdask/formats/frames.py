@@ -274,7 +274,7 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
         tuple(rename_options(_convert_message(text), "python") for text in texts)
         for texts in (counts.scope, counts.warnings)
     )
-    return replace(counts, scope=scope, warnings=(*warnings, *noticed))
+    return replace(counts, name=options.name, scope=scope, warnings=(*warnings, *noticed))
 
 
 def _check_scores(table: FileTable, options: Options) -> None:
