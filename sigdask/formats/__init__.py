@@ -483,7 +483,8 @@ def _suggest_group_file(options: Options) -> Iterator[None]:
         if name is None or name[1] not in options.groups:
             raise
         end = "" if str(error).endswith("?") else "."
-        raise InputError(f"{error}{end} {suggest_group_file(name[1])}") from None
+        columns = " ".join(file.describe_columns() for file in list_group_files(options))
+        raise InputError(f"{error}{end} {columns or suggest_group_file(name[1])}") from None
 
 
 def is_address(format_: str) -> bool:

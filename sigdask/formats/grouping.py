@@ -48,7 +48,15 @@ class GroupFile:
         """All names that the grouping columns of this file may get."""
         if self.unnamed == DOCUMENT:
             return {DOCUMENT, "domain"}
-        return {*self.table.columns, self.unnamed, *(f"{self.unnamed} {name}" for name in self.table.columns)}
+        first_row = [] if self.table.header else [cells[0] for cells in self.table.columns.values() if len(cells)]
+        numbered = (f"{self.unnamed} {name}" for name in self.table.columns)
+        return {*self.table.columns, *first_row, self.unnamed, *numbered}
+
+    def describe_columns(self) -> str:
+        """Return a sentence with the names of the columns."""
+        if self.table.header:
+            return f"{self.path} has the columns {', '.join(self.table.columns)}."
+        return f"{self.path} has no header, so its column is called {self.unnamed!r}: write --unit {self.unnamed}."
 
     def find_groups(self, counts: Counts, options: Options) -> dict[str, Factor]:
         """Return the groups of each item.

@@ -77,6 +77,26 @@ def test_items_without_ids_have_a_row_each(tmp_path, text):
         read(tmp_path / "a", tmp_path / "b", options=Options(documents=tmp_path / "docs"))
 
 
+def read_tagged(folder, text, unit):
+    for name, labels in {"gold": "ABA", "x": "ABB", "y": "BBA"}.items():
+        (folder / name).write_text("".join(f"word\tB-{label}\n\n" for label in labels))
+    (folder / "docs").write_text(text)
+    options = Options(group_file=folder / "docs", groups=(unit,))
+    return read(folder / "x", folder / "y", gold=folder / "gold", format="conll", options=options)
+
+
+def test_one_column_of_groups_may_have_a_header_in_files_without_columns(tmp_path):
+    assert list(read_tagged(tmp_path, "document\nd1\nd1\nd2\n", "document").groups["document"]) == ["d1", "d1", "d2"]
+    assert list(read_tagged(tmp_path, "d1\nd1\nd2\n", "group").groups["group"]) == ["d1", "d1", "d2"]
+
+
+def test_an_error_about_a_missing_group_names_the_columns_of_the_group_file(tmp_path):
+    with pytest.raises(InputError, match=r"docs has no header, so its column is called 'group': write --unit group"):
+        read_tagged(tmp_path, "d1\nd1\nd2\n", "document")
+    with pytest.raises(InputError, match=r"no column 'page'.*docs has the columns item, chapter\."):
+        read_tagged(tmp_path, "item\tchapter\n1\td1\n2\td1\n3\td2\n", "page")
+
+
 def test_documents_of_scores_are_no_reason_to_take_them_for_segments(tmp_path):
     (tmp_path / "docs").write_text("d1\nd1\nd2\nd2\n")
     for name, labels in {"gold": "PQPQ", "x": "PPPQ", "y": "QQPQ"}.items():
