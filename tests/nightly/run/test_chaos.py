@@ -91,7 +91,8 @@ def test_killed_workers_change_no_count(tmp_path, calm, number):
     process = start_run(path, "local", "--workers", "2")
     time.sleep(rng.uniform(2, 8))  # as they start, and as they count
     for _ in range(rng.randint(1, 2)):
-        for pid in rng.sample(list_workers(process.pid), k=min(1, len(list_workers(process.pid)))):
+        workers = list_workers(process.pid)  # fewer while others start
+        for pid in rng.sample(workers, k=min(1, len(workers))):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(rng.uniform(0.1, 1))
@@ -307,8 +308,22 @@ def clear_tables(url):
             connection.execute(text(f"DELETE FROM {table}"))
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def runs_end_with_their_test():
+    """End the runs of a test that failed, so that they fail no other."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        process.wait()
+
+
 def start_run(path, cluster, *options):
-    return run_sigdask("run", path, "--cluster", cluster, *options, cwd=path.parent, start=True, **QUIET)
+    STARTED.append(run_sigdask("run", path, "--cluster", cluster, *options, cwd=path.parent, start=True, **QUIET))
+    return STARTED[-1]
 
 
 def finish_run(path, *options, cluster):
