@@ -329,7 +329,8 @@ def _describe_renamed_labels(gold: Factor, predictions: Mapping[str, Factor]) ->
         np.add.at(counts, (column.codes, gold.codes), 1)
         usual = [str(gold.levels[k]) for k in counts.argmax(axis=1)]
         is_right = [str(level) == label for level, label in zip(column.levels, usual, strict=True)]
-        n_right = sum(str(a) == str(b) for a, b in zip(column, gold, strict=True))
+        is_same = [[str(level) == str(label) for label in gold.levels] for level in column.levels]
+        n_right = counts[np.array(is_same)].sum()
         if len({*usual}) == len(usual) and counts.max(axis=1).sum() - n_right > RENAMED_SHARE * len(gold):
             k = is_right.index(False)
             yield ScopeNote(
@@ -447,7 +448,7 @@ def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Itera
     n_highest, others = int(np.count_nonzero(is_highest)), values[~is_highest]
     if highest <= 0 or {*f"{highest:.0f}"} != {"9"} or n_highest < 2 or 2 * n_highest >= values.size or not len(others):
         return
-    if _are_whole(values[is_highest]) and others.max() <= (7 if highest == 9 else 0.2 * highest):
+    if _are_whole(values[is_highest]) and others.max() <= (5 if highest == 9 else 0.2 * highest):
         holders = format_list([systems[k] for k in np.flatnonzero(is_highest.any(axis=0)).tolist()])
         yield ScopeNote(
             f"scores of {holders}{metric} are {highest:g} on {format_count(int(is_highest.any(axis=1).sum()), 'item')} "

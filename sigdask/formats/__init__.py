@@ -632,7 +632,7 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
     if _is_long(table, options, has_gold=bool(named_gold)):
         return "long"
-    holds_labels = bool(options.gold_column) or not has_metrics(table)
+    holds_labels = bool(options.gold_column) or not has_metrics(table, options)
     if named_gold and holds_labels:
         if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
             return "numbers"

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import reduce
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -126,23 +127,30 @@ ONE_DECIMAL = frozenset({"bleu", "chrf", "chrf++", "chrf2", "chrf2++", "ter", "h
 
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
                              "logloss", "crossentropy", "xent", "bits", "bpb", "bpc", "bpd", "err", "error", "errors",
-                             "mse", "rmse", "mae", "mape", "smape", "ece", "brier", "fpr", "fnr", "eer", "der", "jer",
+                             "mse", "rmse", "mae", "mape", "smape", "ece", "brier", "fpr", "fnr", "eer", "jer",
                              "edit", "edits", "distance", "divergence", "distortion", "regret", "mcd", "fid", "fad",
                              "insertions", "deletions", "substitutions", "misses", "violations", "failed",
                              "failure", "failures", "toxic", "toxicity", "hallucination", "hallucinations",
                              "hallucinated", "cost", "costs", "price", "latency", "ttft", "time", "seconds", "runtime",
-                             "duration", "elapsed", "timeout", "timeouts", "last", "metricx"})  # fmt: skip
+                             "duration", "elapsed", "timeout", "timeouts", "lastrel", "metricx"})  # fmt: skip
 """Parts of names of score columns for which lower is better."""
 
-HIGHER_IS_BETTER = frozenset({"accuracy", "acc", "f", "em", "precision", "recall", "auc", "auroc", "correlation",
-                              "pearson", "spearman", "kendall", "reduction", "improvement", "free"})  # fmt: skip
+HIGHER_IS_BETTER = frozenset({"accuracy", "acc", "fscore", "em", "match", "precision", "recall", "auc", "auroc", "map",
+                              "correlation", "pearson", "spearman", "kendall", "similarity", "success", "efficiency",
+                              "correct", "corrected", "correction", "detection", "fixed", "recovery", "reduction",
+                              "saved", "avoided", "improvement", "free"})  # fmt: skip
 """Parts of names for which higher is better. Of several parts the last one decides (`error_detection_f1`)."""
 
-NEGATIONS = frozenset({"no", "non", "not", "neg", "minus", "inverse", "inverted"})
-"""Parts of names that reverse the direction, such as `neg_log_loss`."""
+NEGATIONS, INVERSIONS = frozenset({"no", "non", "not"}), frozenset({"neg", "minus", "inverse", "inverted"})
+"""Parts of names that reverse the direction of the next part (`non_toxic`), and of any later part (`neg_log_loss`)."""
+
+SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])", "error"),
+             (r"(?i)(cross|last)[_ -]?(entropy|rel)", r"\1\2"), (r"(?i)(?<![a-z])f[_ -]?(?=\d)", "fscore"),
+             (r"(?i)_per_.*", ""), (r"^1 ?[-\u2212]", "minus "))  # fmt: skip
+"""Patterns of parts of names that are written in several ways, and how they are looked up."""
 
 ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "err", "error", "mape", "smape", "ece", "fpr",
-                          "fnr", "eer", "der", "jer", "failed", "failure", "toxic", "toxicity",
+                          "fnr", "eer", "jer", "failed", "failure", "toxic", "toxicity",
                           "hallucination", "hallucinated"})  # fmt: skip
 """Those that are shares or percentages."""
 
@@ -315,6 +323,23 @@ def build_column_metric(column: str) -> Metric:
     return labels.mean(Spec(column, "mean", column, {"better": better}))
 
 
+def _split_name(column: str) -> list[str]:
+    """Return the parts of a score column's name in lower case, after an empty one."""
+    name = reduce(lambda text, spelling: re.sub(*spelling, text), SPELLINGS, column)
+    return ["", *re.split(r"[^a-z]+", name.lower())]
+
+
+def has_direction(column: str) -> bool:
+    """Return whether a part of the name of a score column says whether lower or higher is better.
+
+    Examples
+    --------
+    >>> [has_direction(name) for name in ("error_reduction", "latency_ms", "gpt4")]
+    [True, True, False]
+    """
+    return not (LOWER_IS_BETTER | HIGHER_IS_BETTER).isdisjoint(_split_name(column))
+
+
 def is_lower_better(column: str) -> bool:
     """Return whether the name of a score column says that lower is better.
 
@@ -323,11 +348,11 @@ def is_lower_better(column: str) -> bool:
     >>> [is_lower_better(name) for name in ("latencyMs", "HTER", "bits_per_byte", "error_f1", "1-WER", "neg_loss")]
     [True, True, True, False, False, False]
     """
-    name = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", column).lower()
-    words = re.split(r"[^a-z]+", re.sub(r"cross[_ -]?entropy", "crossentropy", name).partition("_per_")[0])
-    directions = [word in LOWER_IS_BETTER for word in words if word in LOWER_IS_BETTER | HIGHER_IS_BETTER]
-    is_reversed = re.search(r"\b1 ?[-\u2212] ?[a-z]", name) or not NEGATIONS.isdisjoint(words)
-    return "\u2193" in name or bool(directions and directions[-1] and not is_reversed and "\u2191" not in name)
+    words = _split_name(column)
+    last = max((k for k, word in enumerate(words) if word in LOWER_IS_BETTER | HIGHER_IS_BETTER), default=0)
+    is_reversed = words[last - 1] in NEGATIONS or not INVERSIONS.isdisjoint(words[:last])
+    is_lower = words[last] in LOWER_IS_BETTER and not is_reversed and "\u2191" not in column
+    return is_lower or "\u2193" in column
 
 
 def may_be_share(column: str) -> bool:

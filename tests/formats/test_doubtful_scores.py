@@ -169,7 +169,7 @@ def test_conll_2009_is_refused_with_commands_that_convert_it(tmp_path):
     assert counts.n_items == 2
 
 
-@pytest.mark.parametrize(("grades", "is_doubted"), [([1, 5, 3], True), ([1, 8, 3], False), ([9, 9, 9], False)])
+@pytest.mark.parametrize(("grades", "is_doubted"), [([1, 5, 3], True), ([1, 7, 3], False), ([9, 9, 9], False)])
 def test_grades_of_9_are_missing_answers_if_no_grade_is_near(tmp_path, grades, is_doubted):
     path = _write(tmp_path, {"x": [9, *grades * 3, 9, 2], "y": [*grades * 4]})
     assert any("does this mark missing scores" in note for note in read(path).scope) == is_doubted
@@ -226,7 +226,26 @@ def test_variants_of_a_system_are_not_averaged_as_samples(tmp_path):
 @pytest.mark.parametrize(("codes", "doubt"), [((1, 2), "every score is 1 or 2"), ((0, 1), ""), ((1, 3), "")])
 def test_codes_of_right_and_wrong_are_doubted(tmp_path, codes, doubt):
     columns = {name: [codes[k % every > 0] for k in range(12)] for name, every in (("x", 3), ("y", 4))}
-    assert any("or 2" in note for note in read(_write(tmp_path, columns)).scope) == bool(doubt)
+    path = _write(tmp_path, columns)
+    assert any("or 2" in note for note in read(path).scope) == bool(doubt)
+    assert not any("or 2" in note for note in read(path, options=Options(metrics=("mean:better=lower",))).scope)
+
+
+def test_wins_and_ties_are_no_probabilities_of_classes(tmp_path):
+    wins = [0, 0.5, 1] * 4
+    path = _write(tmp_path, {"x": wins, "y": [1 - win for win in wins]})
+    assert not any("add up to 1" in note for note in read(path).scope)
+
+
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_labels_of_items_are_no_answers_of_systems(tmp_path, n_files):
+    labels = [["pos", "neg"][k % 2] for k in range(12)]
+    columns = {"x": A, "y": B}
+    tables = [{"label": labels} | columns] if n_files == 1 else [{"label": labels, "s": s} for s in columns.values()]
+    paths = [_write(tmp_path, table, name=f"{k}.csv") for k, table in enumerate(tables)]
+    notes = read(*paths).notices
+    assert any("taken as groups of items" in note for note in notes)
+    assert not any("confidences" in note for note in notes)
 
 
 def test_further_columns_of_conll_u_are_no_conll_2009(tmp_path):

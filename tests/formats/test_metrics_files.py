@@ -197,7 +197,8 @@ def test_what_comet_prints_of_segments_is_read(tmp_path):
 LOWER_IS_BETTER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
          "HTER", "MER", "mse", "rmse", "mae", "brier_score", "duration", "elapsed", "edit_distance"]  # fmt: skip
 FURTHER = ["err", "bits_per_byte", "byte_perplexity", "cross_entropy", "logLoss", "totalCost", "wordErrorRate", "ece_10_bin",
-           "max_toxicity", "hallucination_rate", "EER", "sMAPE", "failures", "accuracy_loss", "seconds", "acc (↓)"]  # fmt: skip
+           "max_toxicity", "hallucination_rate", "EER", "sMAPE", "failures", "accuracy_loss", "seconds", "acc (↓)",
+           "wer_non_native", "WER (no LM)", "ter_no_punct", "no_of_errors", "wer_f", "top-1-error", "DER", "last_rel"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LOWER_IS_BETTER)
@@ -220,9 +221,18 @@ def test_less_is_better_in_columns_of_errors_under_any_of_their_names(name):
 
 @pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology", "error_detection_f1", "toxicity_auc", "1-WER",
                                   "neg_log_loss", "non_toxic", "tokens_per_seconds", "error_free", "FAIL_TO_PASS",
-                                  "error rate reduction", "BLEU", "chrF", "loss (↑)"])  # fmt: skip
+                                  "error rate reduction", "BLEU", "chrF", "loss (↑)", "edit_similarity", "time_saved", "errors_fixed",
+                                  "last_turn", "exact_match_last", "Anteil_der_Fehler", "hallucination_detection", "edit_success"])  # fmt: skip
 def test_a_name_that_does_not_say_so_changes_nothing(name):
     assert not is_lower_better(name)
+
+
+def test_columns_whose_names_speak_of_errors_are_metrics_also_if_higher_is_better(tmp_path):
+    for name, further in (("a", ""), ("b", ",other")):
+        rows = [f"q{k},{k % 5},{k % 7}{further and ',1'}\n" for k in range(12)]
+        (tmp_path / f"{name}.csv").write_text(f"id,error_reduction,time_saved{further}\n{''.join(rows)}")
+    counts = read(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (counts.systems, counts.suggested) == (("a", "b"), ("error_reduction", "time_saved"))
 
 
 def _write_losses(tmp_path, **columns):

@@ -237,6 +237,25 @@ def test_scores_written_as_text_in_parquet_are_columns(tmp_path):
     assert read(tmp_path / "a.parquet", tmp_path / "b.parquet").field("score").sum() == 6 + 12
 
 
+@pytest.mark.parametrize(("metric", "has_labels"), [("macro-f1", True), ("metrics.acc", False), (None, False)])
+def test_gold_labels_beside_metrics_are_compared_if_a_metric_of_labels_is_requested(tmp_path, metric, has_labels):
+    for name, every in (("a", 2), ("b", 3)):
+        rows = [
+            {"id": k, "gold": "AB"[k % 2], "prediction": "AB"[k % every % 2], "metrics": {"acc": k % every, "time": 1}}
+            for k in range(12)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(metrics=(metric,) * bool(metric)))
+    assert ("correct" in counts.fields) == has_labels
+
+
+def test_costs_in_objects_do_not_replace_gold_labels(tmp_path):
+    for name, every in (("a", 2), ("b", 3)):
+        rows = [{"gold": "AB"[k % 2], "pred": "AB"[k % every % 2], "metrics": {"latency_ms": k}} for k in range(12)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "correct" in read(tmp_path / "a.jsonl", tmp_path / "b.jsonl").fields
+
+
 def test_several_scores_of_one_name_are_not_chosen_from(tmp_path):
     scores = [{"name": "em", "value": 1}, {"name": "em", "value": 0}]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row | {"scores": scores}) + "\n" for row in ITEMS))
@@ -256,6 +275,13 @@ def test_ids_of_traces_that_no_other_file_has_name_the_column_of_items(tmp_path,
         read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=Options(id_column=name))
     assert counts.n_items == 12
+
+
+@pytest.mark.parametrize("name", ["prompt", "item"])
+def test_unique_names_of_responses_are_ids_where_prompts_repeat(tmp_path, name):
+    rows = [f"p{k // 4},r{k},{k % 2},{k % 3}\n" for k in range(12)]
+    (tmp_path / "t.csv").write_text(f"{name},response,x,y\n{''.join(rows)}")
+    assert read(tmp_path / "t.csv").ids == tuple(f"r{k}" for k in range(12))
 
 
 def test_responses_are_no_ids_beside_questions(tmp_path):

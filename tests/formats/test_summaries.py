@@ -230,6 +230,18 @@ def test_tables_of_weights_and_biases_are_read(tmp_path):
     assert counts.field("score[em]").tolist() == [[k % 3, (k + 1) % 3] for k in range(12)]
 
 
+def test_numbered_columns_without_names_of_rows_are_systems(tmp_path):
+    scores = [[(i * k) % 7 for k in range(24)] for i in range(12)]
+    pd.DataFrame(scores).to_csv(tmp_path / "t.csv")
+    assert read(tmp_path / "t.csv").n_items == 12
+
+
+def test_numbers_of_seeds_in_objects_of_items_are_no_rows_of_a_data_frame(tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps({f"q{k}": {"0": k % 2, "1": k % 3, "2": k % 5} for k in range(12)}))
+    counts = read(tmp_path / "t.json")
+    assert (counts.systems, counts.n_items) == (("0", "1", "2"), 12)
+
+
 def test_averages_by_system_are_not_taken_for_scores_by_item(tmp_path):
     averages = {f"bench{k}": 0.1 * k for k in range(12)} | {"sacrebleu": 30}
     (tmp_path / "t.json").write_text(json.dumps({"gpt": averages, "llama": averages | {"bench2": 0.5}}))
@@ -249,8 +261,9 @@ def test_systems_as_rows_of_numbered_items_are_asked_about(tmp_path, label, item
         assert read(tmp_path / "t.csv", format="wide").n_items == 2
 
 
-def test_numbered_runs_on_a_few_named_items_are_systems(tmp_path):
-    header = ",".join(f"run{k}" for k in range(1, 13))
+@pytest.mark.parametrize("name", ["run{}", "seed{}", "ckpt-{}", "m{}", "rater {}"])
+def test_numbered_runs_on_a_few_named_items_are_systems(tmp_path, name):
+    header = ",".join(name.format(k) for k in range(1, 13))
     (tmp_path / "t.csv").write_text(f"item,{header}\neasy,{'1,0,' * 5}1,1\nhard,{'0,0,' * 5}1,0\n")
     assert len(read(tmp_path / "t.csv").systems) == 12
 

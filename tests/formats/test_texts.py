@@ -557,6 +557,11 @@ def test_outputs_that_are_written_in_another_way_than_references_are_named(tmp_p
         assert not _read_style(tmp_path, change, (ignoring,))
 
 
+def test_ter_ignores_capitals_and_blank_outputs_have_no_style(tmp_path):
+    assert not _read_style(tmp_path, str.lower, ("TER",))
+    assert not _read_style(tmp_path, lambda _text: " ", ("TER",))
+
+
 def test_outputs_that_stand_a_line_off_are_named(tmp_path):
     words = [f"w{k} x{k} y{k}" for k in range(20)]
     files = {"a.txt": words[1:] + words[:1], "b.txt": words, "ref.txt": words}
@@ -570,6 +575,16 @@ def test_bleu_of_a_script_without_spaces_asks_for_a_tokenizer(tmp_path):
     japanese = ["私は猫が好きです。"] * 3
     assert "BLEU:tokenize=" in _read_style(tmp_path, str, ("BLEU",), [*japanese, *SENTENCES[3:]][:3] * 6 + japanese[:2])
     assert "BLEU:tokenize=" not in _read_style(tmp_path, str, ("BLEU:tokenize=zh",), japanese * 6 + japanese[:2])
+
+
+def test_bleu_of_segmented_chinese_needs_no_tokenizer(tmp_path):
+    assert "tokenize=" not in _read_style(tmp_path, str, ("BLEU",), ["我 喜 欢 猫 和 狗 。"] * 20)
+
+
+@pytest.mark.parametrize("line", ["12 7 304 55 18 90", "0.1 0.25 0.5 0.75 0.3 0.9", "team A won 12 3 today"])
+def test_numbers_and_results_are_no_times_of_words(tmp_path, line):
+    paths = write_files(tmp_path, dict.fromkeys(["a", "b", "ref"], f"{line}\n" * 12))
+    assert read(*paths[:2], gold=paths[2], format="segments").n_items == 12
 
 
 @pytest.mark.parametrize(

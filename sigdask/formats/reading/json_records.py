@@ -404,7 +404,8 @@ def _build_frame_records(document: Any) -> Any:
             records = [dict(zip(names, row, strict=True)) for row in rows]
             return [label | record for label, record in zip(labels, records, strict=True)] if is_named else records
         case dict() if (keys := _get_common_keys(document)) and keys == [*map(str, range(len(keys)))] != ["0"]:
-            return _swap_keys(document, keys)
+            are_items = len(document) >= len(keys) and all(re.search(r"\d", name) for name in document)
+            return document if are_items else _swap_keys(document, keys)
     return document
 
 

@@ -301,7 +301,7 @@ def _check_samples(
 
 SYSTEM_LIKE_NAMES = frozenset({"name", "method", "methods", "approach", "team", "participant", "submission",
                                "algorithm", "classifier", "llm", "engine", "architecture", "models",
-                               "systems", "variant", "condition", "strategy", "setting", "config", "template",
+                               "systems", "strategy", "setting", "config", "template",
                                "prompt_template", "prompt_name"})  # fmt: skip
 """Names of columns that may name systems if every item has a row for each of their values."""
 

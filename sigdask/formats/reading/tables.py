@@ -274,7 +274,11 @@ class FileTable:
         input_columns = [name for name in names if name.lower() in INPUT_IDS]
         inputs = [*filter(self._can_be_ids, input_columns)]
         questions = [name for name in inputs if name.lower() != "response"]
-        return [name for name in names if name not in input_columns] or questions or inputs
+        others = [name for name in names if name not in input_columns] or questions
+        responses = [name for name in inputs if name not in questions and self._are_names(name)]
+        if responses and not any(map(self._are_unique, others)):
+            others = [*others, *responses]
+        return others or inputs
 
     def _can_be_ids(self, name: str) -> bool:
         """Return whether cells can be ids: not constant, no decimals, and not only 0 and 1."""
@@ -287,6 +291,10 @@ class FileTable:
 
     def _are_unique(self, name: str) -> bool:
         return Texts.from_values(self.columns[name]).are_unique
+
+    def _are_names(self, name: str) -> bool:
+        """Return whether cells are unique and not several words, as the first ones show."""
+        return self._are_unique(name) and not any(" " in str(cell) for cell in self.columns[name][:MIN_COUNTED])
 
     def _select_finest(self, names: Sequence[str]) -> Sequence[str]:
         """Return all given id columns if the first has unique ids, else one column, preferably with unique ids."""

@@ -32,7 +32,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
 from sigdask.formats.tables.notation import convert_scores, read_score_table
 from sigdask.formats.tables.scores import find_group_columns
-from sigdask.metrics import is_lower_better
+from sigdask.metrics import has_direction, is_lower_better
 from sigdask.text import describe_items
 
 MEANS_PATTERN = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
@@ -291,7 +291,7 @@ def list_metrics(table: FileTable, options: Options) -> list[str]:
 def _describe_metrics(table_by_system: dict[str, FileTable], shared: Sequence[str], options: Options) -> Iterator[str]:
     """Yield notes on columns taken as metrics although no metric has their name, and on metrics not in every file."""
     first_table = next(iter(table_by_system.values()))
-    if not all(is_metric_name(name) or is_lower_better(name) for name in shared):
+    if not all(is_metric_name(name) or has_direction(name) for name in shared):
         columns_text = describe_items(shared, "column")
         yield (
             f"{first_table.path}: {columns_text} stand{'s' * (len(shared) == 1)} in every file: taken for metrics, and "
@@ -325,7 +325,7 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
     if any(source.name for source in sources) or not has_same_columns:
         shared = set(first_metrics).intersection(*(list_metrics(table, options) for table in tables[1:]))
         return bool(shared) and all(
-            is_metric_name(name) or is_lower_better(name) for name in (shared if has_same_columns else first_metrics)
+            is_metric_name(name) or has_direction(name) for name in (shared if has_same_columns else first_metrics)
         )
     return True
 

@@ -213,8 +213,8 @@ def _check_rows_are_items(table: FileTable, options: Options) -> None:
     names = [name for name in table.list_other_columns(labels, *options.groups, *options.ignore) if name != INDEX_NAME]
     numbers = [number for name in names if (number := re.fullmatch(r"(\D*?)[ _-]?0*(\d+)", name.lower()))]
     is_counted = [int(number[2]) for number in numbers] in ([*range(len(names))], [*range(1, len(names) + 1)])
-    are_items = len({number[1] for number in numbers} - {*SYSTEM_NAMES}) == 1
-    are_names = not labels or not any(re.search(r"\d", cell) for cell in table.columns[labels])
+    are_items = len(prefixes := {number[1] for number in numbers}) == 1 and prefixes <= {"", "i", "q", *ID_NAMES}
+    are_names = bool(labels) and not any(re.search(r"\d", cell) for cell in table.columns[labels])
     is_wide = 1 < table.n_rows < CLEAR_ITEMS and len(names) >= max(MIN_ROWS, 2 * table.n_rows)
     if table.header and is_counted and are_items and are_names and is_wide:
         raise InputError(
@@ -382,9 +382,13 @@ def expand_scores(table: FileTable) -> FileTable:
     return replace(table, columns={**table.columns, **columns}, notes=[*table.notes, note])
 
 
-def has_metrics(table: FileTable) -> bool:
-    """Return whether a table holds objects `metrics` of scores, beside which gold labels and answers are no task."""
-    return any(re.match(r"(?i)metrics?\.", name) and name not in table.columns for name in expand_scores(table).columns)
+def has_metrics(table: FileTable, options: Options) -> bool:
+    """Return whether a table holds objects `metrics` of scores that are compared instead of its gold labels."""
+    columns = expand_scores(table).columns
+    names = {name for name in columns if re.match(r"(?i)metrics?\.", name) and name not in table.columns}
+    names = {name for name in names if not COST_NAMES.fullmatch(name.partition(".")[2])}
+    requested = {name.partition(":")[0] for name in options.metrics}
+    return bool(names & requested if requested else names)
 
 
 def _parse_scores(cell: Any) -> dict[str, Any]:

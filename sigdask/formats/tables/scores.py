@@ -126,8 +126,10 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         for name in table.list_row_columns()
         if name.lower() not in ID_NAMES and not ROW_NAMES.fullmatch(name)
     ]
-    warnings = [*warnings, *(describe_groups(name, tables[0].columns[name]) for name in further)]
-    warnings += map(ScopeNote, _describe_doubts(tables, scores, ids, options.metrics))
+    warnings += [describe_groups(name, [table.columns.get(name, ()) for table in tables]) for name in further]
+    is_answered = any(":better=" in name for name in options.metrics)
+    doubts = _describe_doubts(tables, scores, ids)
+    warnings += [ScopeNote(doubt) for doubt in doubts if not (is_answered and ":better=" in doubt)]
     return Counts.from_scores(
         scores,
         ids=ids,
@@ -155,7 +157,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
 
 
 def _describe_doubts(
-    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None, metrics: Sequence[str]
+    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None
 ) -> Iterator[str]:
     """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
     path = tables[0].path
@@ -167,7 +169,7 @@ def _describe_doubts(
     yield from _describe_doubtful_names(path, [*scores], (ids or ())[-MAX_SUMMARIES:])
     named_by = {"file's name says": [table.path.name for table in tables], "systems' names say": [*scores]}
     lower = next((says for says, names in named_by.items() if all(map(is_lower_better, names))), None)
-    if lower and not any(":better=" in name for name in metrics):
+    if lower:
         yield f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
     if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
         yield (
@@ -231,7 +233,7 @@ def _describe_rows(path: object, values: Floats) -> Iterator[str]:
         )
     elif {*values.ravel().tolist()} == {1, 2}:
         yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
-    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 2:
+    elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 3:
         yield f"{path}: scores of each row add up to 1. If columns are classes and no systems, give one file per system"
 
 
@@ -291,9 +293,10 @@ DOCUMENT_NAMES = frozenset({"doc", "document", "docid", "doc_id", "document_id"}
 """Names of columns that group items although they may hold numbers."""
 
 
-def describe_groups(name: str, column: Any) -> str:
-    """Return the sentence that a column was taken as groups of items."""
-    if name.lower() in LABEL_NAMES:
+def describe_groups(name: str, columns: Sequence[Any]) -> str:
+    """Return the sentence that a column, one in each table, was taken as groups of items."""
+    column, *others = columns
+    if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # what systems answer
         return ScopeNote(
             f"column {name!r} holds labels, taken as groups of items. If scores are confidences in these labels, give "
             "--gold FILE with the right ones"

@@ -127,22 +127,23 @@ def _describe_styles(
         for note in _list_styles(texts, references):
             names_by_note.setdefault(note, []).append(name)
     for note, names in names_by_note.items():
-        if not any(trait in note and option in ",".join(metrics) for trait, option in IGNORING.items()):
+        if not any(trait in note and re.search(option, ",".join(metrics)) for trait, option in IGNORING.items()):
             yield ScopeNote(f"{format_list(names)}: {note}")
 
 
 def _list_styles(texts: Texts, references: Sequence[Texts]) -> Iterator[str]:
-    pairs = [pair for pair in zip(texts[:HEAD_TEXTS], *(r[:HEAD_TEXTS] for r in references), strict=True) if all(pair)]
+    columns = [[(text or "").strip() for text in column[:HEAD_TEXTS]] for column in (texts, *references)]
+    pairs = [pair for pair in zip(*columns, strict=True) if all(pair)]
     if len(pairs) < FEW_TEXTS:
         return
-    outputs, *golds = [[str(text).strip() for text in column] for column in zip(*pairs, strict=True)]
+    outputs, *golds = map(list, zip(*pairs, strict=True))
     gold = [text for column in golds for text in column]
     for trait, has_trait in TRAITS.items():
         share, gold_share = (sum(map(has_trait, column)) / len(column) for column in (outputs, gold))
         if min(share, gold_share) <= RARE and max(share, gold_share) >= COMMON:
             found = ("references have", "outputs do") if share < gold_share else ("outputs have", "references do")
             yield f"most {found[0]} {trait} and hardly any {found[1]}. Metrics count this as errors: write both alike"
-    word, n_same = Counter(text.split(maxsplit=1)[0] for text in outputs if text).most_common(1)[0]
+    word, n_same = Counter(text.split(maxsplit=1)[0] for text in outputs).most_common(1)[0]
     is_rare = sum(text.casefold().startswith(word.casefold()) for text in gold) <= RARE * len(gold)
     if is_rare and n_same >= (1 - RARE) * len(outputs) and 2 * len({*outputs}) > len(outputs):
         yield f"{n_same:,} outputs begin with {word!r}, and hardly a reference does: remove it if it is no output"
@@ -151,8 +152,8 @@ def _list_styles(texts: Texts, references: Sequence[Texts]) -> Iterator[str]:
         yield "outputs are more like the references one line before or after, so that lines may be shifted"
 
 
-IGNORING = {"capital": "lowercase", "small": "lowercase", "punctuation": "punctuation"}
-"""Options of metrics that ignore a property."""
+IGNORING = {"capital": "lowercase|^TER$", "small": "lowercase|^TER$", "punctuation": "punctuation|no_punct"}
+"""Patterns of metrics that ignore a property."""
 
 RARE, COMMON, SHIFTED = 0.05, 0.5, 0.2
 """Shares of texts, and the share of common words, from which on texts are said to differ."""
@@ -169,8 +170,8 @@ def _measure_overlap(outputs: list[str], gold: list[str], shift: int) -> float:
 OTHER_LAYOUTS = {
     r"<(\?xml|tmx|xliff)\b": "XML",
     r"WEBVTT\b|\d+\r?\n\d+:\d\d:\d\d[,.]\d+ -->": "subtitles with times",
-    r"(;;.*\n)*((\S+ \S+ \S+ \d+(\.\d+)? \d+(\.\d+)? .*)(\n|$))+$": "STM, with times and speakers",
-    r"(;;.*\n)*((\S+ \S+ \d+\.\d+ \d+\.\d+ \S+( [\d.]+)?)(\n|$))+$": "CTM, with the time of each word",
+    r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \S+ \d+\.\d+ \d+\.\d+ .*)(\n|$))+$": "STM, with times and speakers",
+    r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \d+\.\d+ \d+\.\d+ \S+( [\d.]+)?)(\n|$))+$": "CTM, with the time of each word",
 }
 """Patterns of the first lines of files that hold more than texts."""
 

@@ -79,7 +79,8 @@ def _describe_tokens(path: Path, references: Sequence[str], options: Options) ->
     """Yield a note on references that are tokenized already, or in a script without spaces."""
     text = "".join(references[:N_HEAD_LINES])
     is_bleu = not options.metrics or "BLEU" in options.metrics
-    if is_bleu and 2 * sum("\u0e00" <= c < "\u0f00" or "\u3040" <= c < "\ua000" for c in text) > len(text):
+    n_letters = sum("\u0e00" <= c < "\u0f00" or "\u3040" <= c < "\ua000" for c in text)
+    if is_bleu and 2 * n_letters > len(text) and n_letters > 9 * text.count(" "):
         yield ScopeNote(
             f"{path}: the script has no spaces, and BLEU takes what stands between spaces as a word. Choose "
             "BLEU:tokenize=zh, ja-mecab or char, or chrF"
