@@ -187,8 +187,8 @@ def test_columns_called_like_gold_are_doubted(tmp_path, name):
 
 
 def test_confidences_in_labels_are_doubted(tmp_path):
-    for name, scores in (("x", A), ("z", B)):
-        rows = [{"label": "pos" if a > 0.5 else "neg", "score": a} for a in scores]
+    for name, scores, limit in (("x", A, 0.5), ("z", B, 0.9)):
+        rows = [{"label": "pos" if a > limit else "neg", "score": a} for a in scores]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     notes = read(tmp_path / "x.jsonl", tmp_path / "z.jsonl").scope
     assert any("confidences in these labels" in note for note in notes)
