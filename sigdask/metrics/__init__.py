@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import reduce
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -126,7 +125,7 @@ ONE_DECIMAL = frozenset({"bleu", "chrf", "chrf++", "chrf2", "chrf2++", "ter", "h
 """Metrics in points of 100 for which papers print one decimal. In lower case, without options."""
 
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
-                             "logloss", "crossentropy", "xent", "bits", "bpb", "bpc", "bpd", "err", "error", "errors",
+                             "logloss", "crossentropy", "xent", "bits", "bpb", "bpc", "bpd", "error", "errors",
                              "mse", "rmse", "mae", "mape", "smape", "ece", "brier", "fpr", "fnr", "eer", "jer",
                              "edit", "edits", "distance", "divergence", "distortion", "regret", "mcd", "fid", "fad",
                              "insertions", "deletions", "substitutions", "misses", "violations", "failed",
@@ -149,7 +148,7 @@ SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])
              (r"(?i)_per_.*", ""), (r"^1 ?[-\u2212]", "minus "))  # fmt: skip
 """Patterns of parts of names that are written in several ways, and how they are looked up."""
 
-ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "err", "error", "mape", "smape", "ece", "fpr",
+ERROR_SHARES = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "error", "mape", "smape", "ece", "fpr",
                           "fnr", "eer", "jer", "failed", "failure", "toxic", "toxicity",
                           "hallucination", "hallucinated"})  # fmt: skip
 """Those that are shares or percentages."""
@@ -325,8 +324,9 @@ def build_column_metric(column: str) -> Metric:
 
 def _split_name(column: str) -> list[str]:
     """Return the parts of a score column's name in lower case, after an empty one."""
-    name = reduce(lambda text, spelling: re.sub(*spelling, text), SPELLINGS, column)
-    return ["", *re.split(r"[^a-z]+", name.lower())]
+    for pattern, spelling in SPELLINGS:
+        column = re.sub(pattern, spelling, column)
+    return ["", *re.split(r"[^a-z]+", column.lower())]
 
 
 def has_direction(column: str) -> bool:

@@ -196,7 +196,7 @@ def test_what_comet_prints_of_segments_is_read(tmp_path):
 
 LOWER_IS_BETTER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
          "HTER", "MER", "mse", "rmse", "mae", "brier_score", "duration", "elapsed", "edit_distance"]  # fmt: skip
-FURTHER = ["err", "bits_per_byte", "byte_perplexity", "cross_entropy", "logLoss", "totalCost", "wordErrorRate", "ece_10_bin",
+FURTHER = ["error", "bits_per_byte", "byte_perplexity", "cross_entropy", "logLoss", "totalCost", "wordErrorRate", "ece_10_bin",
            "max_toxicity", "hallucination_rate", "EER", "sMAPE", "failures", "accuracy_loss", "seconds", "acc (↓)",
            "wer_non_native", "WER (no LM)", "ter_no_punct", "no_of_errors", "wer_f", "top-1-error", "DER", "last_rel"]  # fmt: skip
 
@@ -221,7 +221,7 @@ def test_less_is_better_in_columns_of_errors_under_any_of_their_names(name):
 
 @pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology", "error_detection_f1", "toxicity_auc", "1-WER",
                                   "neg_log_loss", "non_toxic", "tokens_per_seconds", "error_free", "FAIL_TO_PASS",
-                                  "error rate reduction", "BLEU", "chrF", "loss (↑)", "edit_similarity", "time_saved", "errors_fixed",
+                                  "error rate reduction", "BLEU", "chrF", "loss (↑)", "ERR@20", "edit_similarity", "time_saved", "errors_fixed",
                                   "last_turn", "exact_match_last", "Anteil_der_Fehler", "hallucination_detection", "edit_success"])  # fmt: skip
 def test_a_name_that_does_not_say_so_changes_nothing(name):
     assert not is_lower_better(name)
