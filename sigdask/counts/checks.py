@@ -121,11 +121,12 @@ def list_values(values: Any, name: str) -> Any:
     if isinstance(values, Iterator | ValuesView):
         return list(values)
     if getattr(values, "ndim", 1) != 1:
-        remedy = (
-            " (of probabilities of classes argmax(axis=1); of a data frame compare(frame, pairs=[('new', 'old')]))"
-            if values.ndim > 1
-            else ""
-        )
+        remedy = "; of probabilities of classes give argmax(axis=1)" if values.ndim > 1 else ""
+        if hasattr(values, "columns"):
+            remedy = (
+                ". Give one column, or put both systems into one data frame: rows of system, item and score, or a "
+                "column of scores for each system. Then call sigdask.compare(frame)"
+            )
         raise InputError(f"{name}: {values.ndim} dimensions, expected one number per item, or one label{remedy}")
     return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values
 

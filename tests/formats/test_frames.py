@@ -165,6 +165,11 @@ def test_a_unit_that_a_frame_lacks_is_said():
         compare_all(SCORES, unit="document")
 
 
+def test_an_error_about_a_frame_for_each_system_says_how_to_join_them():
+    with pytest.raises(InputError, match="'A': 2 dimensions.*put both systems into one data frame"):
+        compare(pd.DataFrame(SCORES), pd.DataFrame(SCORES))
+
+
 LIBRARIES = {"pandas": pd.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table}
 BLEU = {name: build_rng(k).integers(0, 100, 60).astype(float).tolist() for k, name in enumerate("abcd", 2)}
 LONG = {
