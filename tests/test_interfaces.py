@@ -192,6 +192,11 @@ def test_a_seed_of_none_is_the_default():
     assert sigdask.compare([1, 2, 3], [0, 0, 4], seed=None) == sigdask.compare([1, 2, 3], [0, 0, 4])
 
 
+def test_power_of_two_sequences_says_how_to_give_them():
+    with pytest.raises(TypeError, match=r"power: an argument too many .*write power\(\{'new': a, 'old': b\}"):
+        sigdask.power([1, 0, 1], [0, 1, 1], difference=0.1)
+
+
 @pytest.mark.parametrize("key", sorted(GUESSES))
 def test_a_guess_of_another_librarys_name_is_answered_by_a_name_that_is_there(key):
     owner, name = key

@@ -26,7 +26,7 @@ from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import connect_once, count_with_options
 from sigdask.identity import dataclass
 from sigdask.metrics.base import BoundMetric
-from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
+from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options, take_positions
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
@@ -752,6 +752,7 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
         )
 
 
+@take_positions(1, "write power({'new': a, 'old': b}, difference=0.01)")
 def power(counts: Counts | Any, **options: Unpack[PowerOptions]) -> PowerResults:
     """Compute how many units are needed to detect a difference, or which difference some units detect.
 

@@ -173,7 +173,11 @@ def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
     is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
     if not (rows := np.flatnonzero(is_contrary)).size:
         return []
-    pairs = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MAX_NAMED].tolist()]
+    has_metrics = len({score.name for score in table.metric.values}) > 1
+    pairs = [
+        f"{table.a[row]} and {table.b[row]}" + (f" by {table.metric[row].name}" if has_metrics else "")
+        for row in rows[:MAX_NAMED].tolist()
+    ]
     remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
     text = (
         f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} disagree. They are "
