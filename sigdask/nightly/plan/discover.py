@@ -222,10 +222,11 @@ def _iter_groups(roles: _FilesByRole, home: Path) -> Iterator[list[Path]]:
     for path in files:
         by_name.setdefault(path.name, []).append(path)
     in_organisations = {name for name, same in by_name.items() if len(same) > 1 and _are_models(same, roles.gold)}
-    gold_folders = {gold.parent for gold in roles.gold}
+    n_files = Counter(map(_get_set_folder, files))  # not one, as in a system's folder with a copy of the gold standard
+    set_folders = {gold.parent for gold in roles.gold if n_files[gold.parent] > 1}
     for path in files:
         group = FOLDERS_OF_SYSTEMS.match(path.parent.name) and _find_set_prefix(path, files)
-        is_alone = len(by_name[path.name]) == 1 or _get_set_folder(path) in gold_folders
+        is_alone = len(by_name[path.name]) == 1 or _get_set_folder(path) in set_folders
         key = (path.parent, group) if is_alone else (path.parent.parent, path.name)
         groups.setdefault((path.name,) if path.name in in_organisations else key, []).append(path)
     lone = [group[0] for group in groups.values() if len(group) == 1]

@@ -271,6 +271,16 @@ def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_ha
     assert "test set talks: 2 systems, 21 items, read as labels" in output
 
 
+def test_a_copy_of_the_gold_standard_in_the_folder_of_each_system_makes_no_test_set_of_it(tmp_path):
+    for step, system in ((2, "prod"), (3, "new")):
+        (folder := tmp_path / system).mkdir()
+        for name, every in (("predictions.csv", step), ("gold.csv", 2)):
+            (folder / name).write_text("id,label\n" + "".join(f"{i},{'ab'[i % every % 2]}\n" for i in range(20)))
+    output, plan = init_plan(tmp_path)
+    assert "test set predictions.csv: 2 systems" in output
+    assert [found["systems"] for found in plan["test_set"]] == ["{system}/predictions.csv"]
+
+
 def test_a_file_in_the_folder_of_each_organisation_is_a_system(tmp_path):
     for organisation, model in (("openai", "gpt"), ("meta", "llama")):
         (path := tmp_path / "runs" / organisation / f"{model}.csv").parent.mkdir(parents=True)
