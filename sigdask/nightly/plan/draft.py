@@ -129,6 +129,11 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
     yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
+    if survey.unread:
+        yield (
+            "to compare files that are not read, add a [[test_set]] to the plan. Options of compare are keys there: "
+            '--align position is align = "position"'
+        )
     if survey.unused:
         yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MAX_PATHS)}"
 

@@ -186,6 +186,23 @@ def test_real_sets_are_taken_for_what_they_are(tmp_path, name, systems, n_system
     assert f"{n_systems} systems, " in output
 
 
+def test_a_test_set_that_is_not_read_is_for_the_plan_to_describe(tmp_path):
+    for language, first in (("ces", 0), ("mon", 400)):
+        rows = [f"w{first + k}\tw @@{first + k}\n" for k in range(40)]
+        for name, lines in {"gold/{}.gold.tsv": rows, "systems/{}.A.tsv": rows, "systems/{}.B.tsv": rows}.items():
+            path = tmp_path / name.format(language)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(lines))
+    (tmp_path / "systems/ces.B.tsv").write_text("".join(f"v{k}\tv @@{k}\n" for k in range(40)))
+    output, plan = init_plan(tmp_path)
+    assert [test_set["name"] for test_set in plan["test_set"]] == ["mon"]
+    assert "Then --align position" in " ".join(output.split())
+    assert (
+        'add a [[test_set]] to the plan. Options of compare are keys there: --align position is align = "position"'
+        in (" ".join(output.split()))
+    )
+
+
 def test_the_baseline_is_guessed_by_a_word_of_its_name_or_given(tmp_path):
     write_scores(tmp_path, ["domain.txt", "new.txt", "prod-2.txt"])
     output, plan = init_plan(tmp_path)
