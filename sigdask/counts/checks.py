@@ -414,7 +414,7 @@ def describe_scales(
             metric = "" if name == "score" else f" on {name}"
             yield from _describe_sentinels(values, systems, metric)
             nines = [*_describe_nines(values, systems, metric)]
-            yield from nines or _describe_mixed_units(values, systems, metric)
+            yield from nines or _describe_mixed_units(values[:MAX_ROWS], systems, metric)
             yield from _describe_units(values, systems, metric)
             rows, is_held = values[:MAX_ROWS], held.get(name)
             if is_held is not None:
@@ -445,9 +445,11 @@ def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> I
 def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
     """Yield a note if several scores are 9, 99, 999, ... and all others far below, as surveys write missing answers."""
     highest = float(values.max())
+    if highest <= 0 or {*f"{highest:.0f}"} != {"9"}:
+        return
     is_highest = values == highest
     n_highest, others = int(np.count_nonzero(is_highest)), values[~is_highest]
-    if highest <= 0 or {*f"{highest:.0f}"} != {"9"} or n_highest < 2 or 2 * n_highest >= values.size or not len(others):
+    if n_highest < 2 or 2 * n_highest >= values.size or not len(others):
         return
     if _are_whole(values[is_highest]) and others.max() <= (5 if highest == 9 else 0.2 * highest):
         holders = format_list([systems[k] for k in np.flatnonzero(is_highest.any(axis=0)).tolist()])
@@ -459,9 +461,11 @@ def _describe_nines(values: Array, systems: Sequence[str], metric: str) -> Itera
 
 def _describe_mixed_units(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
     """Yield a note if some scores of a system are shares, others above 10, and none lies between."""
+    if values.max() <= LARGE_SCORE or values.min() < 0:
+        return
     are_shares, are_large = (values > 0) & (values < 1), values > LARGE_SCORE
     is_mixed = (are_shares.sum(axis=0) >= MIN_SHARES) & are_large.any(axis=0) & ((values <= 1) | are_large).all(axis=0)
-    if is_mixed.any() and values.min() >= 0:
+    if is_mixed.any():
         n_large = int(are_large[:, is_mixed].any(axis=1).sum())
         yield ScopeNote(
             f"scores of {format_list([systems[k] for k in np.flatnonzero(is_mixed).tolist()])}{metric} exceed "
