@@ -484,9 +484,10 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
             "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
         )
         return
-    means = (values / max(len(values), 1)).sum(axis=0)
+    with np.errstate(over="ignore"):
+        means = values.mean(axis=0)
     order = np.argsort(means)
-    if len(order) < 2 or values.min() < 0 or not means[order[0]] > 0:
+    if len(order) < 2 or values.min() < 0 or not 0 < means[order[0]] <= means[order[-1]] < np.inf:
         return
     gap = int(np.argmax(means[order[1:]] / means[order[:-1]])) + 1
     low, high = np.sort(order[:gap]), np.sort(order[gap:])
@@ -557,9 +558,9 @@ def find_uncorrelated(values: Array) -> list[int]:
 
 def _find_opposed(values: Array) -> list[int]:
     """Return the systems whose scores are high where all others' are low, unless they are shares of one total."""
-    centred = values - values.mean(axis=0)
-    shown = centred[:, :MAX_CORRELATED]
     with np.errstate(over="ignore", invalid="ignore"):
+        centred = values - values.mean(axis=0)
+        shown = centred[:, :MAX_CORRELATED]
         if not (np.sign(shown.T @ shown) < 0).any():
             return []  # the usual case, which takes less time than ranks
     totals = centred.sum(axis=1)

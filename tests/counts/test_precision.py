@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from sigdask import compare, compare_all, read
 from sigdask.counts import Counts, precision
+from sigdask.counts.checks import MAX_ROWS, describe_scales
 from sigdask.counts.fields import DecimalMatrix
 from sigdask.counts.precision import SystemNumbers, _find_nearest_decimals
 from sigdask.errors import InputError
@@ -257,3 +258,17 @@ def test_large_matrices_of_decimals_hold_the_same_floats_as_small_ones(kind, mon
     assert digest(large) == digest(plain)
     results = [compare_all(counts, metrics=["mean"], trials=500)[0] for counts in (large, plain)]
     assert (results[0].p_value, results[0].r12) == (results[1].p_value, results[1].r12)
+
+
+@pytest.mark.parametrize("most", [0.99, 50.0])
+def test_doubts_about_scores_never_decode_a_large_matrix_as_a_whole(monkeypatch, most):
+    codes = np.random.default_rng(0).integers(0, int(100 * most), (2**14, 3)).astype(np.uint16)
+    values, decode, sizes = DecimalMatrix(codes, 100.0), DecimalMatrix._decode, []
+    monkeypatch.setattr(DecimalMatrix, "_decode", lambda self, cut: sizes.append(np.size(cut)) or decode(self, cut))
+    assert not [*describe_scales({"score": values}, ["a", "b", "c"])]
+    assert max(sizes) <= 3 * MAX_ROWS
+
+
+def test_scores_whose_sum_is_beyond_all_numbers_raise_no_doubt():
+    values = np.linspace(0.9, 1, 40)[:, None] * [1e308, 1.1e308]
+    assert not [*describe_scales({"score": values}, ["a", "b"])]
