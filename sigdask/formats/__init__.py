@@ -8,9 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from contextvars import ContextVar
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,12 +53,12 @@ from sigdask.formats.tables.bookkeeping import (
 )
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
-from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS
+from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
 from sigdask.formats.tagging.chunks import SCHEMES
 from sigdask.formats.texts import fairseq
 from sigdask.identity import dataclass
 from sigdask.io import addresses, as_path, prefetch_files
-from sigdask.io.compression import limit_unpacking
+from sigdask.io.compression import limit_unpacking, set_variable
 from sigdask.metrics import retrieval
 from sigdask.metrics.agreement import PREFIX
 
@@ -383,7 +384,7 @@ def read(
     if format_options:
         options = options.with_format_options(format_options)
     with cache_tables(), _limit_resources(sources, options):
-        return _read_sources(sources, gold_path, format_name, options)
+        return _read_with_shortcut(sources, gold_path, format_name, options)
 
 
 def _find_datasets(sources: Sequence[Source]) -> list[Source]:
@@ -542,11 +543,16 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
     metric_format = None if gold is None else find_format(options.metrics, [source.path for source in sources], gold)
     if metric_format is not None:
         return metric_format
-    for name in SNIFFING_ORDER:
-        if FORMATS[name].can_be_detected(gold):
-            sniff: Sniffer = FORMATS[name].load(FORMATS[name].sniffer)
-            if sniff(sources, gold, options):
-                return name
+    known = _known_tables.get()
+    shown = None if known is None else _describe_score_table(sources, gold, options)
+    alike = _KnownTables() if known is None or shown is None else known.setdefault(shown.kind, _KnownTables())
+    if shown is None or not shown.shapes <= alike.sniffed:
+        for name in SNIFFING_ORDER:
+            if FORMATS[name].can_be_detected(gold):
+                sniff: Sniffer = FORMATS[name].load(FORMATS[name].sniffer)
+                if sniff(sources, gold, options):
+                    return name
+        alike.sniffed |= set() if shown is None else shown.shapes
     table = _read_table_to_detect(sources[0].path, options)
     if options.system_column is not None:
         table.get_column(options.system_column)
@@ -554,6 +560,103 @@ def _detect_format(sources: Sequence[Source], gold: Path | None, options: Option
         lists = len(table.columns) == 1 and _are_id_lists(_read_table_to_detect(gold, options), table)
         return "responses" if lists else "labels"
     return _detect_by_columns(table, options, sources)
+
+
+@dataclass(slots=True)
+class _KnownTables:
+    """Properties of score tables that look alike.
+
+    Attributes
+    ----------
+    sniffed : set of str
+        Shapes of rows in tables that no format but a table's claimed.
+    plain : set of str or None
+        Shapes of rows in tables that `read_plain_scores` reads as all of `read` does; None if it reads one otherwise.
+    """
+
+    sniffed: set[str] = field(default_factory=set)
+    plain: set[str] | None = field(default_factory=set)
+
+
+_known_tables: ContextVar[dict[str, _KnownTables] | None] = ContextVar("known_tables", default=None)
+
+SCORE_ROW = re.compile(r"([^,;\t\"']*)([,;\t])-?\d+(?:\.\d+)?(?:\2-?\d+(?:\.\d+)?)*")
+"""A row of a table of scores: an id without quotation marks, and numbers."""
+
+DIGITS, WORDS = re.compile(r"\d+"), re.compile(r"[a-z]{3,}")
+"""Patterns of what may differ between rows that look alike. Formats are recognized by shorter words and by capitals
+(Q0, D-1), so these are kept.
+"""
+
+
+@contextmanager
+def remember_shapes() -> Iterator[None]:
+    """Ask the formats only once about small tables of scores that look alike, inside the `with` block."""
+    with set_variable(_known_tables, {}):
+        yield
+
+
+class _ScoreTable(NamedTuple):
+    """What formats know a small table of scores by.
+
+    Attributes
+    ----------
+    kind : str
+        Its header with the options and the ending of its name.
+    shapes : set of str
+        Its rows with each number as 0 and each word as a.
+    text : str
+        All of it, with line feeds.
+    """
+
+    kind: str
+    shapes: set[str]
+    text: str
+
+
+def _describe_score_table(sources: Sequence[Source], gold: Path | None, options: Options) -> _ScoreTable | None:
+    """Return what formats know a small table of scores by; None for other files. No two rows have the same id."""
+    path = sources[0].path
+    if len(sources) != 1 or gold is not None or sources[0].parts or options.sheet is not None:
+        return None
+    if metrics.is_lower_better(path.name):
+        return None  # whose name raises a doubt
+    lines = files.read_head_lines(path, whole=True) or [""]
+    if len(lines) > 1 and not lines[-1]:  # after the last line break
+        lines.pop()
+    header, *rows = lines
+    delimiter = files.find_delimiter(rows[0]) if rows else None
+    if delimiter is None or len({row.partition(delimiter)[0] for row in rows}) < len(rows):
+        return None
+    if delimiter == "\t" and header.count("\t") == 2:
+        return None  # the order of the numbers may show what trec_eval prints
+    shapes = {*WORDS.sub("a", DIGITS.sub("0", "\n".join(rows))).split("\n")}
+    if not all(map(SCORE_ROW.fullmatch, shapes)):
+        return None
+    settings = [getattr(options, name) for name in Options.__slots__ if name != "name"]
+    return _ScoreTable(f"{path.suffix}\n{header}\n{settings}", shapes, "\n".join(lines))
+
+
+def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
+    """Read files; a small table of scores that looks like one before it is read as that one was."""
+    known_tables = _known_tables.get()
+    table = None
+    if known_tables is not None and format_ in {"auto", "wide"}:
+        table = _describe_score_table(sources, gold, options)
+    if known_tables is None or table is None:
+        return _read_sources(sources, gold, format_, options)
+    known = known_tables.setdefault(f"{format_}\n{table.kind}", _KnownTables())
+    is_known = known.plain is not None and table.shapes <= known.plain
+    if is_known and (plain := read_plain_scores(table.text, table.shapes, options)) is not None:
+        return plain
+    counts = _read_sources(sources, gold, format_, options)
+    if known.plain is not None and not is_known:
+        plain = read_plain_scores(table.text, table.shapes, options)
+        if plain is not None and are_same_scores(plain, counts):
+            known.plain |= table.shapes
+        elif plain is not None:
+            known.plain = None
+    return counts
 
 
 def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:

@@ -18,7 +18,7 @@ from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
-from sigdask.formats import Options, Source
+from sigdask.formats import Options, Source, remember_shapes
 from sigdask.identity import dataclass
 from sigdask.io import addresses
 from sigdask.metrics import is_address
@@ -238,7 +238,8 @@ class PlanPart:
     def count(self) -> bytes:
         """Return the pickled test sets up to the first that cannot be read here, as a worker process calls it."""
         addresses.add_folder(self.folder)
-        prepared = self.read()
+        with remember_shapes():
+            prepared = self.read()
         try:
             return pickle.dumps(prepared)
         except Exception:  # noqa: BLE001  # whatever objects raise that cannot be sent

@@ -327,11 +327,16 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-def read_head_lines(path: Path) -> list[str]:
-    """Return the first lines of a file, for format detection; none if it is not readable text."""
+def read_head_lines(path: Path, *, whole: bool = False) -> list[str]:
+    """Return the first lines of a file, for format detection; none if it is not readable text.
+
+    With `whole`, there are none either if the file has more lines.
+    """
     try:
         with open_bytes(path) as stream:
             start = stream.read(HEAD)
+        if whole and len(start) == HEAD:
+            return []
         complete = start if len(start) < HEAD else start[: max(start.rfind(b"\n"), start.rfind(b"\r")) + 1]
         text = complete.decode("utf-8-sig")
     except (InputError, UnicodeDecodeError):

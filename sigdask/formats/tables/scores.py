@@ -7,7 +7,8 @@ gave it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,22 +26,26 @@ from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading import summaries
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
-from sigdask.formats.reading.averages_only import is_metric_name
+from sigdask.formats.reading.averages_only import STEP, is_metric_name
 from sigdask.formats.reading.columns import MAX_EXACT, MISSING, TypedColumn, has_numbers
+from sigdask.formats.reading.files import find_delimiter
 from sigdask.formats.reading.listings import build_set_counts, read_by_system
-from sigdask.formats.reading.options import Options, Source, build_repeated_system_error, list_row_systems
+from sigdask.formats.reading.options import DEFAULTS, Options, Source, build_repeated_system_error, list_row_systems
 from sigdask.formats.reading.replicates import METRIC_COLUMNS, build_score_counts, select_one_sample
 from sigdask.formats.reading.tables import (
+    HEADER_NAMES,
     ID_NAMES,
+    MACHINE_NAMES,
     ROW_NAMES,
+    SAMPLE_NAMES,
     SCORE_NAMES,
     SYSTEM_NAMES,
     FileTable,
     build_header_error,
     read_table,
 )
-from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
-from sigdask.formats.tables.labels import PREDICTION_NAMES
+from sigdask.formats.tables.bookkeeping import ENTRY_NAMES, GOLD_LIKE_NAMES, MIN_ROWS, find_item_column, select_systems
+from sigdask.formats.tables.labels import GOLD_NAMES, PREDICTION_NAMES
 from sigdask.formats.tables.notation import convert_scores, find_row_score, read_score_table
 from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
@@ -137,6 +142,101 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
         missing=options.missing_policy,
         min_items=options.min_items,
         warnings=warnings,
+    )
+
+
+PLAIN_ID = re.compile(r"(?=.*0)[A-Za-z0][A-Za-z0_.:/-]*")
+"""Pattern of an id that needs no conversion: one word with a digit, so no missing value."""
+
+ROLE_NAMES = frozenset({*SYSTEM_NAMES, *SAMPLE_NAMES, *SCORE_NAMES, *GOLD_NAMES, *PREDICTION_NAMES, *ENTRY_NAMES,
+                        *GOLD_LIKE_NAMES, *ID_NAMES})  # fmt: skip
+"""Names of columns whose role depends on their cells."""
+
+FREE_OPTIONS = ("name", "metrics", "missing", "min_items", "most_unpacked", "is_detected")
+"""Options that do not affect the roles of columns."""
+
+FIXED_OPTIONS = tuple(name for name in Options.__slots__ if name not in FREE_OPTIONS)
+ITEM_NAMES = (HEADER_NAMES & {*ID_NAMES}) - MACHINE_NAMES
+"""Names of columns that certainly hold ids."""
+
+MAX_SCORE = 1e8
+"""A column with larger numbers may hold times."""
+
+
+def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> Counts | None:
+    """Read the text of a score table that leaves no choice: a column of ids, and columns of scores that vary.
+
+    Parameters
+    ----------
+    text : str
+        All of the table, with line feeds.
+    shapes : collection of str
+        The shapes of its rows: each number as 0, and some words as a.
+    options : Options
+        How to read it.
+
+    Returns
+    -------
+    Counts or None
+        None if cells must be inspected to recognize ids, groups, summaries and bookkeeping.
+    """
+    header, _, body = text.partition("\n")
+    delimiter = find_delimiter(header)
+    names = header.split(delimiter)
+    if delimiter is None or not body or not text.isascii() or not _have_fixed_roles(names, options):
+        return None
+    for shape in shapes:
+        id_shape, *number_shapes = shape.split(delimiter)
+        if len(number_shapes) != len(names) - 1 or PLAIN_ID.fullmatch(id_shape) is None:
+            return None
+    cells = body.replace("\n", delimiter).split(delimiter)
+    lowered = body.lower()
+    if any(word in lowered for word in summaries.SUMMARY_WORDS) and any(
+        map(summaries.is_summary_name, cells[:: len(names)])
+    ):
+        return None
+    scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
+    steps = np.diff(scores)
+    if (
+        len(scores) > scores.shape[1]
+        or (steps == steps[:, :1]).all(axis=1).any()
+        or np.abs(scores).max() >= MAX_SCORE
+        or any(_describe_values("", dict(zip(names[1:], scores, strict=True))))
+    ):
+        return None
+    return Counts.from_scores(
+        dict(zip(names[1:], scores, strict=True)),
+        ids=cells[:: len(names)],
+        name=options.name,
+        missing=options.missing_policy,
+        min_items=options.min_items,
+    )
+
+
+def _have_fixed_roles(names: Sequence[str], options: Options) -> bool:
+    """Return whether names and options leave no doubt that the first column holds ids, and the others scores."""
+    id_name, *systems = map(str.lower, names)
+    return (
+        len(systems) > 1
+        and all(getattr(options, name) == getattr(DEFAULTS, name) for name in FIXED_OPTIONS)
+        and id_name in ITEM_NAMES
+        and ROLE_NAMES.isdisjoint(systems)
+        and not any(
+            summaries.is_summary_name(name) or STEP.fullmatch(name) or ROW_NAMES.fullmatch(name) for name in systems
+        )
+    )
+
+
+def are_same_scores(first: Counts, second: Counts) -> bool:
+    """Return whether scores were read alike, without groups and missing scores."""
+    return (
+        first.systems == second.systems
+        and first.ids == second.ids
+        and first.notices == second.notices
+        and not any((second.groups, second.files, second.replicates))
+        and second.present is None
+        and second.fields.keys() == first.fields.keys()
+        and all(np.array_equal(first.field(name), second.field(name)) for name in first.fields)
     )
 
 
