@@ -346,3 +346,13 @@ def read_with_id(folder, name):
     path.write_text(with_column(0, [name, *(f"i{k}" for k in range(10, 19))]))
     shown = formats._describe_score_table([Source(path)], None, formats.DEFAULTS)
     return read_plain_scores(shown.text, shown.shapes, formats.DEFAULTS)
+
+
+def test_a_table_whose_name_raises_a_doubt_is_not_read_as_one_that_looks_alike(tmp_path):
+    notes = []
+    with remember_shapes():
+        for name in ("first", "second", "losses"):
+            (tmp_path / f"{name}.csv").write_text(TABLES["scores"])
+            notes.append(formats.read(tmp_path / f"{name}.csv").notices)
+    assert notes[0] == notes[1]
+    assert "Is lower better, as the file's name says" in str(notes[2])
