@@ -229,8 +229,8 @@ const sigdask = (() => {
       this.scroll = make("div", { class: "scroll rows few", role: "region", tabindex: 0, "aria-label": this.caption }, this.table);
       this.filters ??= this.bar();
       this.place.replaceChildren(this.filters.bar, this.scroll);
-      this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw()));
-      new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.scroll);
+      this.scroll.addEventListener("scroll", () => requestAnimationFrame(() => this.draw(0, true)));
+      new ResizeObserver(() => requestAnimationFrame(() => this.draw(0, true))).observe(this.scroll);
       this.size();
       this.filters.tell();
     }
@@ -314,12 +314,18 @@ const sigdask = (() => {
       this.draw(MAX_PRINTED);
     }
 
-    /** Draw the rows that are seen, or so many of all of them. */
-    draw(all = 0) {
+    /**
+     * Draw the rows that are seen, or so many of all of them. After a move, rows that are drawn already stay: if a button
+     * were replaced while it is pressed, the click would be lost.
+     */
+    draw(all = 0, moved = false) {
       const height = this.height || 32;
       const first = all ? 0 : Math.max(Math.floor(this.scroll.scrollTop / height) - BEYOND, 0);
       const seen = Math.ceil((this.scroll.clientHeight || 600) / height) + 2 * BEYOND;
       const last = Math.min(first + (all || seen), this.shown.length);
+      const range = `${first} ${last}`;
+      if (moved && range === this.range) return;
+      this.range = range;
       const active = document.activeElement;
       const focused = this.body.contains(active) ? active.closest("tr").dataset.row : undefined;
       const place = focused && [...active.closest("tr").querySelectorAll("button, a, [tabindex]")].indexOf(active);
