@@ -7,7 +7,7 @@ import pkgutil
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import field, replace
 from pathlib import Path
@@ -21,17 +21,10 @@ from sigdask.counts.checks import are_sentences, check_common_items, suggest_gro
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
-from sigdask.formats.reading import files, replicates
+from sigdask.formats.reading import files, json_records, replicates
 from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.columns import MISSING, PERCENT_PROBLEM, NotANumberError, is_number, is_percent, to_numbers
 from sigdask.formats.reading.converted import choose_sheet, describe_unused_sheet, find_dataset
-from sigdask.formats.reading.json_records import (
-    ANSWER_LISTS,
-    build_texts_error,
-    check_folder,
-    is_json_lines,
-    read_head,
-)
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -44,13 +37,7 @@ from sigdask.formats.reading.options import (
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import HEADER_NAMES, SCORE_NAMES, FileTable, cache_tables, read_table
 from sigdask.formats.segment_scores.columns import share_metrics
-from sigdask.formats.tables.bookkeeping import (
-    check_gold_labels,
-    check_rows,
-    has_metrics,
-    is_real_valued,
-    remove_bookkeeping,
-)
+from sigdask.formats.tables import bookkeeping
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, has_label_lists, infer_gold_column
 from sigdask.formats.tables.notation import convert_scores, find_row_score
 from sigdask.formats.tables.scores import FALSE_WORDS, TRUE_WORDS, are_same_scores, read_plain_scores
@@ -374,12 +361,12 @@ def read(
     gold_path = None if gold is None else find_dataset(as_path(gold))
     if is_address(format):
         table_groups = list_group_files(options)
-        return add_file_groups(
-            _read_by_address(format, sources, gold_path, remove_file_groups(options, table_groups)),
-            table_groups,
-            options,
-        )
-    _fetch_remote(sources, gold_path, options)
+        reader = addresses.load_object(format, "format")
+        counts = reader(sources, gold_path, remove_file_groups(options, table_groups))
+        if not isinstance(counts, Counts):
+            raise InputError(f"format {format!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
+        return add_file_groups(counts, table_groups, options)
+    prefetch_files(_list_files(sources, gold_path, options))
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
@@ -500,13 +487,6 @@ def is_address(format_: str) -> bool:
     return bool(colon and function) and "=" not in function and name not in FORMATS
 
 
-def _read_by_address(address: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    counts = addresses.load_object(address, "format")(sources, gold, options)
-    if not isinstance(counts, Counts):
-        raise InputError(f"format {address!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
-    return counts
-
-
 def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
     """Return whether files of a format may hold scores under the name of a metric; the files are not read.
 
@@ -529,7 +509,7 @@ def detect(sources: Sequence[Source], gold: Path | None = None, options: Options
     InputError
         No format fits, or several.
     """
-    _fetch_remote(sources, gold, options)
+    prefetch_files(_list_files(sources, gold, options))  # several at a time
     sources, gold = _find_datasets(sources), gold and find_dataset(gold)
     with files.cache_small_files(), _limit_resources(sources, options):
         return _detect_format(replicates.group_replicates(sources)[0], gold, options)
@@ -589,11 +569,9 @@ DIGITS, WORDS = re.compile(r"\d+"), re.compile(r"[a-z]{3,}")
 """
 
 
-@contextmanager
-def remember_shapes() -> Iterator[None]:
+def remember_shapes() -> AbstractContextManager[None]:
     """Ask the formats only once about small tables of scores that look alike, inside the `with` block."""
-    with set_variable(_known_tables, {}):
-        yield
+    return set_variable(_known_tables, {})
 
 
 class _ScoreTable(NamedTuple):
@@ -677,11 +655,6 @@ def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -
     return 2 * len(set(lines)) > len(lines)
 
 
-def _fetch_remote(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
-    """Download the files that are URLs, several at a time."""
-    prefetch_files(_list_files(sources, gold, options))
-
-
 def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) -> list[Path | None]:
     """Return all files that are read; None stands for those that were not given."""
     paths = [path for source in sources for path in source.parts or (source.path,)]
@@ -691,7 +664,7 @@ def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) 
 def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     """Read a file as a table without summary rows, to detect its format; errors say that it was read as a table."""
     if path.is_dir():
-        check_folder(path)
+        json_records.check_folder(path)
     with files.open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
@@ -735,22 +708,23 @@ def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Sou
     named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
     if _is_long(table, options, has_gold=bool(named_gold)):
         return "long"
-    holds_labels = bool(options.gold_column) or not has_metrics(table, options)
+    holds_labels = bool(options.gold_column) or not bookkeeping.has_metrics(table, options)
     if named_gold and holds_labels:
         if any(_find_metric_format(name) == "numbers" and name not in table.columns for name in options.metrics):
             return "numbers"
-        if table.columns.keys() >= ANSWER_LISTS and _may_be_texts(table, options):
-            raise build_texts_error(table.path)
+        if table.columns.keys() >= json_records.ANSWER_LISTS and _may_be_texts(table, options):
+            raise json_records.build_texts_error(table.path)
         return _detect_responses_or_labels(table, named_gold, options, len(sources))
     answers = table.find_column(ANSWER_NAMES)
     if answers and holds_labels and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
     if holds_labels and (infer_gold_column(table, options) or has_label_lists(table, table.find_column(GOLD_NAMES))):
         return "labels"
-    check_rows(table, options, is_only_file=len(sources) == 1)
+    bookkeeping.check_rows(table, options, is_only_file=len(sources) == 1)
     if len(sources) == 1:
-        check_gold_labels(table, options)
-    table = convert_scores(remove_bookkeeping(table, options, costs=len(sources) == 1), options)
+        bookkeeping.check_gold_labels(table, options)
+    table = bookkeeping.remove_bookkeeping(table, options, costs=len(sources) == 1)
+    table = convert_scores(table, options)
     columns = table.list_system_columns(options)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
@@ -838,15 +812,17 @@ def _is_table_of_blanks(table: FileTable) -> bool:
 def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
     """Return whether both tables are lists of ids: no cell repeats, and none is a real number or a sentence."""
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
-    unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
-    return unique and not any(is_real_valued(Factor.from_values(column)) or are_sentences(column) for column in columns)
+    if len(gold.columns) != 1 or any(len(set(column)) < len(column) for column in columns):
+        return False
+    are_real = map(bookkeeping.is_real_valued, map(Factor.from_values, columns))
+    return not any(are_real) and not any(map(are_sentences, columns))
 
 
 def _may_be_texts(table: FileTable, options: Options) -> bool:
     """Return whether JSON lists of predictions and references may be texts: few repeat, and no metric says more."""
-    if table.nested or not read_head(table.path).lstrip().startswith("{") or is_json_lines(table.path):
+    if table.nested or not json_records.read_head(table.path).lstrip().startswith("{"):
         return False
-    if any(map(table.is_numeric, ANSWER_LISTS)):
+    if json_records.is_json_lines(table.path) or any(map(table.is_numeric, json_records.ANSWER_LISTS)):
         return False
     if options.metrics:
         return any(_find_metric_format(name) in REFERENCES for name in options.metrics)

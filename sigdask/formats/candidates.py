@@ -120,7 +120,9 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     _check_names(table, choices)
     gold_name = choices.gold_column or _find_gold_name(table, usual)
     gold = _read_gold(table, gold_name, choices)
-    id_names = choices.ids or _find_id_names(table, usual)
+    id_names = choices.ids or (usual.ids if {*usual.ids} <= {*table.columns} else ())
+    if not id_names and (id_name := table.find_column(("id", "candidate", "cand", "item", "candid"))) is not None:
+        id_names = (id_name,)
     ids = _build_ids(table, id_names)
     excluded = {gold_name, *id_names, *choices.ignore}
     others = [column for column in table.list_other_columns(*excluded) if column not in excluded]
@@ -213,14 +215,6 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
                 f"{table.path}, column {name!r}: no label {label!r}; labels: {format_list(sorted(codes), limit=10)}"
             )
     return np.array([codes[cell] for cell in cells], np.int8)
-
-
-def _find_id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
-    """Return the columns with conventional names for a candidate's id, or an empty tuple if there are none."""
-    if usual.ids and {*usual.ids} <= {*table.columns}:
-        return usual.ids
-    name = table.find_column(("id", "candidate", "cand", "item", "candid"))
-    return () if name is None else (name,)
 
 
 def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:

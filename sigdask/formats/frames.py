@@ -152,11 +152,6 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
     return frame.reset_index(names=names), next(iter([*unique, *joint, *usual, *items]), None)
 
 
-def _list_metric_columns(table: FileTable, options: Options) -> list[str]:
-    """Return the score columns of rows of system and item that have no column of one score; empty for other tables."""
-    return select_scores(list_unnamed_scores(table, options, holds_scores), options)
-
-
 def _read_metric_columns(table: FileTable, names: Sequence[str], options: Options) -> Counts:
     """Return counts of rows of system and item with a column for each metric, whose mean is its score."""
     scores: dict[str, list[Array]] = {}
@@ -259,7 +254,8 @@ def _read_frame_table(table: FileTable, format_: str, options: Options, **settin
     options = replace(options, own=format_options, is_detected=layout == "auto", **settings)
     try:
         with tables.provide_table(table):
-            metric_columns = _list_metric_columns(table, options) if layout in {"auto", "long"} else []
+            unnamed = list_unnamed_scores(table, options, holds_scores) if layout in {"auto", "long"} else []
+            metric_columns = select_scores(unnamed, options)
             if layout == "auto" and not metric_columns:
                 layout = formats.detect_layout(table, options)
             if layout == "wide":

@@ -71,10 +71,6 @@ class Parameters:
     equal_labels: frozenset[tuple[str, str]] = frozenset({("ADVP", "PRT"), ("PRT", "ADVP")})
     equal_words: frozenset[tuple[str, str]] = frozenset()
 
-    def is_deleted(self, label: str) -> bool:
-        """Return whether brackets of a label, already cut, do not count: it is deleted, or equal to a deleted one."""
-        return label in self.deleted or any((label, other) in self.equal_labels for other in self.deleted)
-
 
 FIELDS_BY_KEY = {"DELETE_LABEL": "deleted", "DELETE_LABEL_FOR_LENGTH": "deleted_for_length", "QUOTE_LABEL": "quotes",
                  "EQ_LABEL": "equal_labels", "EQ_WORD": "equal_words"}  # fmt: skip
@@ -251,8 +247,9 @@ class _CutLabels(dict[str, str | None]):
         self._parameters = parameters
 
     def __missing__(self, label: str) -> str | None:
-        cut = CUT.sub("", label)
-        self[label] = result = None if self._parameters.is_deleted(cut) else cut
+        cut, deleted = CUT.sub("", label), self._parameters.deleted
+        is_equal = any((cut, other) in self._parameters.equal_labels for other in deleted)
+        self[label] = result = None if cut in deleted or is_equal else cut
         return result
 
 
@@ -304,11 +301,6 @@ class _Scorer:
                 n += 1
         return n
 
-    def count_tags(self, gold: Tree, system: Tree) -> int:
-        """Return the number of words with the right part of speech."""
-        equal = self.parameters.equal_labels
-        return sum(a == b or (a, b) in equal for a, b in zip(gold.tags, system.tags, strict=True))
-
 
 def find_kept_quotes(gold: Tree, system: Tree, parameters: Parameters) -> tuple[Counter[int], Counter[int]]:
     """Return the quotation marks of gold and of a system that count because the other side's label is not deleted.
@@ -337,7 +329,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
     limit = options.own.get("length")
     if limit is not None and not re.fullmatch(r"[1-9]\d{0,8}", limit):
         raise InputError(f"format trees: length = {limit!r} must be a number of words: 1, 2, ...")
-    scorer = _Scorer(parameters, _CutLabels(parameters))
+    scorer, equal = _Scorer(parameters, _CutLabels(parameters)), parameters.equal_labels
     first = read_file(gold)
     rows = first.filled
     files = [match_trees(first, read_file(source.path)) for source in sources]
@@ -367,7 +359,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
                 scorer.count_brackets(spans, found),
                 len(found),
                 len(spans),
-                scorer.count_tags(compared, given),
+                sum(a == b or (a, b) in equal for a, b in zip(compared.tags, given.tags, strict=True)),
                 len(compared.words),
             )
     counts[:, is_long] = 0

@@ -39,20 +39,12 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.reading import files
+from sigdask.formats.reading import files, replicates
 from sigdask.formats.reading.averages_only import build_leaderboard_error, is_metric_name
 from sigdask.formats.reading.columns import MISSING, is_number
 from sigdask.formats.reading.json_records import is_json, read_record_cells
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
-from sigdask.formats.reading.replicates import (
-    METRIC_COLUMNS,
-    Cells,
-    Key,
-    ScoreColumn,
-    add_value,
-    build_averaged_counts,
-    count_repeated,
-)
+from sigdask.formats.reading.replicates import Cells, Key, ScoreColumn, add_value
 from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import (
     ID_NAMES,
@@ -324,7 +316,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     for table in tables:
         scope_columns = (table.get_cells(part) for part in ratings.parts if part in ID_SCOPES)
         if options.own.get("raters") != "mean":
-            for owner in dict.fromkeys(zip(table.get_systems(), *scope_columns, strict=True)):
+            for owner in dict.fromkeys(zip(table.get_cells("system", table.system), *scope_columns, strict=True)):
                 if homes.setdefault(owner, table.path) != table.path:  # ratings of both files would be averaged
                     raise InputError(
                         f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; or average them as "
@@ -366,7 +358,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
     are_samples = may_be_samples and list_unnamed_scores(
         read_table(sources[0].path, options.ignore), options, holds_scores
     )
-    if are_samples or (is_long and not is_loose and lowered & METRIC_COLUMNS):
+    if are_samples or (is_long and not is_loose and lowered & replicates.METRIC_COLUMNS):
         return False  # format long averages samples, and keeps the scores of several metrics or criteria apart
     return "score" in roles and ("rater" in roles or not is_long or is_split_by_blanks)
 
@@ -378,7 +370,7 @@ class RatingTable:
     path: Path
     table: FileTable
     names: Mapping[str, str]
-    system: str | None = None
+    system: str = ""
     notes: Sequence[str] = ()
     is_direct_assessment: bool = False
 
@@ -388,14 +380,11 @@ class RatingTable:
             return [default] * self.table.n_rows
         return self.table.columns[self.names[role]]
 
-    def get_systems(self) -> Sequence[str]:
-        """Return the system of each row."""
-        return self.get_cells("system", self.system or "")
-
     def iter_rows(self, parts: Sequence[str]) -> Iterator[tuple[int, str, str]]:
         """Yield the line number, system and item id of each row; an id is joined from the cells of `parts`."""
         columns = [self.get_cells(part) for part in parts]
-        for line, system, *id_cells in zip(self.table.lines, self.get_systems(), *columns, strict=True):
+        systems = self.get_cells("system", self.system)
+        for line, system, *id_cells in zip(self.table.lines, systems, *columns, strict=True):
             if not system or not id_cells[-1]:
                 column = self.names.get("item", "item") if system else self.names.get("system", "system")
                 raise InputError(f"{self.path}, line {line}: column {column!r} is empty, expected a name")
@@ -464,13 +453,15 @@ class Ratings:
         notes = [*notes, *summary_notes]
         if n_unrated:
             notes.append(f"{n_unrated:,} of {len(self.items):,} items are unrated in all systems and left out")
-        n_ratings, n_repeated = count_repeated(self.cells)
+        n_ratings, n_repeated = replicates.count_repeated(self.cells)
         if n_ratings:
             note = f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
             notes.append(ScopeNote(note))
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
-        scores = {self.column: ScoreColumn(self.cells)}
-        return build_averaged_counts(scores, [*self.cells], items, groups=groups, options=self.options, warnings=notes)
+        scores, systems = {self.column: ScoreColumn(self.cells)}, [*self.cells]
+        return replicates.build_averaged_counts(
+            scores, systems, items, groups=groups, options=self.options, warnings=notes
+        )
 
     def describe_own_means(self, is_direct: bool) -> list[str]:
         """Return a note with each system's mean over all of its own segments, where systems have different ones."""
@@ -552,15 +543,13 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
         if role in roles and not are_languages([row[header.index(roles[role])] for row in rows]):
             del roles[role]  # a text
     check_once(path, header, roles.values())
-    system = None
-    if "system" not in roles and n_sources > 1:
-        system = source.system
+    system = source.system if "system" not in roles and n_sources > 1 else ""
     if "score" not in roles and not ("severity" in roles and "category" in roles):
         raise build_missing_column_error(
             path, header, "score", "--score-column", _find_scores(header) or _find_metrics(header, rows, roles)
         )
     for role, option in (("system", "--system-column"), ("item", "--id")):
-        if role not in roles and (role, system) != ("system", system or ""):
+        if role not in roles and not (role == "system" and system):
             raise build_missing_column_error(path, header, role, option, [])
     needed = list(dict.fromkeys((*roles.values(), *options.groups)))
     table, notes = select_ratings(read_columns(path, needed), header, roles)

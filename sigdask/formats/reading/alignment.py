@@ -197,12 +197,14 @@ def _compare_by_position(
     if any(table.header for table in (first, *others)):
         return None
     texts, *columns = (ids for ids in all_ids if ids is not None)
+    head = texts[:HEAD]
+    are_ids = 2 * sum(any(c.isdigit() for c in text) for text in head) > len(head)  # as words have no digits
     moved = [
         _have_same_texts(texts, other_texts) and other_texts != texts
         for other_texts in columns
         if len(other_texts) == len(texts)
     ]
-    if _have_digits(texts) or len(moved) < len(columns) or any(moved):
+    if are_ids or len(moved) < len(columns) or any(moved):
         return None
     n_same = [int(np.count_nonzero(other_texts.equals_column(texts))) for other_texts in columns]
     if not any(n < len(texts) for n in n_same) or any(n <= MIN_SHARE_ALIKE * len(texts) for n in n_same):
@@ -212,12 +214,6 @@ def _compare_by_position(
         for table, n in zip(others, n_same, strict=True)
         if n < len(texts)
     ]
-
-
-def _have_digits(texts: Texts) -> bool:
-    """Return whether most texts contain a digit, as ids do and words do not."""
-    head = texts[:HEAD]
-    return 2 * sum(any(c.isdigit() for c in text) for text in head) > len(head)
 
 
 def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:

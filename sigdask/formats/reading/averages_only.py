@@ -86,7 +86,7 @@ def check_text(path: Path, first_line: str) -> None:
     """Raise an error for a text report of averages, recognized by its first line."""
     for pattern, description, remedy in TEXT_REPORTS:
         if pattern.match(first_line):
-            raise _build_averages_error(path, description, remedy)
+            raise build_averages_error(path, description, remedy)
 
 
 def check_document(path: Path, document: Any) -> None:
@@ -102,7 +102,7 @@ def check_document(path: Path, document: Any) -> None:
                 f"and {EVALPLUS_REMEDY}"
             )
     if (tool := _find_tool(document)) is not None:
-        raise _build_averages_error(path, *tool)
+        raise build_averages_error(path, *tool)
 
 
 def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
@@ -113,10 +113,10 @@ def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
     ]
     nested = any(isinstance(value, dict | list) for value in document.values())
     if not nested and numbers and 2 * len(averages) > len(numbers):
-        raise _build_averages_error(path, "an object of metrics", "write a table or JSON lines with one row per item")
+        raise build_averages_error(path, "an object of metrics", "write a table or JSON lines with one row per item")
     inner = [value for value in document.values() if isinstance(value, dict)]
     if len(inner) == len(document) and any("stderr" in name for value in inner for name in value):
-        raise _build_averages_error(
+        raise build_averages_error(
             path, "an object of tasks, with standard errors", "write a table with one row per item"
         )
 
@@ -129,17 +129,13 @@ def build_training_curve_error(path: Path, step: str) -> RefusedFileError:
 def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedFileError:
     """Return the error for a table with one row of averages for each system."""
     row_noun = "system" if column == "index" else column
-    return _build_averages_error(
+    return build_averages_error(
         path, f"a table with a row for each {row_noun}", f"write one row per item and one column per system{hint}"
     )
 
 
-def build_report_error(path: Path) -> RefusedFileError:
-    """Return the error for a classification report written as a table."""
-    return _build_averages_error(path, "scikit-learn's classification report", LABELS_REMEDY)
-
-
-def _build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
+def build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
+    """Return the error for a file of averages, with what it is and what to give instead."""
     return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
 
 

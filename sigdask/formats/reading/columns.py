@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -554,14 +555,9 @@ def is_percent(cells: Sequence[str]) -> bool:
     >>> is_percent(["45.3%", "", "7 %"]), is_percent(["45.3%", "high"]), is_percent(["", "NA"])
     (True, False, False)
     """
-    has_percent = False
-    for cell in cells:
-        if cell in MISSING:
-            continue
-        if not cell.endswith("%") or cell == "%" or not is_number(cell[:-1].rstrip()):
-            return False
-        has_percent = True
-    return has_percent
+    filled = (cell for cell in cells if cell not in MISSING)
+    percents = chain([next(filled, "")], filled)
+    return all(cell.endswith("%") and cell != "%" and is_number(cell[:-1].rstrip()) for cell in percents)
 
 
 def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from datetime import date, datetime, time
 from functools import lru_cache
@@ -44,11 +44,9 @@ MAX_CONVERTED = 8
 _sheet: ContextVar[str | None] = ContextVar("sheet", default=None)
 
 
-@contextmanager
-def choose_sheet(name: str | None) -> Iterator[None]:
+def choose_sheet(name: str | None) -> AbstractContextManager[None]:
     """Read this sheet of workbooks within the body, if a name is given."""
-    with set_variable(_sheet, name or _sheet.get()):
-        yield
+    return set_variable(_sheet, name or _sheet.get())
 
 
 def get_sheet() -> str | None:
@@ -86,7 +84,11 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
         The file is damaged, or the library that reads it is not installed.
     """
     if start.startswith(UTF_16_STARTS) and not start.startswith((ARROW_STARTS[-1], UTF_32_START)):
-        return _convert_utf_16(path)
+        try:
+            return path.read_bytes().decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            problem = f"begins as UTF-16 and is damaged ({error}); write it again as UTF-8"
+            raise RefusedFileError(f"{path}: {problem}") from None
     if not start.startswith((ZIP, *ARROW_STARTS)):
         return None
     status = path.stat()
@@ -94,13 +96,6 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
         sheet = path.sheet if isinstance(path, SheetPath) else get_sheet()
         return _convert_workbook(path, status.st_mtime_ns, status.st_size, sheet)
     return _convert_arrow(path, status.st_mtime_ns, status.st_size)
-
-
-def _convert_utf_16(path: Path) -> bytes:
-    try:
-        return path.read_bytes().decode("utf-16").encode()
-    except UnicodeDecodeError as error:
-        raise RefusedFileError(f"{path}: begins as UTF-16 and is damaged ({error}); write it again as UTF-8") from None
 
 
 def find_dataset(path: Path) -> Path:

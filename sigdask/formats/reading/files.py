@@ -17,7 +17,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import islice, takewhile
 from pathlib import Path
@@ -237,11 +237,9 @@ def list_files(folder: Path) -> list[Path]:
     return [path for path in visible if path.is_file()]
 
 
-@contextmanager
-def report_reading(report: ReportProgress) -> Iterator[None]:
+def report_reading(report: ReportProgress) -> AbstractContextManager[None]:
     """Report the path and position of each file that is read inside the `with` block."""
-    with set_variable(_report_progress, report):
-        yield
+    return set_variable(_report_progress, report)
 
 
 def report_whole(path: Path) -> None:
@@ -258,11 +256,9 @@ class CachedFiles:
     plain: set[Path]
 
 
-@contextmanager
-def cache_small_files() -> Iterator[None]:
+def cache_small_files() -> AbstractContextManager[None]:
     """Cache small files inside the `with` block, as detection opens each one some fifty times."""
-    with set_variable(_cached_files, _cached_files.get() or CachedFiles({}, set())):
-        yield
+    return set_variable(_cached_files, _cached_files.get() or CachedFiles({}, set()))
 
 
 def _open_cached(path: Path) -> IO[bytes]:
@@ -321,9 +317,7 @@ def read_lines(path: Path) -> list[str]:
     """
     with open_text(path) as text:
         lines = [line.strip() for line in text]
-    while lines and not lines[-1]:
-        lines.pop()
-    check_filled(path, lines)
+    check_filled(path, lines := lines[: count_filled(lines)])
     return lines
 
 

@@ -20,14 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading import files
-from sigdask.formats.reading.averages_only import (
-    STEP,
-    build_training_curve_error,
-    check_document,
-    check_not_averages,
-    is_metric_name,
-)
+from sigdask.formats.reading import averages_only, files
 from sigdask.formats.reading.columns import ParquetColumns
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.identity import dataclass
@@ -37,12 +30,6 @@ SHOWN_KINDS = 6
 ABSENT = object()
 DEEPEST = 1000
 """Maximum number of parts of a nested field's name."""
-
-
-def find_nested_columns(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
-    """Return the cells of each column that contains objects or lists, by column index; the first row is the header."""
-    holders = sorted({k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)})
-    return {k: [cells[k] for _, cells in rows[1:]] for k in holders}
 
 
 def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
@@ -230,8 +217,8 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
             columns = dict.fromkeys(cells)
             yield record.number, list(columns)
         for key in cells.keys() - columns.keys():
-            if step := next(filter(STEP.fullmatch, columns), None):
-                raise build_training_curve_error(path, step)
+            if step := next(filter(averages_only.STEP.fullmatch, columns), None):
+                raise averages_only.build_training_curve_error(path, step)
             raise InputError(
                 f"{path}, {record.place}: key {key!r} is not in the first record, which has "
                 f"{', '.join(columns)}; give every record the same keys"
@@ -301,7 +288,7 @@ def _parse_json(path: Path, text: str, start: int, hook: Callable[[list[tuple[st
 
 def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
     """Yield the records of a JSON document; it is a record itself, a list, or an object by id."""
-    check_document(path, document)
+    averages_only.check_document(path, document)
     document = _build_frame_records(document)
     if isinstance(document, dict) and document:
         if is_record(document):
@@ -317,7 +304,7 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
         return
     if not isinstance(document, dict) or not document:
         raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object per line")
-    check_not_averages(path, document)
+    averages_only.check_not_averages(path, document)
     for number, (key, value) in enumerate(document.items(), start=1):
         yield JsonRecord(f"key {key!r}", key, value, number)
 
@@ -418,15 +405,15 @@ def _get_common_keys(document: Mapping[str, Any]) -> list[str]:
 def _put_items_first(path: Path, document: Any) -> Any:
     """Return an object by item for one that maps a few systems to their scores of many items, known by their digits."""
     keys = _get_common_keys(document) if isinstance(document, dict) else []
-    are_items = len(keys) >= MIN_ITEMS and all(re.search(r"\d", key) and not is_metric_name(key) for key in keys)
-    if not are_items or not 1 < len(document) <= len(keys) / 3 or not all(map(_are_scores, document.values())):
+    are_items = len(keys) >= MIN_ITEMS and all(
+        re.search(r"\d", key) and not averages_only.is_metric_name(key) for key in keys
+    )
+    if not are_items or not 1 < len(document) <= len(keys) / 3:
         return document
-    check_document(path, document)
+    if not all(_are_numbers([*scores.values()]) for scores in document.values()):
+        return document
+    averages_only.check_document(path, document)
     return dict(zip(keys, _swap_keys(document, keys), strict=True))
-
-
-def _are_scores(values: Mapping[str, Any]) -> bool:
-    return all(value is None or isinstance(value, int | float) for value in values.values())
 
 
 def _swap_keys(document: Mapping[str, Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
@@ -438,7 +425,7 @@ def check_folder(path: Path) -> None:
     """Raise an error for a folder of averages, judged by its first JSON file."""
     for file in sorted(path.rglob("*.json"))[:1]:
         if is_json(file):
-            check_document(file, load_json(file))
+            averages_only.check_document(file, load_json(file))
 
 
 Record = Mapping[str, Any]
@@ -503,14 +490,10 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:
     """Return a field of a record as text, looked up also inside `containers` and as a dotted path; None if absent."""
-    for holder in (record, *(record.get(key) for key in containers)):
-        if isinstance(holder, dict) and name in holder:
-            return _format_value(holder[name])
-    value = _follow_path(record, name)
-    return None if value is ABSENT else _format_value(value)
-
-
-def _format_value(value: Any) -> str:
+    holders = (record, *(record.get(key) for key in containers))
+    value = next((holder[name] for holder in holders if isinstance(holder, dict) and name in holder), ABSENT)
+    if value is ABSENT and (value := _follow_path(record, name)) is ABSENT:
+        return None
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else files.format_cell(value)
 
 

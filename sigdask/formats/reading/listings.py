@@ -123,11 +123,6 @@ class AlignedListings:
     present: NDArray[np.bool_] | None
     warnings: tuple[str, ...]
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.gold)
-
 
 def read_by_system(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
     """Read each source and return the results by system name."""

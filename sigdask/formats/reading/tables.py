@@ -248,8 +248,11 @@ class FileTable:
             return options.id_column
         if not self.header and len(self.columns) > 1:
             return "1" if "1" in self.columns and self._are_ids(self.columns["1"]) else None
-        id_columns = self.list_id_columns(options)
-        return next(iter((*self._select_finest(id_columns), *self.list_row_columns())), None)
+        names = self.list_id_columns(options)
+        if len(names) > 1 and not self._are_unique(names[0]):  # one with unique ids, if there is one
+            finer = (name for name in names[1:] if name.lower() not in MACHINE_NAMES and self._are_unique(name))
+            return next(finer, names[0])
+        return next(iter((*names, *self.list_row_columns())), None)
 
     def find_system_column(self, options: Options) -> str | None:
         """Return the requested column of system names, or one with a conventional name.
@@ -296,13 +299,6 @@ class FileTable:
         """Return whether cells are unique and not several words, as the first ones show."""
         return self._are_unique(name) and not any(" " in str(cell) for cell in self.columns[name][:MIN_COUNTED])
 
-    def _select_finest(self, names: Sequence[str]) -> Sequence[str]:
-        """Return all given id columns if the first has unique ids, else one column, preferably with unique ids."""
-        if len(names) < 2 or self._are_unique(names[0]):
-            return names
-        finer = (name for name in names[1:] if name.lower() not in MACHINE_NAMES and self._are_unique(name))
-        return [next(finer, names[0])]
-
     def _split_joint_name(self, name: str | None) -> list[str]:
         """Return the columns in a name such as `task+id`, whose joined cells are an id, or nothing for other names."""
         parts = name.split("+") if name and name not in self.columns else []
@@ -329,8 +325,13 @@ class FileTable:
         if self.n_rows < MIN_COUNTED or cells[0] not in {"0", "1"}:
             return False
         start = int(cells[0])
-        expected = map(str, range(start, start + MIN_COUNTED))
-        return list(cells[:MIN_COUNTED]) == [*expected] and _are_consecutive(Texts.from_values(cells), start)
+        if [*cells[:MIN_COUNTED]] != [*map(str, range(start, start + MIN_COUNTED))]:
+            return False
+        texts = Texts.from_values(cells)
+        if (values := find_numbers(texts)) is None:
+            return False
+        sizes = np.floor(np.log10(np.maximum(values, 1))) + 1  # as `str` writes them
+        return bool((values == np.arange(start, start + len(texts))).all() and (texts.sizes == sizes).all())
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
@@ -406,14 +407,6 @@ class FileTable:
 
 def _select_cells(column: Sequence[Any], is_selected: NDArray[np.bool_]) -> Any:
     return column[is_selected] if isinstance(column, Texts) else list(compress(column, is_selected))
-
-
-def _are_consecutive(cells: Texts, start: int) -> bool:
-    """Return whether cells are consecutive whole numbers from a start, as `str` writes them."""
-    if (values := find_numbers(cells)) is None:
-        return False
-    digits = np.floor(np.log10(np.maximum(values, 1))) + 1
-    return bool((values == np.arange(start, start + len(cells))).all() and (cells.sizes == digits).all())
 
 
 _table_cache: ContextVar[dict[tuple[Path, frozenset[str], str | None, str | None], FileTable] | None] = ContextVar(
@@ -509,8 +502,9 @@ def _read_json(path: Path) -> FileTable:
         return FileTable(path, columns, range(1, len(next(iter(columns.values()))) + 1))
     rows = list(json_records.read_record_cells(path, document))
     table = build_table(path, [(line, list(map(files.format_cell, cells))) for line, cells in rows])
-    holders = json_records.find_nested_columns(rows)
-    return replace(table, nested={list(table.columns)[k]: cells for k, cells in holders.items()})
+    holders = {k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)}
+    nested = {name: [cells[k] for _, cells in rows[1:]] for k, name in enumerate(table.columns) if k in holders}
+    return replace(table, nested=nested)
 
 
 def _has_header(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:

@@ -195,12 +195,7 @@ def _read_pair(path: Path, pair: str, files: Mapping[str, Path], human: str, opt
     n = len(by_name[human][systems[0]])
     columns: dict[str, Column] = {}
     for name, scores in by_name.items():
-        for system in systems:
-            if len(scores.get(system, np.empty(n))) != n:
-                raise InputError(
-                    f"{files[name]}: system {system!r} has {len(scores[system]):,} scores, but there are "
-                    f"{n:,} segments; write one line per segment"
-                )
+        folders.check_lengths(files[name], {system: scores[system] for system in systems if system in scores}, n)
         columns[name] = np.concatenate([scores.get(system, np.full(n, np.nan)) for system in systems])
     groups = folders.read_documents(path / folders.DOCUMENTS / f"{pair}.docs")
     if groups and len(groups["document"]) != n:

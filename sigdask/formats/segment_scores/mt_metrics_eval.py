@@ -66,12 +66,7 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
         else max(len(system_scores) for scores in scores_by_metric.values() for system_scores in scores.values())
     )
     for name, scores in scores_by_metric.items():
-        for system, system_scores in scores.items():
-            if len(system_scores) != n:
-                raise InputError(
-                    f"{files[name]}: system {system!r} has {len(system_scores):,} scores, but there are "
-                    f"{n:,} segments; write one line per segment"
-                )
+        check_lengths(files[name], scores, n)
     systems, notes = _select_systems(path, scores_by_metric)
     return build_score_counts(
         {name: np.column_stack([scores[system] for system in systems]) for name, scores in scores_by_metric.items()},
@@ -81,6 +76,16 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
         options=options,
         warnings=notes,
     )
+
+
+def check_lengths(path: Path, scores: Scores, n: int) -> None:
+    """Raise an error for a system without a score for each of `n` segments."""
+    for system, system_scores in scores.items():
+        if len(system_scores) != n:
+            raise InputError(
+                f"{path}: system {system!r} has {len(system_scores):,} scores, but there are {n:,} segments; write one "
+                "line per segment"
+            )
 
 
 def list_pairs(path: Path) -> list[str]:

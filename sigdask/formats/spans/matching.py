@@ -116,7 +116,7 @@ def build_list_counts(aligned: AlignedListings, fields: Mapping[str, Array], **m
     return Counts(
         systems=tuple(aligned.systems),
         fields=fields,
-        n_items=aligned.n_items,
+        n_items=len(aligned.gold),
         ids=aligned.ids,
         groups=aligned.groups,
         present=aligned.present,

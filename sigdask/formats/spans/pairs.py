@@ -72,8 +72,8 @@ class PairRows:
     targets: list[str]
     rest: list[str]
     first: int
-    n_marked: int = 0
-    n_blank: int = 0
+    n_marked: int
+    n_blank: int
 
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -164,8 +164,8 @@ def _read_file(options: Options, path: Path) -> PairRows:
     target = _find_morph_column(options, path)
     separator = options.own.get("separator")
     sentences = options.own.get("level") == "sentence"
-    rows = PairRows(path, [], [], [], 0)
-    width = n_marked = n_blank = 0
+    words, targets, rest = list[str](), list[str](), list[str]()
+    width = first = n_marked = n_blank = 0
     for number, cells in _iter_rows(path):
         if not width and len(cells) > target and _is_header(cells, target):
             continue
@@ -176,16 +176,15 @@ def _read_file(options: Options, path: Path) -> PairRows:
                 f"{target + 1} columns at least"
             )
         if width > 1:
-            rows.words.append(sys.intern(cells[0]))
+            words.append(sys.intern(cells[0]))
         text = cells[target if width > 1 else 0]
-        rows.targets.append(sys.intern(join_morphs(text, separator, sentence=sentences)))
+        targets.append(sys.intern(join_morphs(text, separator, sentence=sentences)))
         n_marked += MORPH_MARK in text or BPE_MARK in text
         n_blank += " " in text and "@@" not in text and " " not in cells[0]
-        rows.rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
-        if len(rows.targets) == 1:
-            rows = replace(rows, first=number)
-    check_filled(path, rows.targets)
-    return replace(rows, n_marked=n_marked, n_blank=n_blank)
+        rest.append(sys.intern("\t".join(cells[1:target] + cells[target + 1 :])))
+        first = first or number
+    check_filled(path, targets)
+    return PairRows(path, words, targets, rest, first, n_marked, n_blank)
 
 
 def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -270,11 +270,10 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
     spans: list[list[object]] = []
     unscored = Counter[str]()
     for number, line in enumerate_lines(path):
-        if not line.startswith("T"):
-            if kind := UNSCORED.get(line[:1]):
-                unscored[kind] += 1
-            continue
-        spans.append(parse_ann_span(line, f"{path}, line {number}")[1])
+        if line.startswith("T"):
+            spans.append(parse_ann_span(line, f"{path}, line {number}")[1])
+        elif kind := UNSCORED.get(line[:1]):
+            unscored[kind] += 1
     return spans, unscored
 
 
@@ -371,7 +370,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 def _read_relations(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read the relations of documents, with fields for each way to match their arguments."""
-    label_map = {source: target for target, labels in options.label_map for source in labels}
+    label_map = options.label_mapping
     symmetric = options.own.get("symmetric", "").split("+")
 
     def read(path: Path, names: Sequence[str], span_names: Sequence[str]) -> listings.FileListing:
@@ -479,7 +478,7 @@ def _read_entities(
     gold_listing = _read_listing(options, options.gold_column, gold_names, gold or sources[0].path)
     match = options.own.get("match", "auto")
     has_slots = match == "ceaf" if match != "auto" else any(map(has_entities, gold_listing.items.values()))
-    label_map = {source: target for target, labels in options.label_map for source in labels}
+    label_map = options.label_mapping
 
     def parse(value: Any, where: str) -> Any:
         if has_slots:

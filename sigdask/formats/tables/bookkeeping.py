@@ -18,21 +18,13 @@ from sigdask.counts.checks import CLEAR_ITEMS
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading import averages_only
+from sigdask.formats.reading import averages_only, tables
 from sigdask.formats.reading.columns import MISSING, is_number, is_percent
 from sigdask.formats.reading.files import format_cell
 from sigdask.formats.reading.json_records import parse_nested_columns
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary_name
-from sigdask.formats.reading.tables import (
-    ID_NAMES,
-    INDEX_NAME,
-    INPUT_IDS,
-    SAMPLE_NAMES,
-    SCORE_NAMES,
-    SYSTEM_NAMES,
-    FileTable,
-)
+from sigdask.formats.reading.tables import ID_NAMES, SAMPLE_NAMES, FileTable
 from sigdask.identity import dataclass
 from sigdask.text import describe_items
 
@@ -138,7 +130,8 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     _check_no_confusions(table)
     names = {name.lower() for name in table.columns}
     if {"precision", "recall", "f1-score", "support"} <= names:
-        raise averages_only.build_report_error(table.path)
+        report = "scikit-learn's classification report"
+        raise averages_only.build_averages_error(table.path, report, averages_only.LABELS_REMEDY)
     system = table.find_system_column(options)
     if system is not None and system not in (*options.groups, *options.ignore):
         _check_one_score(table, options)
@@ -161,7 +154,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     score_columns = [name for name in others if _has_scores(table, name)]
     if score_columns and len(systems.levels) == table.n_rows > 1:
         raise averages_only.build_leaderboard_error(table.path, system or "")
-    are_scores = table.find_column(SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns))
+    are_scores = table.find_column(tables.SCORE_NAMES) or all(map(averages_only.is_metric_name, score_columns))
     if score_columns and are_scores and len(systems.levels) > 1:
         raise InputError(
             f"{table.path}: rows of system, item and score need a column of item ids; columns: "
@@ -188,7 +181,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
     aside = {*options.groups, *options.ignore, *table.nested}
     names = [name for name in table.columns if table.header and name not in aside and not _has_scores(table, name)]
     for name in names:
-        is_system, is_index = name.lower() in SYSTEM_NAMES, name == INDEX_NAME
+        is_system, is_index = name.lower() in tables.SYSTEM_NAMES, name == tables.INDEX_NAME
         if not (is_system or is_index or name.lower() in ENTRY_NAMES):
             continue
         numbers = [column for column in table.list_other_columns(name, *aside) if _has_scores(table, column)]
@@ -210,7 +203,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
 def _check_rows_are_items(table: FileTable, options: Options) -> None:
     """Raise an error for a few rows without a number in their names, beside many columns that are numbered."""
     labels = next((name for name in table.columns if not _has_scores(table, name)), "")
-    names = [name for name in table.list_other_columns(labels, *options.groups, *options.ignore) if name != INDEX_NAME]
+    names = table.list_other_columns(labels, tables.INDEX_NAME, *options.groups, *options.ignore)
     numbers = [number for name in names if (number := re.fullmatch(r"(\D*?)[ _-]?0*(\d+)", name.lower()))]
     is_counted = [int(number[2]) for number in numbers] in ([*range(len(names))], [*range(1, len(names) + 1)])
     are_items = len(prefixes := {number[1] for number in numbers}) == 1 and prefixes <= {"", "i", "q", *ID_NAMES}
@@ -230,8 +223,8 @@ def _has_scores(table: FileTable, name: str) -> bool:
 
 
 ITEM_NAMES = (
-    *(name for name in ID_NAMES if name not in SAMPLE_NAMES | INPUT_IDS), "sample_id", "doc_id",
-    *(name for name in ID_NAMES if name in INPUT_IDS),
+    *(name for name in ID_NAMES if name not in SAMPLE_NAMES | tables.INPUT_IDS), "sample_id", "doc_id",
+    *(name for name in ID_NAMES if name in tables.INPUT_IDS),
 )  # fmt: skip
 """Names of items in rows of system and item, the likeliest first. Evaluation tools call them sample_id or doc_id."""
 
@@ -260,7 +253,7 @@ def list_unnamed_scores(
 ) -> list[str]:
     """Return the columns of numbers in rows of system and item that have no column of one score; none elsewhere."""
     system, item = table.find_system_column(options), find_item_column(table, options)
-    if not system or not item or options.score_column is not None or table.find_column(SCORE_NAMES):
+    if not system or not item or options.score_column is not None or table.find_column(tables.SCORE_NAMES):
         return []
     others = table.list_other_columns(item, system, *options.groups, *options.ignore)
     return [name for name in others if holds_scores(table, name)]

@@ -99,8 +99,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     score_columns: dict[str, tuple[FileTable, str, RowOrder]] = {}
     path_by_system: dict[str, Path] = {}
     for source, table, order in zip(sources, tables, [FILE_ORDER, *orders], strict=True):
-        columns = table.list_system_columns(options)
-        columns = select_systems(table, options, columns)
+        columns = select_systems(table, options, table.list_system_columns(options))
         if not table.header and len(table.columns) > 1:
             commas = "" if len(table.columns) > 2 else "; or say --decimal , where commas part decimals"
             raise build_header_error(table.path, table.lines[0], commas)
@@ -437,7 +436,9 @@ FALSE_WORDS = frozenset({"0", "false", "no", "", "0.0"})
 def read_responses(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read one table of responses, or one list of ids for each system and a list of gold ids."""
     if gold is not None:
-        return _read_lists(sources, gold, options)
+        if options.groups:
+            raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
+        return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
     if len(sources) > 1:
         raise InputError(
             "format responses: several files and no gold list; give --gold FILE (the right ids), or one table with a "
@@ -468,13 +469,6 @@ def parse_truths(table: FileTable, name: str) -> list[bool]:
                 "yes/no, x); leave other columns out with --ignore"
             )
     return [cell in TRUE_WORDS for cell in cells]
-
-
-def _read_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
-    if options.groups:
-        raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
-    ids_by_system = read_by_system(sources, partial(_read_ids, options))
-    return build_set_counts(_read_ids(options, gold), ids_by_system)
 
 
 def _read_ids(options: Options, path: Path) -> frozenset[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import Array, ComputedFields, LabelFields, to_object_array
+from sigdask.counts.fields import Array, to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
@@ -404,28 +404,6 @@ def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[
 def sum_sentences(values: Array, starts: Integers) -> Array:
     """Sum token rows by sentence: (n_tokens, n_columns) to (n_sentences, n_columns)."""
     return np.add.reduceat(values, starts, axis=0, dtype=np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SentenceFields(ComputedFields):
-    """Fields of labelled tokens, summed by sentence on access.
-
-    Attributes
-    ----------
-    of_tokens : LabelFields
-        One label a token.
-    starts : int32 array, shape (n_sentences,)
-        First token of each sentence.
-    """
-
-    of_tokens: LabelFields
-    starts: Integers
-
-    def __getitem__(self, name: str) -> Array:
-        return sum_sentences(self.of_tokens[name], self.starts)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.of_tokens)
 
 
 def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:

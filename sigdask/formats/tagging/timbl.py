@@ -16,7 +16,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
-from sigdask.counts.fields import LabelFields
+from sigdask.counts.fields import LabelFields, LazyColumns
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
@@ -174,10 +174,11 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     code = np.array([mapped[label_map.get(label, label)] for label in labels], np.int32)
     names = tuple(mapped)
     predicted = np.column_stack([code[file.labels] for file in files])
+    of_tokens = LabelFields(code[gold_codes][:, None], predicted, names)
     gold_names = {names[k] for k in np.unique(code[gold_codes])}
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=sentences.SentenceFields(LabelFields(code[gold_codes][:, None], predicted, names), first.starts),
+        fields=LazyColumns(of_tokens, lambda name: sentences.sum_sentences(of_tokens[name], first.starts)),
         n_items=len(first.starts),
         groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted(gold_names)),

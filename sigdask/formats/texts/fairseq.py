@@ -43,11 +43,6 @@ class FairseqLog:
     texts: dict[str, Sentences] = field(default_factory=lambda: {"T": {}, "H": {}, "D": {}})
 
     @property
-    def targets(self) -> Sentences:
-        """What is right."""
-        return self.texts["T"]
-
-    @property
     def best(self) -> Sentences:
         """The best hypothesis of each sentence, detokenized (D-) if the log has such lines."""
         return self.texts["D"] or self.texts["H"]
@@ -128,26 +123,26 @@ def _read_log(path: Path) -> FairseqLog:
 
 def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     """Return the targets, which must agree in all logs that have targets."""
-    with_targets = [log for log in logs.values() if log.targets]
+    with_targets = [log for log in logs.values() if log.texts["T"]]
     if not with_targets:
         path = next(iter(logs.values())).path
         raise InputError(f"{path}: no targets (T-0, ...) to compare with; give --ref FILE (the reference translations)")
     first = with_targets[0]
     for log in with_targets[1:]:
-        for k, target in sorted(log.targets.items()):
-            if first.targets.get(k, target) != target:
+        for k, target in sorted(log.texts["T"].items()):
+            if first.texts["T"].get(k, target) != target:
                 raise InputError(
                     f"{log.path}: target {k} differs from that in {first.path}; give --ref FILE, or logs "
                     f"of one test set"
                 )
-    return {k: target for log in reversed(with_targets) for k, target in log.targets.items()}
+    return {k: target for log in reversed(with_targets) for k, target in log.texts["T"].items()}
 
 
 def _read_targets(path: Path) -> Sentences:
     """Read targets from a log, or from the lines of a file, numbered from 0."""
     if not is_log(path):
         return dict(enumerate(read_text_lines(path)))
-    targets = _read_log(path).targets
+    targets = _read_log(path).texts["T"]
     if not targets:
         raise InputError(f"{path}: no targets (T-0, ...)")
     return targets

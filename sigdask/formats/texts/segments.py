@@ -32,7 +32,7 @@ N_HEAD_LINES = 20
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read translations and references: WMT XML or SGML, or one segment per line."""
-    has_line_gold = gold is not None and gold.exists() and not wmt.is_marked_up(gold)
+    has_line_gold = gold is not None and gold.exists() and not (wmt.is_xml(gold) or wmt.is_sgml(gold))
     if wmt.is_xml(sources[0].path) or (wmt.is_sgml(sources[0].path) and not has_line_gold):
         return wmt.read_wmt(sources, gold, options, SUGGESTED)
     options.check_format_options("segments")
@@ -120,7 +120,7 @@ def _find_documents(files: Sequence[Path]) -> dict[str, list[str]]:
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether files are WMT XML or SGML by their first element, or lines of text by their words."""
     path = sources[0].path
-    if wmt.is_marked_up(path):
+    if wmt.is_xml(path) or wmt.is_sgml(path):
         return True
     if gold is None or path.suffix.lower() in {".parquet", ".jsonl", ".json", ".csv", ".tsv"}:
         return False

@@ -157,11 +157,6 @@ def _decode_entity(match: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 else match[0]
 
 
-def is_marked_up(path: Path) -> bool:
-    """Return whether a file is WMT XML or SGML, by its first element; unreadable files are neither."""
-    return is_xml(path) or is_sgml(path)
-
-
 def is_xml(path: Path) -> bool:
     """Return whether a file is WMT XML, by its first element."""
     try:

@@ -91,10 +91,8 @@ def apply_topic_policy(
     all_topics = np.arange(len(topics))
     if has.all():
         return SettledTopics(all_topics, None)
-    if policy == "pairwise":
-        check_common_items(has, systems, options.min_items, "pairwise", topics)
-    else:
-        check_common_items(has, systems, options.min_items, "error" if policy == "error" else None, topics)
+    handling = "pairwise" if policy == "pairwise" else "error" if policy == "error" else None
+    check_common_items(has, systems, options.min_items, handling, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
     examples = ", ".join(missing[:SHOWN]) + (", ..." if len(missing) > SHOWN else "")
