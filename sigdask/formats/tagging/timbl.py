@@ -178,7 +178,7 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     gold_names = {names[k] for k in np.unique(code[gold_codes])}
     return Counts(
         systems=tuple(list_system_names(sources)),
-        fields=LazyColumns(of_tokens, lambda name: sentences.sum_sentences(of_tokens[name], first.starts)),
+        fields=LazyColumns([*of_tokens], lambda name: sentences.sum_sentences(of_tokens[name], first.starts)),
         n_items=len(first.starts),
         groups=sentences.build_groups(files, options.groups),
         labels=tuple(sorted(gold_names)),

@@ -26,6 +26,7 @@ from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.json_records import is_json_lines, read_head
 from sigdask.formats.reading.options import Options, Source
 from sigdask.identity import dataclass
+from sigdask.options import Missing
 
 SHOWN = 3
 
@@ -91,7 +92,7 @@ def apply_topic_policy(
     all_topics = np.arange(len(topics))
     if has.all():
         return SettledTopics(all_topics, None)
-    handling = "pairwise" if policy == "pairwise" else "error" if policy == "error" else None
+    handling: Missing | None = "pairwise" if policy == "pairwise" else "error" if policy == "error" else None
     check_common_items(has, systems, options.min_items, handling, topics)
     lacking = np.flatnonzero(~has.all(axis=0))
     missing = [topics[int(k)] for k in np.flatnonzero(~has[:, lacking[0]])]
