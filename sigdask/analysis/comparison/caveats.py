@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.intervals import NO_MEAN, NOT_BINARY, UNBOUNDED
 from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows
+from sigdask.counts.factors import scatter_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.families.skewness import SHARE
@@ -223,18 +223,14 @@ def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> 
 
 def _check_tukey_p(table: Table) -> Iterable[Note]:
     """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
-    details = get_details(table)
-    smaller = np.flatnonzero(details.p_first < details.p_second)
-    if not len(smaller):
-        return
-    row = int(smaller[np.argmax(details.p_second[smaller] - details.p_first[smaller])])
-    tukey, unadjusted = (
-        format_p(float(details.p_first[row]), table.alpha),
-        format_p(float(details.p_second[row]), table.alpha),
-    )
-    values = {"a": table.a[row], "b": table.b[row], "tukey": tukey, "alone": unadjusted}
-    text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
-    yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
+    tukey, unadjusted = get_details(table).p_first, get_details(table).p_second
+    smaller = np.flatnonzero(tukey < unadjusted)
+    if len(smaller):
+        row = int(smaller[np.argmax(unadjusted[smaller] - tukey[smaller])])
+        p_tukey, p_alone = (format_p(float(p[row]), table.alpha) for p in (tukey, unadjusted))
+        values = {"a": table.a[row], "b": table.b[row], "tukey": p_tukey, "alone": p_alone}
+        text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
+        yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})
 
 
 BLOCK_ROWS = 2**15
@@ -252,9 +248,7 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
             columns[name] = scatter_rows(columns[name], rows[mask], values[mask])
 
     for comparisons in set_comparisons:
-        for rows in _iter_panel_rows(comparisons):
-            panel, metric = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
-            assert isinstance(panel, Panel)
+        for panel, metric, rows in _iter_panel_rows(comparisons):
             table_rows, pairs = start + rows, comparisons.row[rows].astype(np.int64)
             selected = ComparisonVerdicts(
                 verdicts.decision[table_rows], verdicts.level[table_rows], verdicts.side[table_rows]
@@ -273,17 +267,16 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
     return Assumptions(**columns)
 
 
-def _iter_panel_rows(comparisons: Comparisons) -> Iterator[Integers]:
-    """Yield rows of comparisons in one panel of sums under one metric, in blocks if their differences have one size.
+def _iter_panel_rows(comparisons: Comparisons) -> Iterator[tuple[Panel, int, Integers]]:
+    """Yield panels of sums and metrics with their comparisons, in blocks if their differences have one size.
 
     The diagnosis of other differences looks at all pairs of a panel together.
     """
-    for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
-        panel, metric = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
+    for panel, metric, rows in comparisons.iter_panels():
         if isinstance(panel, Panel) and panel.kind == SUMS:
             has_one_size = len(rows) > BLOCK_ROWS and (panel.sign_counts[:, metric, 0] >= 0).all()
             step = BLOCK_ROWS if has_one_size else len(rows)
-            yield from (rows[first : first + step] for first in range(0, len(rows), step))
+            yield from ((panel, metric, rows[first : first + step]) for first in range(0, len(rows), step))
 
 
 def extract_verdicts(table: Table) -> ComparisonVerdicts:

@@ -7,16 +7,14 @@ become problems: how much each unit's swap changes the difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from itertools import repeat
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
-from sigdask.identity import dataclass
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Method
 from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
@@ -44,57 +42,29 @@ SWAPPED_SLACK = 2
 """Slack of a shuffled difference in steps. It differs from the observed one by twice the sum over swapped units."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProblemReader:
-    """Reader of the problems of a panel's pairs under one metric; values that pairs share are computed once.
-
-    Attributes
-    ----------
-    panel : Panel
-        The pairs.
-    column : int
-        The metric.
-    values : int array, shape (n_kept, n_systems) or (n_kept, n_systems, n_fields)
-        Numerators of a linear metric, or the fields of another metric.
-    """
-
-    panel: Panel
-    column: int
-    values: NDArray[Any]
-
-    @staticmethod
-    def from_panel(panel: Panel, column: int) -> ProblemReader:
-        """Return a reader of the problems under the metric in a column of the panel."""
-        if panel.linear[column]:
-            return ProblemReader(panel, column, panel.compute_numerators(column, panel.values))
-        return ProblemReader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
-
-    def iter_problems(self, rows: Integers) -> Iterator[Problem | str]:
-        """Yield the problem of each pair, or the reason why it has no problem."""
-        for row, (i, j) in zip(rows.tolist(), self.panel.pairs[rows].tolist(), strict=True):
-            yield self._read_problem(row, i, j)
-
-    def _read_problem(self, row: int, i: int, j: int) -> Problem | str:
-        panel, values = self.panel, self.values
+def _iter_pair_problems(panel: Panel, column: int, rows: Integers) -> Iterator[Problem | str]:
+    """Yield the problem of each pair under the metric in a column, or the reason why it has no problem."""
+    metric, is_linear = panel.metrics[column], panel.linear[column]
+    fields = list(metric.fields)
+    values = panel.compute_numerators(column, panel.values) if is_linear else panel.values[:, :, fields]
+    for row, (i, j) in zip(rows.tolist(), panel.pairs[rows].tolist(), strict=True):
         changes = np.subtract(values[:, i], values[:, j], dtype=np.int64)
-        if panel.linear[self.column]:
-            return SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, self.column]))
-        if panel.is_approximate(self.column):
-            return (
+        if is_linear:
+            yield SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, column]))
+            continue
+        if panel.is_approximate(column):
+            yield (
                 "the scores have so many digits that their sums are rounded, so it is computed exactly only up to 20 "
                 "discordant units"
             )
-        changes = changes[changes.any(axis=1)]
-        metric = panel.metrics[self.column]
-        fields = list(metric.fields)
-        totals = panel.totals[[i, j]][:, fields]
-        if isinstance(metric.form, Ratios) and len({panel.lattices[f] for f in fields}) == 1:
-            form = metric.form
+            continue
+        form, changes, totals = metric.form, changes[changes.any(axis=1)], panel.totals[[i, j]][:, fields]
+        lattices = tuple(panel.lattices[f] for f in fields)
+        if isinstance(form, Ratios) and len({*lattices}) == 1:
             weights = np.array(form.numerators), np.array(form.denominators)
-            return QuotientProblem.from_counts(changes, np.zeros_like(changes), totals, *weights, form.zero_division)
-        return EnumeratedScore(
-            changes, totals, IntegerScoring(metric.form, tuple(panel.lattices[f] for f in fields)).score
-        )
+            yield QuotientProblem.from_counts(changes, np.zeros_like(changes), totals, *weights, form.zero_division)
+        else:
+            yield EnumeratedScore(changes, totals, IntegerScoring(form, lattices).score)
 
 
 METHODS: tuple[ExactMethod | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
@@ -183,11 +153,16 @@ def list_exact_jobs(
         return signs, cells
     for group in group_rows(number_rows(comparisons.metric)):
         selected = group[~comparisons.enumerated[group]]
-        candidates = _UnenumeratedGroup.from_comparisons(comparisons, selected)
-        panels = candidates.build_panels(method, seconds)
+        group_signs: Integers = np.broadcast_to(np.int64(-1), (len(selected), 2))
+        for in_panel in group_rows(number_rows(comparisons.panel[selected])):
+            rows = selected[in_panel]
+            sign_counts = comparisons.get_panel(rows[0]).sign_counts
+            counts = take_cells(sign_counts, comparisons.row[rows], comparisons.column[rows])
+            group_signs = scatter_rows(group_signs, in_panel, counts)
+        panels = _build_panels(comparisons, selected, group_signs, method, seconds)
         if panels is None:
             continue
-        signs = scatter_rows(signs, selected, candidates.signs)
+        signs = scatter_rows(signs, selected, group_signs)
         for k, panel in panels:
             job = Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k])))
             cells.append(CountedCells.from_whole(job, selected[k : k + 1], "exact p"))
@@ -212,104 +187,80 @@ def read_exact_values(signs: Integers, cells: Iterable[CountedCells], tallies: T
     return compute_binomial_values(signs, tail).where(is_binomial, solved) if is_binomial.any() else solved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _UnenumeratedGroup:
-    """Comparisons under one metric whose arrangements are not enumerated.
+def _build_panels(
+    comparisons: Comparisons, selected: Integers, signs: Integers, method: Method, seconds: float | None
+) -> list[tuple[int, ExactPanel]] | None:
+    """Return panels that compute exact p-values, with the indices of their comparisons among the selected ones.
 
-    Attributes
-    ----------
-    comparisons : Comparisons
-        All.
-    selected : int64 array, shape (n,)
-        Rows of the comparisons.
-    signs : int64 array, shape (n, 2)
-        As `list_exact_jobs` returns them.
+    The comparisons share a metric. Binomial tails need no panel. None means that the metric gets no exact p-values.
     """
-
-    comparisons: Comparisons
-    selected: Integers
-    signs: Integers
-
-    @staticmethod
-    def from_comparisons(comparisons: Comparisons, selected: Integers) -> _UnenumeratedGroup:
-        signs: Integers = np.broadcast_to(np.int64(-1), (len(selected), 2))
-        for group in group_rows(number_rows(comparisons.panel[selected])):
-            panel, rows = comparisons.panels[int(comparisons.panel[selected[group[0]]])], selected[group]
-            counts = take_cells(panel.sign_counts, comparisons.row[rows], comparisons.column[rows])
-            signs = scatter_rows(signs, group, counts)
-        return _UnenumeratedGroup(comparisons, selected, signs)
-
-    def build_panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:
-        """Return panels that compute exact p-values, with the indices of their comparisons.
-
-        Binomial tails need no panel. None means that the metric gets no exact p-values.
-        """
-        unsolved = np.flatnonzero(self.signs[:, 0] < 0)
-        large_tails = np.unique(self.signs[self.signs.sum(axis=1) > EXACT_UP_TO], axis=0)
-        spent = len(large_tails) * OPERATIONS_A_TAIL + len(unsolved) * OPERATIONS_A_PAIR
-        if method == "auto" and seconds is None and spent > MAX_OPERATIONS:
+    unsolved = np.flatnonzero(signs[:, 0] < 0)
+    large_tails = np.unique(signs[signs.sum(axis=1) > EXACT_UP_TO], axis=0)
+    spent = len(large_tails) * OPERATIONS_A_TAIL + len(unsolved) * OPERATIONS_A_PAIR
+    if method == "auto" and seconds is None and spent > MAX_OPERATIONS:
+        return None
+    found: list[tuple[int, ExactPanel]] = []
+    for k, problem in _iter_problems(comparisons, selected, unsolved):
+        panel = f"{problem}; {REMEDY}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
+        if isinstance(panel, str) and method == "exact":
+            raise InputError(f"method exact: {comparisons.describe(int(selected[k]))}: {panel}")
+        if isinstance(panel, ExactPanel):
+            spent += panel.chosen.operations
+            found.append((k, panel))
+        if method == "auto" and (isinstance(panel, str) or (seconds is None and spent > MAX_OPERATIONS)):
             return None
-        found: list[tuple[int, ExactPanel]] = []
-        for k, problem in self._iter_problems(unsolved):
-            panel = f"{problem}; {REMEDY}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
-            if isinstance(panel, str) and method == "exact":
-                raise InputError(f"method exact: {self.comparisons.describe(int(self.selected[k]))}: {panel}")
-            if isinstance(panel, ExactPanel):
-                spent += panel.chosen.operations
-                found.append((k, panel))
-            if method == "auto" and (isinstance(panel, str) or (seconds is None and spent > MAX_OPERATIONS)):
-                return None
-        return self._limit_panels(found, method, seconds)
+    return _limit_panels(comparisons, selected, found, method, seconds)
 
-    def _limit_panels(
-        self, panels: list[tuple[int, ExactPanel]], method: Method, seconds: float | None
-    ) -> list[tuple[int, ExactPanel]] | None:
-        """Return all panels if their total time is within the limit.
 
-        Else "both" returns the fastest panels, "auto" returns None, and "exact" raises.
-        """
-        limit = _get_limit(method, seconds)
-        if limit is None:
-            return panels
-        order = sorted(range(len(panels)), key=lambda k: panels[k][1].chosen.seconds)
-        total = np.cumsum([panels[k][1].chosen.seconds for k in order])
-        if not len(total) or total[-1] <= limit:
-            return panels
-        if method == "both":
-            return [panels[k] for k in sorted(order[: int(np.searchsorted(total, limit, side="right"))])]
-        if method == "auto":
-            return None
-        longest_index, panel = panels[order[-1]]
-        longest = self.comparisons.describe(int(self.selected[longest_index]))
-        metric = self.comparisons.metrics[int(self.comparisons.metric[self.selected[longest_index]])].name
-        raise InputError(
-            f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by {metric} would take "
-            f"{_format_duration(float(total[-1]))} of one core together (the longest, {longest}, "
-            f"{_format_duration(panel.chosen.seconds)}), but the limit is {_format_seconds(limit)}; {RAISE_REMEDY}; "
-            f"{REMEDY}"
-        )
+def _limit_panels(
+    comparisons: Comparisons,
+    selected: Integers,
+    panels: list[tuple[int, ExactPanel]],
+    method: Method,
+    seconds: float | None,
+) -> list[tuple[int, ExactPanel]] | None:
+    """Return all panels if their total time is within the limit.
 
-    def _iter_problems(self, unsolved: Integers) -> Iterator[tuple[int, Problem | str]]:
-        """Yield the index of each comparison with its problem, or with the reason why it has no problem."""
-        c = self.comparisons
-        for group in group_rows(number_rows(c.panel[self.selected[unsolved]])):
-            rows = self.selected[unsolved[group]]
-            panel = c.panels[int(c.panel[rows[0]])]
-            if isinstance(panel, Panel) and panel.is_coarse(int(c.column[rows[0]])):
-                problems: Iterator[Problem | str] = iter([COARSE_REASON] * len(rows))
-            elif isinstance(panel, Panel):
-                problems = ProblemReader.from_panel(panel, int(c.column[rows[0]])).iter_problems(
-                    c.row[rows].astype(np.int64)
-                )
-            else:
-                problems = (
-                    (
-                        f"the p-value of {panel.kind} can only be enumerated or sampled, and {n} discordant units "
-                        "are too many to enumerate"
-                    )
-                    for n in c.n_discordant[rows].tolist()
-                )
-            yield from zip(unsolved[group].tolist(), problems, strict=True)
+    Else "both" returns the fastest panels, "auto" returns None, and "exact" raises.
+    """
+    limit = _get_limit(method, seconds)
+    order = sorted(range(len(panels)), key=lambda k: panels[k][1].chosen.seconds)
+    total = np.cumsum([panels[k][1].chosen.seconds for k in order])
+    if limit is None or not len(total) or total[-1] <= limit:
+        return panels
+    if method == "both":
+        return [panels[k] for k in sorted(order[: int(np.searchsorted(total, limit, side="right"))])]
+    if method == "auto":
+        return None
+    longest_index, panel = panels[order[-1]]
+    longest = int(selected[longest_index])
+    raise InputError(
+        f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by "
+        f"{comparisons.get_metric(longest).name} would take {_format_duration(float(total[-1]))} of one core together "
+        f"(the longest, {comparisons.describe(longest)}, {_format_duration(panel.chosen.seconds)}), but the limit is "
+        f"{_format_seconds(limit)}; {RAISE_REMEDY}; {REMEDY}"
+    )
+
+
+def _iter_problems(
+    comparisons: Comparisons, selected: Integers, unsolved: Integers
+) -> Iterator[tuple[int, Problem | str]]:
+    """Yield the index of each comparison with its problem, or with the reason why it has no problem."""
+    c = comparisons
+    for group in group_rows(number_rows(c.panel[selected[unsolved]])):
+        rows = selected[unsolved[group]]
+        panel, column = c.get_panel(rows[0]), int(c.column[rows[0]])
+        if not isinstance(panel, Panel):
+            problems: Iterator[Problem | str] = (
+                f"the p-value of {panel.kind} can only be enumerated or sampled, and {n} discordant units are too "
+                "many to enumerate"
+                for n in c.n_discordant[rows].tolist()
+            )
+        elif panel.is_coarse(column):
+            problems = repeat("scores of very unequal size can be enumerated only up to 20 discordant units", len(rows))
+        else:
+            problems = _iter_pair_problems(panel, column, c.row[rows].astype(np.int64))
+        yield from zip(unsolved[group].tolist(), problems, strict=True)
 
 
 def _get_limit(method: Method, seconds: float | None) -> float | None:
@@ -332,9 +283,6 @@ def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> Exac
     if method == "exact" and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED):
         return _explain_refusal(problem, method_plan, limits)
     return method_plan.reason if isinstance(method_plan, NoMethod) else ExactPanel(problem, method_plan)
-
-
-COARSE_REASON = "scores of very unequal size can be enumerated only up to 20 discordant units"
 
 
 def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
@@ -362,7 +310,8 @@ def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, lim
 
 
 def _format_duration(seconds: float) -> str:
-    return f"about {_format_seconds(seconds)}" if seconds < CENTURY else "more than a century"
+    is_long = seconds >= 100 * 365 * 86400
+    return "more than a century" if is_long else f"about {_format_seconds(seconds)}"
 
 
 def _format_seconds(seconds: float) -> str:
@@ -379,8 +328,6 @@ def _format_gigabytes(n: int) -> str:
     """
     return f"{max(n / 10**9, 0.1):.1f} GB" if n < 10**12 else "more than 1,000 GB"
 
-
-CENTURY = 100 * 365 * 86400.0
 
 WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
 """What the weaker guarantees give, in words."""

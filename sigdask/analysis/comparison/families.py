@@ -133,11 +133,9 @@ class Adjustment:
         adjusted: Iterable[Floats] = self._compute_joint(tallies) or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
         if self.takes_larger:
             assert self.skewed is not None
-            resampled = self._compute_resampled(tallies)
-            adjusted = tuple(
-                np.where(self.skewed, np.maximum(*values), values[0])
-                for values in zip(adjusted, resampled, strict=True)
-            )
+            bootstrap, tally = self._read_resampling(tallies)
+            pairs = zip(adjusted, compute_joint_p_values(bootstrap, self.method, tally), strict=True)
+            adjusted = tuple(np.where(self.skewed, np.maximum(own, resampled), own) for own, resampled in pairs)
         adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
         return adjusted_p, adjusted_low, adjusted_high
 
@@ -147,12 +145,12 @@ class Adjustment:
             return None
         return compute_joint_p_values(self.family, self.method, tallies[self.job])
 
-    def _compute_resampled(self, tallies: Tallies) -> Adjusted:
-        """Return the adjusted p-values from the tally of the studentised bootstrap."""
+    def _read_resampling(self, tallies: Tallies) -> tuple[StudentisedBootstrap, Tally]:
+        """Return the studentised bootstrap with its tally."""
         assert self.resampling is not None
         panel = self.resampling.panel
         assert isinstance(panel, StudentisedBootstrap)
-        return compute_joint_p_values(panel, self.method, tallies[self.resampling])
+        return panel, tallies[self.resampling]
 
     def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
         """Return the p-values of max-T and the bootstrap if the larger is reported, and intervals that hold jointly.
@@ -174,15 +172,14 @@ class Adjustment:
             found = _set_two_p_values(found, "tukey", joint[0], UNADJUSTED, p, np.ones(n, np.bool_))
         elif self.takes_larger:
             assert self.skewed is not None
-            resampled = np.maximum(self._compute_resampled(tallies)[0], p)
-            found = _set_two_p_values(
-                found, self.method, np.maximum(joint[0], p), "bootstrap-t", resampled, self.skewed
-            )
+            bootstrap, tally = self._read_resampling(tallies)
+            resampled = np.maximum(compute_joint_p_values(bootstrap, self.method, tally)[0], p)
+            own = np.maximum(joint[0], p)
+            found = _set_two_p_values(found, self.method, own, "bootstrap-t", resampled, self.skewed)
         if not self.with_intervals or self.resampling is None:
             return found
-        panel = self.resampling.panel
-        assert isinstance(panel, StudentisedBootstrap)
-        reach = find_critical_value(tallies[self.resampling], alpha) * panel.errors
+        panel, tally = self._read_resampling(tallies)
+        reach = find_critical_value(tally, alpha) * panel.errors
         has = np.isfinite(reach) & (panel.errors > 0)
         low, high = difference - reach, difference + reach
         side = panel.family.side
@@ -243,19 +240,14 @@ def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> 
 
     With three systems or more the default is max-T, or Holm if p is exact or scores are not made of sums.
     """
-    if adjust is not None and adjust not in get_args(Adjust):
-        raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
     if adjust is not None:
+        if adjust not in get_args(Adjust):
+            raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
         return adjust
     n_systems = len(np.unique(np.concatenate([comparisons.encode_systems("a"), comparisons.encode_systems("b")])))
     if n_systems < 3 or len(comparisons) < 2:
         return "none"
-    return "max-t" if describe_non_sums(comparisons) is None and not is_exact(comparisons) else "holm"
-
-
-def is_exact(comparisons: FamilyComparisons) -> bool:
-    """Return whether some test set of the comparisons has the method "exact", which rules out sampled families."""
-    return any(comparisons.comparison_jobs[k].spec.method == "exact" for k in np.unique(comparisons.set_index))
+    return "max-t" if describe_non_sums(comparisons) is None and "exact" not in comparisons.methods else "holm"
 
 
 def build_adjustment(
@@ -370,10 +362,7 @@ def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
 
 def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons) -> Adjustment:
     """Return an adjustment that counts all arrangements of a family if these are few enough, else trials."""
-    is_sampled = all(
-        comparisons.comparison_jobs[k].spec.method == "randomization" for k in np.unique(comparisons.set_index)
-    )
-    if family.can_enumerate and not is_sampled:
+    if family.can_enumerate and comparisons.methods != {"randomization"}:
         return Adjustment.from_family(method, family.build_enumeration(), family.n_arrangements)
     return Adjustment.from_family(method, family, int(comparisons.get_column("n_trials").max()))
 
@@ -427,13 +416,11 @@ def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative)
     rows = np.zeros((len(comparisons), 2), np.int64)
     for group in groups:
         jobs, first_row = comparisons.comparison_jobs[comparisons.set_index[group[0]]], int(comparisons.row[group[0]])
-        c = jobs.comparisons
-        metric, mask = c.metrics[c.metric[first_row]], c.masks[c.subset.codes[first_row]]
+        metric, mask = jobs.comparisons.get_metric(first_row), jobs.comparisons.get_mask(first_row)
         assert isinstance(metric, BoundMetric)
         panel = build.build_joint_panel(jobs.spec.counts, jobs.spec.units, metric, pairs[group], mask)
-        weight = (
-            1.0 if len(groups) == 1 else 1 / compute_root_mean_square(np.array([compute_relabel_deviation(panel, 0)]))
-        )
+        deviation = 1.0 if len(groups) == 1 else compute_relabel_deviation(panel, 0)
+        weight = 1 / compute_root_mean_square(np.array([deviation]))
         rows[group] = np.column_stack([np.full(len(group), len(members)), np.arange(len(group))])
         members.append(FamilyMember(panel, 0, weight))
     return Relabelling(tuple(members), rows)
@@ -568,8 +555,8 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
     n_sets = np.zeros(int(metric.max()) + 1, np.int64)
     np.maximum.at(n_sets, metric, sizes)
     a, b = comparisons.encode_systems("a")[first], comparisons.encode_systems("b")[first]
-    keys, reversed_keys = _encode_keys(a, b, metric), _encode_keys(b, a, metric)
-    turned = np.isin(keys, reversed_keys)
+    n_systems = int(max(a.max(), b.max())) + 1
+    turned = np.isin((metric * n_systems + a) * n_systems + b, (metric * n_systems + b) * n_systems + a)
     wrong = turned | (sizes != n_sets[metric])
     if wrong.any():
         h = int(np.argmax(wrong))
@@ -587,12 +574,6 @@ def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metr
     if n_sets.max() < 2:
         raise InputError(ONE_SET)
     return int(n_sets.max())
-
-
-def _encode_keys(a: Integers, b: Integers, metric: Integers) -> Integers:
-    """Return one number for each combination of two systems and a metric."""
-    n = int(max(a.max(), b.max())) + 1
-    return (metric * n + a) * n + b
 
 
 def _compute_scales(members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers) -> Floats:

@@ -15,7 +15,6 @@ from sigdask.analysis.comparison.pairs import (
     Comparisons,
     ComparisonSettings,
     CountedCells,
-    CountKind,
     Places,
     list_comparisons,
     list_pairs,
@@ -101,7 +100,11 @@ class ComparisonJobs:
 def list_cells(comparisons: Comparisons, *, second_run: bool) -> Iterator[CountedCells]:
     """Yield the jobs that sample or enumerate comparisons, with the cells of the comparisons' counts."""
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
-        yield from _iter_runs(comparisons, group, RUN_KINDS[: 1 + second_run])
+        used, pair_index = np.unique(comparisons.row[group].astype(np.int64), return_inverse=True)
+        sampled_panel, n_trials = comparisons.get_panel(group[0]).select(used), int(comparisons.n_trials[group[0]])
+        for run, kind in enumerate(RUN_KINDS[: 1 + second_run]):
+            job = Job(sampled_panel, n_trials, run, label=_describe_comparisons(comparisons, group))
+            yield CountedCells(kind, job, group, pair_index, comparisons.column[group])
     for group in _group_by_columns(np.flatnonzero(comparisons.enumerated), comparisons.metric):
         for selected, panel in _merge_enumerations(_iter_enumerations(comparisons, group)):
             n_arrangements = 2 ** int(comparisons.n_discordant[selected[0]])
@@ -113,15 +116,6 @@ def list_cells(comparisons: Comparisons, *, second_run: bool) -> Iterator[Counte
 def _group_by_columns(selected: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
     """Return groups of the selected comparisons with equal values in the columns."""
     return [selected[rows] for rows in group_rows(number_rows(*(column[selected] for column in columns)))]
-
-
-def _iter_runs(comparisons: Comparisons, group: Integers, kinds: Sequence[CountKind]) -> Iterator[CountedCells]:
-    """Yield the jobs of a panel's sampled pairs, one for each run."""
-    rows, pair_index = np.unique(comparisons.row[group].astype(np.int64), return_inverse=True)
-    panel, n_trials = _get_panel(comparisons, group).select(rows), int(comparisons.n_trials[group[0]])
-    for run, kind in enumerate(kinds):
-        job = Job(panel, n_trials, run, label=_describe_comparisons(comparisons, group))
-        yield CountedCells(kind, job, group, pair_index, comparisons.column[group])
 
 
 def _describe_comparisons(comparisons: Comparisons, selected: Integers) -> str:
@@ -136,10 +130,9 @@ def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[En
         row = comparisons.row[in_panel].astype(np.int64)
         comparison_of_row = np.zeros(int(row.max()) + 1, np.int64)
         comparison_of_row[row] = in_panel
-        panel, column = _get_panel(comparisons, in_panel), int(comparisons.column[in_panel[0]])
-        yield from (
-            (comparison_of_row[rows], arrangements) for rows, arrangements in panel.iter_enumerations(row, column)
-        )
+        panel, column = comparisons.get_panel(in_panel[0]), int(comparisons.column[in_panel[0]])
+        for rows, arrangements in panel.iter_enumerations(row, column):
+            yield comparison_of_row[rows], arrangements
 
 
 def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
@@ -163,10 +156,6 @@ def _merge_batch(batch: list[tuple[Integers, EnumeratedPairs]]) -> Iterator[Enum
         (_, first), *rest = batch
         panel = first.join([panel for _, panel in rest]) if rest else first
         yield np.concatenate([selected for selected, _ in batch]), panel
-
-
-def _get_panel(comparisons: Comparisons, group: Integers) -> ComparedPanel:
-    return comparisons.panels[int(comparisons.panel[group[0]])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,11 +188,9 @@ class FamilyComparisons:
 
     def select(self, selected: Integers) -> FamilyComparisons:
         """Return some of the comparisons, given their indices."""
-        return (
-            self
-            if len(selected) == len(self)
-            else replace(self, set_index=self.set_index[selected], row=self.row[selected])
-        )
+        if len(selected) == len(self):
+            return self
+        return replace(self, set_index=self.set_index[selected], row=self.row[selected])
 
     def get_column(self, name: str) -> Integers:
         """Return the values of a column of `Comparisons`."""
@@ -212,6 +199,11 @@ class FamilyComparisons:
             in_set, column = self.set_index == k, getattr(jobs.comparisons, name)
             values[in_set] = (column.codes if isinstance(column, CodedColumn) else column)[self.row[in_set]]
         return values
+
+    @property
+    def methods(self) -> set[Method]:
+        """Methods of the test sets of the comparisons."""
+        return {self.comparison_jobs[k].spec.method for k in np.unique(self.set_index)}
 
     @property
     def subset(self) -> Integers:
@@ -232,9 +224,8 @@ class FamilyComparisons:
     @property
     def metric(self) -> Integers:
         """Codes of the comparisons' metric names, shared by all test sets."""
-        return self._encode_names(
-            [[m.name for m in jobs.comparisons.metrics] for jobs in self.comparison_jobs], "metric"
-        )
+        names = [[m.name for m in jobs.comparisons.metrics] for jobs in self.comparison_jobs]
+        return self._encode_names(names, "metric")
 
     def encode_systems(self, side: str) -> Integers:
         """Return codes of the names of systems on the side "a" or "b"; both sides and all test sets share the codes."""
@@ -249,8 +240,7 @@ class FamilyComparisons:
 
     def get_metric_name(self, k: int) -> str:
         """Return the name of the metric of comparison `k`."""
-        comparisons = self.comparison_jobs[int(self.set_index[k])].comparisons
-        return comparisons.metrics[int(comparisons.metric[self.row[k]])].name
+        return self.comparison_jobs[int(self.set_index[k])].comparisons.get_metric(self.row[k]).name
 
     def get_system_names(self, k: int) -> tuple[str, str]:
         """Return the names of the systems of comparison `k`."""
@@ -277,8 +267,7 @@ def build_input_digests(sets: Sequence[ComparisonJobs], seed: int, version: str)
     alike: dict[tuple[tuple[Lattice, ...], tuple[int, ...]], list[tuple[Integers, Panel, Places]]] = {}
     for start, jobs in zip(np.cumsum([0, *sizes])[:-1].tolist(), sets, strict=True):
         comparisons = jobs.comparisons
-        for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
-            panel, column = comparisons.panels[int(comparisons.panel[rows[0]])], int(comparisons.column[rows[0]])
+        for panel, column, rows in comparisons.iter_panels():
             row = comparisons.row[rows]
             if len(sets) > 1 and type(panel) is Panel:
                 key = panel.lattices, panel.metrics[column].fields

@@ -16,9 +16,7 @@ from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_c
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
 from sigdask.identity import dataclass
-from sigdask.metrics.base import AnyBound
 from sigdask.options import Alternative
-from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn, ScoredMetric
@@ -29,7 +27,6 @@ from sigdask.statistics.classical import sign_test
 Failed = Callable[[str, str], object]
 """Called when a metric of whole outputs gives no score, with its name and the reason."""
 
-NO_SUCH_CHECK = -1
 NOT_A_MEAN = "the score is not a mean of items scored 0 or 1"
 
 
@@ -94,7 +91,12 @@ class JudgementSettings:
             for side in ("a", "b")
         )
         test_set = [CodedColumn.from_constant(entry.counts.name, len(entry)) for entry in comparisons]
-        metrics = [CodedColumn(entry.metric, tuple(map(_describe_metric, entry.metrics))) for entry in comparisons]
+        metrics = [
+            CodedColumn(
+                entry.metric, tuple(ScoredMetric(m.name, m.higher_is_better, m.signature) for m in entry.metrics)
+            )
+            for entry in comparisons
+        ]
         nans = np.broadcast_to(np.nan, n)
         sign_check = self._check_sign_test(jobs, unit, signs, judged, exact)
         return Table(
@@ -146,12 +148,8 @@ class JudgementSettings:
             ("", "not requested", "all arrangements were counted"),
         )
         p = np.where(has_run, bounds.compute_bound(second.n_extreme, second.n_trials), np.nan)
-        return CheckResults(
-            _encode_verdicts(has_run, agreement >= self._compute_alarm_level()),
-            p,
-            np.broadcast_to(np.nan, len(p)),
-            reason,
-        )
+        verdict = _encode_verdicts(has_run, agreement >= self._compute_alarm_level())
+        return CheckResults(verdict, p, np.broadcast_to(np.nan, len(p)), reason)
 
     def _check_sign_test(
         self, jobs: JointJobs, unit: str, signs: Integers, judged: ComparisonCounts, exact: Bools
@@ -163,10 +161,8 @@ class JudgementSettings:
             reason = CodedColumn(np.where(tested, 1, 0).astype(np.int32), (NOT_A_MEAN, mismatch))
             tested = np.zeros(n, np.bool_)
         else:
-            is_idle = ~jobs.sampled & ~jobs.enumerated
-            reason = CodedColumn(
-                np.where(is_idle, 2, tested).astype(np.int32), (NOT_A_MEAN, "", "no trials were requested")
-            )
+            is_idle, reasons = ~jobs.sampled & ~jobs.enumerated, (NOT_A_MEAN, "", "no trials were requested")
+            reason = CodedColumn(np.where(is_idle, 2, tested).astype(np.int32), reasons)
             tested &= ~is_idle
         p, fit = np.full(n, np.nan), np.full(n, np.nan)
         p[tested] = sign_test(signs[tested, 0], signs[tested, 1], self.alternative)
@@ -174,9 +170,8 @@ class JudgementSettings:
         fit[sampled] = bounds.compute_fit_p(judged.n_extreme[sampled], judged.n_trials[sampled], p[sampled])
         fits = fit >= self._compute_alarm_level()
         all_counted = tested & exact
-        fits[all_counted] = bounds.matches_share(
-            judged.n_extreme[all_counted], judged.n_trials[all_counted], p[all_counted]
-        )
+        counts = judged.n_extreme[all_counted], judged.n_trials[all_counted]
+        fits[all_counted] = bounds.matches_share(*counts, p[all_counted])
         return CheckResults(_encode_verdicts(tested, fits), p, fit, reason)
 
     def _check_exact_value(
@@ -188,24 +183,17 @@ class JudgementSettings:
         sign_check: CheckResults,
     ) -> CheckResults:
         """Check counts against exact values. If these are the sign test's p, return its check."""
-        n = len(exact_values.high)
-        # trials are upper bounds in fractions
-        is_checked = ~np.isnan(exact_values.high) & ~exact & (judged.n_trials > 0) & ~in_fractions
         low, high = exact_values.low, exact_values.high
+        # trials are upper bounds in fractions
+        is_checked = ~np.isnan(high) & ~exact & (judged.n_trials > 0) & ~in_fractions
         has_fit = is_checked & (low == high) & (high == sign_check.p_value) & ~np.isnan(sign_check.fit)
         fit = np.where(has_fit, sign_check.fit, np.nan)
         if (rows := np.flatnonzero(is_checked & ~has_fit)).size:
             counts = judged.n_extreme[rows], judged.n_trials[rows]
             fit[rows] = bounds.compute_fit_p_within(*counts, low[rows], high[rows])
-        verdict = np.where(
-            is_checked, _encode_verdicts(is_checked, fit >= self._compute_alarm_level()), np.int8(NO_SUCH_CHECK)
-        )
-        return CheckResults(
-            verdict.astype(np.int8),
-            np.where(is_checked, exact_values.high, np.nan),
-            fit,
-            CodedColumn.from_constant("", n),
-        )
+        verdict = _encode_verdicts(is_checked, fit >= self._compute_alarm_level())
+        verdict[~is_checked] = -1  # there is no such check
+        return CheckResults(verdict, np.where(is_checked, high, np.nan), fit, CodedColumn.from_constant("", len(fit)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,10 +304,6 @@ def _encode_verdicts(applies: Bools, agrees: Bools) -> NDArray[np.int8]:
     return np.where(applies, np.where(agrees, AGREES, DISAGREES), NOT_APPLICABLE).astype(np.int8)
 
 
-def _describe_metric(metric: AnyBound) -> ScoredMetric:
-    return ScoredMetric(metric.name, metric.higher_is_better, metric.signature)
-
-
 def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
     """Return the signs of comparisons, shape (n, 2), and columns of scores; each panel computes its scores once."""
     n, start = len(jobs), 0
@@ -328,30 +312,24 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
     signs = np.broadcast_to(np.int64(-1), (n, 2))
     for comparisons in sets:
         for rows in group_rows(number_rows(comparisons.panel)):
-            panel, group = comparisons.panels[int(comparisons.panel[rows[0]])], start + rows
+            panel, group = comparisons.get_panel(rows[0]), start + rows
             positions = comparisons.row[rows], comparisons.column[rows]
             signs = scatter_rows(signs, group, take_cells(panel.sign_counts, *positions))
             undefined = scatter_rows(undefined, group, take_cells(panel.zero_division_scores, *positions))
             steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
             step = scatter_rows(step, group, steps[positions[1]])
-            pair_scores = _compute_scores(panel, comparisons.metrics[int(comparisons.metric[rows[0]])].name, failed)
-            if pair_scores is not None:
-                scores = scatter_rows(scores, group, take_cells(pair_scores, *positions))
-                ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
+            try:
+                pair_scores = panel.pair_scores
+            except InputError as error:  # of a metric of whole outputs
+                if failed is None or panel.manner.vectorised:
+                    raise
+                failed(comparisons.get_metric(rows[0]).name, str(error))
+                continue
+            scores = scatter_rows(scores, group, take_cells(pair_scores, *positions))
+            ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
     difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # as shuffled ones are ties: within rounding
     difference = np.where(jobs.rational.is_counted, jobs.rational.difference, difference)
     columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
     return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}
-
-
-def _compute_scores(panel: ComparedPanel, metric: str, failed: Failed | None) -> Floats | None:
-    """Return the scores of a panel's pairs; None if its metric of whole outputs fails and `failed` is told so."""
-    try:
-        return panel.pair_scores
-    except InputError as error:
-        if failed is None or panel.manner.vectorised:
-            raise
-        failed(metric, str(error))
-        return None

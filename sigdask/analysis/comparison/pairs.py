@@ -89,7 +89,12 @@ class RationalCounts:
                 sums[int(units.index[item])][index] += change
         differences, roundings = (list(values_of_side) for values_of_side in zip(*sums.values(), strict=True))
         self.n_reached[k] = count_extreme(differences, roundings)
-        self.difference[k] = float(sum(differences) / _sum_weights(panel, column))
+        total = Fraction()
+        for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
+            lattice = panel.lattices[f]
+            step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
+            total += Fraction(weight) * int(panel.totals[0, f]) * step
+        self.difference[k] = float(sum(differences) / total)
 
 
 def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
@@ -105,16 +110,6 @@ def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
         sizes = sizes[sizes > 0]
         result[index] = bool(len(sizes)) and sizes.min() < MIN_SLACK_RATIO * panel.slack[rows[index], column]
     return result
-
-
-def _sum_weights(panel: Panel, column: int) -> Fraction:
-    """Return the denominator of a panel's mean as a fraction."""
-    total = Fraction()
-    for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
-        lattice = panel.lattices[f]
-        step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
-        total += Fraction(weight) * int(panel.totals[0, f]) * step
-    return total
 
 
 def _compute_change(
@@ -197,7 +192,24 @@ class Comparisons:
     def describe(self, k: int) -> str:
         """Return the names of the systems and the metric of comparison `k`, for errors."""
         a, b = (self.counts.systems[int(side[k])] for side in (self.a, self.b))
-        return f"{a} and {b} by {self.metrics[int(self.metric[k])].name}"
+        return f"{a} and {b} by {self.get_metric(k).name}"
+
+    def get_metric(self, k: int) -> AnyBound:
+        """Return the metric of comparison `k`."""
+        return self.metrics[int(self.metric[k])]
+
+    def get_mask(self, k: int) -> Bools | None:
+        """Return which items the subset of comparison `k` has, or None for all."""
+        return self.masks[int(self.subset.codes[k])]
+
+    def get_panel(self, k: int) -> ComparedPanel:
+        """Return the panel of comparison `k`."""
+        return self.panels[int(self.panel[k])]
+
+    def iter_panels(self) -> Iterator[tuple[ComparedPanel, int, Integers]]:
+        """Yield each panel and column of it, with the indices of its comparisons."""
+        for rows in group_rows(number_rows(self.panel, self.column)):
+            yield self.get_panel(rows[0]), int(self.column[rows[0]]), rows
 
 
 CountKind = Literal["first run", "second run", "all arrangements", "exact p", "family"]
@@ -307,10 +319,15 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     pair, metric, panel, row, column = grids[0] if len(grids) == 1 else map(np.concatenate, zip(*grids, strict=True))
     n_items, n_units = _take_rows(np.array([p.extent for p in panels], np.int64).reshape(-1, 2), panel)
     limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
-    of_metrics = [sums if _swaps_pairs(m) else limits.get(type(m), sums) for m in metrics]
+    # decisions on pairs are summed
+    swap_pairs = [isinstance(m, BoundAgreement) and m.swaps_pairs for m in metrics]
+    of_metrics = [sums if swaps else limits.get(type(m), sums) for m, swaps in zip(metrics, swap_pairs, strict=True)]
     defaults = np.array([(limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS) for limit in of_metrics])
     max_units, default_trials = _take_rows(defaults, metric)
-    n_discordant = _count_discordant(panels, panel, row, column)
+    n_discordant: Integers = np.broadcast_to(np.int64(0), len(panel))
+    for rows in group_rows(number_rows(panel)):
+        differing = panels[int(panel[rows[0]])].n_discordant
+        n_discordant = scatter_rows(n_discordant, rows, take_cells(differing, row[rows], column[rows]))
     enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
     rational = RationalCounts.empty(len(pair))
     has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
@@ -349,11 +366,6 @@ def _take_rows(values: Integers, rows: Places) -> tuple[Integers, Integers]:
     """Return both columns of some rows of an array of shape (n, 2), without copies if it has one row."""
     first, second = np.broadcast_to(values, (len(rows), 2)).T if len(values) == 1 else values[rows].T
     return first, second
-
-
-def _swaps_pairs(metric: AnyBound) -> bool:
-    """Return whether decisions on pairs are swapped, which are summed."""
-    return isinstance(metric, BoundAgreement) and metric.swaps_pairs
 
 
 def list_left_out(
@@ -500,17 +512,6 @@ def _place_subset(
         return pair, metric, panel.ravel(), row.ravel(), column[metric]
     pair, metric = (indices.astype(np.int32) for indices in np.nonzero(panel >= 0))
     return pair, metric, panel[pair, metric], row[pair, metric], column[metric]
-
-
-def _count_discordant(
-    panels: Sequence[ComparedPanel], panel: NDArray[np.int32], row: NDArray[np.int32], column: NDArray[np.int32]
-) -> Integers:
-    """Return the number of units that differ in each comparison."""
-    n_units: Integers = np.broadcast_to(np.int64(0), len(panel))
-    for rows in group_rows(number_rows(panel)):
-        n_discordant = panels[int(panel[rows[0]])].n_discordant
-        n_units = scatter_rows(n_units, rows, take_cells(n_discordant, row[rows], column[rows]))
-    return n_units
 
 
 AnyMetric = str | KnownMetric

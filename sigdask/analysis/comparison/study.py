@@ -18,7 +18,6 @@ from sigdask.analysis.comparison.families import (
     build_across_sets,
     build_adjustment,
     choose_adjustment,
-    is_exact,
 )
 from sigdask.analysis.comparison.intervals import IntervalJobs
 from sigdask.analysis.comparison.jobs import (
@@ -29,7 +28,6 @@ from sigdask.analysis.comparison.jobs import (
 from sigdask.analysis.comparison.judge import Failed, JudgementSettings, compute_p_values
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
-    AnyMetric,
     CompareSpec,
     CountedCells,
     IntervalSpec,
@@ -46,12 +44,12 @@ from sigdask.options import Adjust, Alternative, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import AdjustmentDetails, Intervals
-from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.messages import note_adjusted
-from sigdask.results.notes import Note, drop_duplicates
+from sigdask.results.notes import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, Table, UnitCorrelation, use_exact_p
-from sigdask.statistics.dependence import Dependence, compute_naive_size, find_clear
+from sigdask.statistics.dependence import compute_naive_size, find_clear
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]
@@ -109,11 +107,8 @@ class SetAnalysis:
         main = ComparisonJobs.from_spec(grouped, spec, second_run=second_run)
         dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else ()
         finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
-        levels = (
-            [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
-            if spec.has_contrasts
-            else []
-        )
+        levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
+        levels = levels if spec.has_contrasts else []
         contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
         omitted = list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by)
         return SetAnalysis(main, dependences, contrasts, tuple(omitted), spec.tests, alternative)
@@ -164,21 +159,23 @@ class SetAnalysis:
         for column in list_clear_columns(self.dependences):
             [correlation] = [entry for entry in self.dependences if entry.column == column]
             is_clear = np.flatnonzero(find_clear(correlation.design_effect, correlation.p_value, n_tested))
-            worst = _get_dependence(correlation, int(is_clear[np.argmax(correlation.design_effect[is_clear])]))
+            worst = int(is_clear[np.argmax(correlation.design_effect[is_clear])])
+            n_groups, icc = int(correlation.n_groups[worst]), float(correlation.icc[worst])
+            design_effect = float(correlation.design_effect[worst])
             remedy = (
                 f"Use --unit {column}"
-                if worst.n_groups >= MIN_GROUPS
-                else f"{worst.n_groups} groups are too few to swap; --by {column} tests each separately"
+                if n_groups >= MIN_GROUPS
+                else f"{n_groups} groups are too few to swap; --by {column} tests each separately"
             )
             text = (
                 f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
-                f"(ICC up to {worst.icc:.2f}, design effect {worst.design_effect:.1f}). Swapping by {unit} ignores "
+                f"(ICC up to {icc:.2f}, design effect {design_effect:.1f}). Swapping by {unit} ignores "
                 f"this, so p is too small: if the groups are a sample of many, a test at 0.05 calls about "
-                f"{100 * compute_naive_size(worst.design_effect):.0f} % of pairs of equal systems different. {remedy}"
+                f"{100 * compute_naive_size(design_effect):.0f} % of pairs of equal systems different. {remedy}"
             )
-            worst_values = {"n_groups": worst.n_groups, "icc": worst.icc, "design_effect": worst.design_effect}
-            shares = {"n_comparisons": len(is_clear), "of": n}
-            notes.append(Note("dependence", text, {"column": column, "unit": unit, **worst_values, **shares}))
+            numbers: dict[str, NoteValue] = {"column": column, "unit": unit, "n_groups": n_groups, "icc": icc}
+            numbers |= {"design_effect": design_effect, "n_comparisons": len(is_clear), "of": n}
+            notes.append(Note("dependence", text, numbers))
         return notes
 
 
@@ -195,11 +192,6 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
         ),
         tests=tuple(map(ClassicalColumn.join, zip(*tests, strict=True))),
     )
-
-
-def _get_dependence(correlation: UnitCorrelation, k: int) -> Dependence:
-    numbers = (correlation.n_groups, correlation.icc, correlation.design_effect, correlation.p_value)
-    return Dependence(correlation.column, *(column[k].item() for column in numbers))
 
 
 def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
@@ -299,34 +291,28 @@ class Study:
 
     def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
         """Return the results with their notes, from the table of results and the families with counted trials."""
+        counts = [analysis.main.spec.counts for analysis in self.analyses]
+        notes = [*_iter_scopes(counts), *(Note("reading", text) for each_set in counts for text in each_set.warnings)]
+        for adjustment, indices in families:
+            is_all = np.array_equal(indices, np.arange(len(table)))
+            notes += list_caveats(adjustment, table if is_all else table.take(indices))
+        notes += [note for analysis in self.analyses for note in analysis.notes]
         adjusted = _select_adjusted(table, families)
-        notes = [
-            *_iter_scopes([analysis.main.spec.counts for analysis in self.analyses]),
-            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.spec.counts.warnings),
-            *(
-                note
-                for adjustment, indices in families
-                for note in list_caveats(adjustment, _take_rows(table, indices))
-            ),
-            *(note for analysis in self.analyses for note in analysis.notes),
-            *note_adjusted(table),
-        ]
+        largest = max(adjusted, key=lambda family: len(family[1]), default=None)
         return ComparisonResults(
             table=table,
             seed=self.seed,
             alpha=self.alpha,
-            notes=drop_duplicates(notes),
-            family=_build_family_note(adjusted),
+            notes=drop_duplicates([*notes, *note_adjusted(table)]),
+            family=None if largest is None else largest[0].build_note(len(largest[1])),
             together=self._combine_sets(tallies, table),
         )
 
     def _combine_sets(self, tallies: Tallies, table: Table) -> tuple[ResultAcrossSets, ...]:
         if self.across is None:
             return ()
-        p_greater, p_less = (
-            compute_p_values([analysis.main for analysis in self.analyses], tallies, side)
-            for side in ("greater", "less")
-        )
+        jobs = [analysis.main for analysis in self.analyses]
+        p_greater, p_less = (compute_p_values(jobs, tallies, side) for side in ("greater", "less"))
         return self.across.build_results(tallies, table, p_greater, p_less)
 
 
@@ -446,19 +432,6 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Adju
     return AdjustmentDetails.join(details).take(np.argsort(rows, kind="stable"))
 
 
-def _take_rows(table: Table, indices: Integers) -> Table:
-    """Return the table's rows at some indices; the table itself, not a copy, if these are all rows."""
-    return table if np.array_equal(indices, np.arange(len(table))) else table.take(indices)
-
-
-def _build_family_note(adjusted: Families) -> FamilyNote | None:
-    """Return a note on how p-values were adjusted in the largest family; None if none were adjusted."""
-    if not adjusted:
-        return None
-    adjustment, indices = max(adjusted, key=lambda family: len(family[1]))
-    return adjustment.build_note(len(indices))
-
-
 def prepare_study(
     specs: Sequence[tuple[Counts, CompareSpec, Alternative]],
     *,
@@ -497,7 +470,7 @@ def prepare_study(
         family_adjustment = build_adjustment(
             choose_adjustment(adjust, members), members, analyses[members.set_index[0]].alternative, interval_spec
         )
-        families.append((replace(family_adjustment, for_exact=adjust is None and is_exact(members)), indices))
+        families.append((replace(family_adjustment, for_exact=adjust is None and "exact" in members.methods), indices))
     across = build_across_sets(comparisons, specs[0][2], raw=adjust == "max-t:raw") if together else None
     analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
     return Study(analyses, families, across, alpha, specs[0][1].seed)
@@ -511,16 +484,11 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
         raise InputError("no metric given; `sigdask metrics` lists them")
     spec = CompareSpec.from_options(options, metrics)
     grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
-    sets = [value if isinstance(value, Counts) else _read_counts(value, grouping, metrics) for value in test_sets]
-    specs = [spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts)) for counts in sets]
-    return list(zip(sets, specs, strict=True))
-
-
-def _read_counts(value: Any, grouping: Sequence[str], metrics: Sequence[AnyMetric]) -> Counts:
-    return as_counts(value, groups=grouping, metrics=[metric for metric in metrics if isinstance(metric, str)])
-
-
-def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:
-    if not counts.suggested:
-        raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
-    return counts.suggested
+    names = [metric for metric in metrics if isinstance(metric, str)]
+    specs = []
+    for data in test_sets:
+        counts = data if isinstance(data, Counts) else as_counts(data, groups=grouping, metrics=names)
+        if not metrics and not counts.suggested:
+            raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
+        specs.append((counts, spec if metrics else replace(spec, metrics=counts.suggested)))
+    return specs
