@@ -26,13 +26,12 @@ class _LateSignature:
         if instance is not None:
             raise AttributeError("__signature__")
         defining = next(base for base in owner.__mro__ if "__init__" in base.__dict__)
-        if defining.__init__.__name__ == _WRITTEN_LATE:
+        if defining.__init__.__name__ == "initialize":
             defining.__init__ = _write_init(defining)
         described = signature(owner.__init__)
         return described.replace(parameters=[*described.parameters.values()][1:])
 
 
-_WRITTEN_LATE = "initialize"
 _FACTORY = type("Factory", (), {"__repr__": lambda _: "<factory>"})()
 """Default of parameters whose fields have a default factory."""
 

@@ -17,9 +17,6 @@ from urllib.parse import quote, quote_plus, unquote
 
 import orjson
 
-TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
-"""Units of time: seconds, name, and name of the next smaller unit."""
-
 PLAIN_TYPES = (str, int, bool, type(None))
 
 
@@ -142,7 +139,7 @@ def format_duration(seconds: float) -> str:
     if seconds < 1:
         return "< 1 s"
     n_seconds = round(seconds)
-    for size, name, smaller, lesser in TIME_UNITS:
+    for size, name, smaller, lesser in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if n_seconds >= size:
             return f"{n_seconds // size} {name} {n_seconds % size // smaller} {lesser}"
     return f"{n_seconds} s"
@@ -406,7 +403,9 @@ def redact(text: str, *, by_name: bool = False, values: Iterable[str] = ()) -> s
 def _redact_url(url: str, *, by_name: bool) -> str:
     address, query = split_query(url.rstrip(_PUNCTUATION))
     query, hash_, fragment = query.partition("#")
-    address = _redact_path(_redact_user(address), by_name=by_name)
+    scheme, mark, rest = _redact_user(address).partition("://")
+    redact_parameter = _redact_named if by_name or not is_web(scheme) else _redact_parameter
+    address = f"{scheme}{mark}{_PARAMETER.sub(lambda match: match[1] + redact_parameter(match[2]), rest)}"
     if by_name:
         query, fragment = (_redact_named(part) for part in (query, fragment))
     else:
@@ -428,13 +427,6 @@ def _redact_user(address: str) -> str:
         return f"{scheme}://{name}{f':{HIDDEN}' if colon else ''}@{host}"
     is_account = scheme.lower() in ACCOUNT_SCHEMES and ":" not in _decode(user["user"])
     return address if is_account else f"{scheme}://{HIDDEN}@{rest[user.end() :]}"
-
-
-def _redact_path(address: str, *, by_name: bool) -> str:
-    """Return an address with the parameters hidden that follow `;` in its path: on the web, all but harmless ones."""
-    scheme, mark, rest = address.partition("://")
-    redact_parameter = _redact_named if by_name or not is_web(scheme) else _redact_parameter
-    return f"{scheme}{mark}{_PARAMETER.sub(lambda match: match[1] + redact_parameter(match[2]), rest)}"
 
 
 def _redact_parameter(text: str) -> str:

@@ -28,7 +28,6 @@ from sigdask.statistics.rounding import format_p_equals
 
 Audit = tuple[str, bool, str]
 
-EXAMPLE = Path(__file__).parent / "examples" / "yeh2000.tsv"
 METRICS = ("recall", "f1", "precision")
 ALTERNATIVES = {"recall": "greater", "f1": "greater", "precision": "less"}
 SIDES: tuple[Alternative, ...] = ("greater", "less")
@@ -39,17 +38,25 @@ PRINTED_COUNTS = {"recall": 96, "f1": 14_794, "precision": 25_770}
 def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit]:
     """Yield (name, passed, figures) for each audit, running one after another; refuse an unknown cluster at once."""
     check_cluster(cluster)
-    yield _check_known_answer()
+    words = np.empty((4, 1), np.uint32)
+    philox(np.uint32(0), np.uint32(0), np.uint32(0), np.uint32(0), 0, words)
+    digits = " ".join(f"{word:08x}" for word in words[:, 0])
+    yield "Philox4x32-10 known answer (Random123)", digits == "6627e8d5 e169c58d bc57ac4c 9b00dbd8", digits
     yield from _check_stream()
     local_results = _compare_yeh("none")
     yield from _check_sampling(local_results)
     yield from _check_methods()
-    yield _check_enumeration()
+    # steps of 0.1, which naive floating-point comparison miscounts; exact by integers x 10
+    tenths = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3])
+    p = compare(tenths / 10, np.zeros(10)).p_value
+    yield "enumeration with decimal ties", p == 24 / 1024, f"{format_p_equals(p, digits=6)} (exact: 24/1024)"
     yield _check_identical()
     yield _check_family()
     yield _check_pairs()
     yield _check_table()
-    yield _check_cluster(cluster, workers, local_results)
+    cluster_results = _compare_yeh(cluster, workers)
+    is_same = all(cluster_results[side] == local_results[side] for side in local_results)
+    yield f"the same counts on cluster {cluster}", is_same, "2 x 3 comparisons, two runs of 1,048,576 trials each"
 
 
 def yeh_exact(metric: str) -> Fraction:
@@ -78,13 +85,6 @@ def _compute_score(metric: str, tp: int, fp: int) -> Fraction:
     return Fraction(tp, tp + fp) if metric == "precision" else Fraction(2 * tp, tp + fp + 103)
 
 
-def _check_known_answer() -> Audit:
-    words = np.empty((4, 1), np.uint32)
-    philox(np.uint32(0), np.uint32(0), np.uint32(0), np.uint32(0), 0, words)
-    digits = " ".join(f"{word:08x}" for word in words[:, 0])
-    return "Philox4x32-10 known answer (Random123)", digits == "6627e8d5 e169c58d bc57ac4c 9b00dbd8", digits
-
-
 def _check_stream() -> Iterator[Audit]:
     bits = draw_swap_bits(compute_stream_key(0, "verify", 256), run=0, first=0, n_trials=2**14, n_units=256)
     signs = 2.0 * bits - 1
@@ -98,7 +98,7 @@ def _check_stream() -> Iterator[Audit]:
 
 
 def _compare_yeh(cluster: str, workers: int | None = None) -> dict[str, Results]:
-    counts = read(EXAMPLE)
+    counts = read(Path(__file__).parent / "examples" / "yeh2000.tsv")
     with connect(cluster, workers=workers) as connected:
         return {side: compare_all(counts, metrics=METRICS, alternative=side, cluster=connected) for side in SIDES}
 
@@ -136,13 +136,6 @@ def _check_methods() -> Iterator[Audit]:
         detail = f"{result.n_extreme:,} of {result.n_trials:,}, exact {format_p_equals(exact_value.p_hi, digits=6)}"
         audit = f"{name}, sampled against exact by {exact_value.method}"
         yield audit, passed, f"{detail} (fit {format_p_equals(fits)})"
-
-
-def _check_enumeration() -> Audit:
-    # steps of 0.1, which naive floating-point comparison miscounts; exact by integers x 10
-    tenths = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3])
-    p = compare(tenths / 10, np.zeros(10)).p_value
-    return "enumeration with decimal ties", p == 24 / 1024, f"{format_p_equals(p, digits=6)} (exact: 24/1024)"
 
 
 def _check_identical() -> Audit:
@@ -189,9 +182,3 @@ def _check_table() -> Audit:
     direct = compare(*scores, trials=999)
     is_same = (result.difference, result.n_extreme) == (direct.difference, direct.n_extreme)
     return "a table as Python reads it", is_same, "8,000 numbers"
-
-
-def _check_cluster(cluster: str, workers: int | None, local_results: dict[str, Results]) -> Audit:
-    cluster_results = _compare_yeh(cluster, workers)
-    is_same = all(cluster_results[side] == local_results[side] for side in local_results)
-    return f"the same counts on cluster {cluster}", is_same, "2 x 3 comparisons, two runs of 1,048,576 trials each"

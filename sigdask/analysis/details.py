@@ -551,7 +551,9 @@ class UnitShares:
         is_mean = isinstance(panel, Panel) and panel.linear[column]
         scores = np.full((len(deciding), 2), np.nan)
         if is_mean:
-            scores = _score_units(panel, row, column, nonzero[deciding])
+            assert isinstance(panel, Panel)
+            sums = panel.values[nonzero[deciding]][:, panel.pairs[row]].astype(np.int64)
+            scores = panel.metrics[column].form.score(panel.to_arguments(column, sums))
         return UnitShares(
             add_up=is_mean,
             n_for_a=int(np.count_nonzero(values > 0)),
@@ -562,13 +564,6 @@ class UnitShares:
             values=values[deciding],
             scores=scores,
         )
-
-
-def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: Integers) -> Floats:
-    """Return both systems' scores on single units, under a metric that is a mean, shape (n_units, 2)."""
-    assert isinstance(panel, Panel)
-    sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
-    return panel.metrics[column].form.score(panel.to_arguments(column, sums))
 
 
 MAX_POINTS = 120

@@ -295,7 +295,10 @@ def measure_power(points: Sequence[PowerPoint], rule: RejectionRule, count: Coun
     methods = [point.target.choose_method(point.n_units) for point in points]
     for k, (point, method) in enumerate(zip(points, methods, strict=True)):
         if method == EXACT:
-            results[k] = _compute_exact(point, rule), 0.0
+            observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
+            leads = observed.numerator_differences * point.target.side
+            wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
+            results[k] = compute_sign_power(point.n_units, wins, losses, rule.level, rule.n_sides), 0.0
         elif method == NORMAL:
             results[k] = _compute_normal(point, rule), 0.0
     batches = [*_iter_jobs([k for k, method in enumerate(methods) if method == SIMULATED], points, rule)]
@@ -327,13 +330,6 @@ def _iter_jobs(
                 points[batch[0]].n_samples,
                 label="the power of comparisons",
             )  # fmt: skip
-
-
-def _compute_exact(point: PowerPoint, rule: RejectionRule) -> float:
-    observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
-    leads = observed.numerator_differences * point.target.side
-    wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
-    return compute_sign_power(point.n_units, wins, losses, rule.level, rule.n_sides)
 
 
 def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
@@ -455,18 +451,6 @@ class PowerSearch:
         )
 
     def _build_difference_search(self, low: float, high: float) -> PowerCrossing:
-        return PowerCrossing(
-            target=self.question.power,
-            bar=self.rule.critical_z,
-            place=self._guess_difference(low, high),
-            lower=low + MARGIN * (high - low),
-            upper=high - MARGIN * (high - low),
-            is_integer=False,
-            rough=self._is_rough,
-        )
-
-    def _guess_difference(self, low: float, high: float) -> float:
-        """Return a first approximation of the detectable difference, from the spread of tilted units."""
         observed, strength, guess = self.target.observed, 0.0, high
         for _ in range(FIRST_STEPS):
             spread = observed.compute_spread(observed.compute_weights(strength))
@@ -475,7 +459,15 @@ class PowerSearch:
             if new_strength is None:
                 break
             strength = new_strength
-        return guess
+        return PowerCrossing(
+            target=self.question.power,
+            bar=self.rule.critical_z,
+            place=guess,
+            lower=low + MARGIN * (high - low),
+            upper=high - MARGIN * (high - low),
+            is_integer=False,
+            rough=self._is_rough,
+        )
 
     @property
     def _is_rough(self) -> bool:

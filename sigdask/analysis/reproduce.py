@@ -147,7 +147,16 @@ def read(path: Path) -> RecordedResults:
         The file cannot be read, has no known format, or its results have no signatures.
     """
     if is_parquet(path):
-        document: Mapping[str, Any] = {"results": _read_parquet(path)}
+        pyarrow = import_pyarrow()
+        try:
+            with pyarrow.parquet.ParquetFile(path) as file:
+                if (n_rows := file.metadata.num_rows) > MAX_ROWS:
+                    raise InputError(f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON")
+                table = file.read()
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InputError(f"{path}: not Parquet that can be read ({error})") from None
+        _check_columns(path, table.column_names)
+        document: Mapping[str, Any] = {"results": list(table.to_pylist())}
     else:
         document = read_json_results(path) if is_json(path) else {"results": _read_csv(path)}
     rows = document["results"]
@@ -212,19 +221,6 @@ def _check_depth(path: Path, document: Any) -> None:
             f"{path}: lists or objects are nested more than {MAX_JSON_DEPTH} deep; expected the JSON that "
             "`sigdask compare --json` writes"
         )
-
-
-def _read_parquet(path: Path) -> list[dict[str, Any]]:
-    pyarrow = import_pyarrow()
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            if (n_rows := file.metadata.num_rows) > MAX_ROWS:
-                raise InputError(f"{path}: has {n_rows:,} rows, more than {MAX_ROWS:,}; give the JSON")
-            table = file.read()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not Parquet that can be read ({error})") from None
-    _check_columns(path, table.column_names)
-    return list(table.to_pylist())
 
 
 def _check_columns(path: Path, names: Collection[str]) -> None:
@@ -346,7 +342,11 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     InputError
         A signature is of another layout of the stream, or what it asks for cannot be had from these data.
     """
-    _check_recorded(recorded)
+    schemes = (result.signature.scheme for result in recorded.results)
+    if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
+        raise InputError(f"signature: scheme {scheme}: this version of sigdask supports only scheme {SCHEME}")
+    if len(names := recorded.test_sets) > 1:
+        raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
     matches, changed = _match_systems(recorded, counts, compare)
     versions = {result.signature.version for result in recorded.results}
     comparison = FieldComparison(has_same_words=versions == {get_version()})
@@ -364,14 +364,6 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     notes = tuple(_iter_notes(recorded.results, repeated))
     differences = (*_find_repeats(matches), *comparison.differences)
     return ReproduceOutcome(tuple(repeated), tuple(changed), differences, comparison.list_reasons(), notes)
-
-
-def _check_recorded(recorded: RecordedResults) -> None:
-    schemes = (result.signature.scheme for result in recorded.results)
-    if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
-        raise InputError(f"signature: scheme {scheme}: this version of sigdask supports only scheme {SCHEME}")
-    if len(names := recorded.test_sets) > 1:
-        raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
 
 
 Match = tuple[RecordedResult, tuple[str, str]]
@@ -744,7 +736,7 @@ class FieldComparison:
         """Compare the members of two objects; those that one of them lacks are not compared."""
         for key in dict.fromkeys((*current, *recorded)):
             name = f"{path}.{key}" if path else key
-            if key in SENTENCES and not self.has_same_words:
+            if key in ("detail", "text") and not self.has_same_words:
                 self.skip(name, OTHER_WORDS)
             elif key in current and (key in recorded or name in REQUIRED_FIELDS):
                 self.compare(name, recorded.get(key), current[key])
@@ -781,8 +773,6 @@ FILE_LACKS = "not in the file"
 TAKEN_SETTING = "settings, which the new run took from the file"
 OTHER_WORDS = "text by another version of sigdask"
 VERSIONS = "versions of sigdask"
-SENTENCES = ("detail", "text")
-"""Keys whose values are sentences."""
 
 MAX_CHARACTERS = 200
 """Maximum characters of a value in a message."""
@@ -878,7 +868,8 @@ def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str,
         apart.add(name)
     members = [{key: value for key, value in row.items() if key not in apart} for row in (recorded, current)]
     comparison.compare_members("", *members)
-    if _has_unknown_resamples(recorded):
+    interval = recorded.get("interval")
+    if isinstance(interval, dict) and interval.get("method") == INVERSION and interval.get("n_resamples") is None:
         comparison.move_differences(SCORE_INTERVALS, "the file does not say their number of resamples")
     old_scorer, new_scorer = recorded.get("signature"), current["signature"]
     if isinstance(old_scorer, str) and new_scorer:
@@ -892,12 +883,6 @@ def _compare_result(entry: RecordedResult, result: Result, current: Mapping[str,
 
 
 SCORE_INTERVALS = ("score_a_interval", "score_b_interval")
-
-
-def _has_unknown_resamples(recorded: Mapping[str, Any]) -> bool:
-    """Return whether the intervals of both scores were resampled, while that of the difference was enumerated."""
-    interval = recorded.get("interval")
-    return isinstance(interval, dict) and interval.get("method") == INVERSION and interval.get("n_resamples") is None
 
 
 def _find_undetermined(recorded: Mapping[str, Any]) -> dict[str, str]:

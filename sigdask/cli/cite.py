@@ -51,30 +51,25 @@ def _read_facts(what: str) -> Any:
     if ending in {".csv", ".parquet"}:
         return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
     if ending == ".json" or (is_present(path.is_file) and is_json(path)):
-        return Facts.from_results(_read_json_results(path))
+        document = read_json_results(path)
+        if (fault := find_fault(document)) is not None:
+            raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
+        if not document["results"]:
+            raise InputError(f"{path}: holds no results; give a file that `sigdask compare --json` wrote")
+        alpha = document.get("alpha", 0.05)
+        rows = []
+        for number, row in enumerate(document["results"]):
+            try:
+                values = {**row, **{key: math.nan if row[key] is None else row[key] for key in NAN_KEYS}}
+                rows.append(value_from_json(Result, values))
+            except (KeyError, TypeError) as error:
+                raise InputError(
+                    f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
+                ) from None
+        family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
+        table = replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
+        return Facts.from_results(Results(table, document.get("seed", 0), alpha, family=family))
     return Facts.from_results(_read_plan_results(what))
-
-
-def _read_json_results(path: Path) -> Results:
-    """Return the results in a JSON file that `sigdask compare` wrote."""
-    document = read_json_results(path)
-    if (fault := find_fault(document)) is not None:
-        raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
-    if not document["results"]:
-        raise InputError(f"{path}: holds no results; give a file that `sigdask compare --json` wrote")
-    alpha = document.get("alpha", 0.05)
-    rows = []
-    for number, row in enumerate(document["results"]):
-        try:
-            values = {**row, **{key: math.nan if row[key] is None else row[key] for key in NAN_KEYS}}
-            rows.append(value_from_json(Result, values))
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path}: not results of `sigdask compare --json`: results[{number}] lacks a key ({error})"
-            ) from None
-    family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
-    table = replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
-    return Results(table, document.get("seed", 0), alpha, family=family)
 
 
 NAN_KEYS = ("score_a", "score_b", "difference", "p_value")

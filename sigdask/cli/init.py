@@ -21,7 +21,13 @@ MAX_SYSTEMS = 10
 
 def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     """Find the test sets in a folder or among files, and write a plan of them."""
-    plan = _plan_path(options["output"], force=options["force"])
+    output = options["output"]
+    check_writable(output, "-o")
+    plan = Path(output)
+    if plan.suffix != ".toml":
+        raise InputError(f"-o {plan}: expected a name that ends in .toml")
+    if plan.exists() and not options["force"]:
+        raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
     home = plan.absolute().parent
     reading = Options(missing=options["missing"], min_items=options["min_items"])
     gold, documents = (_existing_file(options[name], f"--{name}") for name in ("gold", "documents"))
@@ -36,17 +42,6 @@ def init(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     for line in draft.describe_survey(discovered, chosen):
         print_text(make_printable(line), hang=14)
     print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
-
-
-def _plan_path(output: str, *, force: bool) -> Path:
-    """Return the path of the plan to write; raise if it cannot be written, or exists and `force` is false."""
-    check_writable(output, "-o")
-    plan = Path(output)
-    if plan.suffix != ".toml":
-        raise InputError(f"-o {plan}: expected a name that ends in .toml")
-    if plan.exists() and not force:
-        raise InputError(f"-o {plan}: the file exists; --force overwrites it, -o NAME.toml writes another file")
-    return plan
 
 
 def _existing_file(text: str | None, option: str) -> Path | None:

@@ -50,10 +50,6 @@ if TYPE_CHECKING:
     from sigdask.results.table import Table
 
 
-FOLLOWING_SECONDS = 2.0
-"""Interval between updates of a run that is followed, in seconds."""
-
-
 def status(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> int:
     """Print the progress of a plan's latest run, once or until the run ends. Return the exit status."""
     location, plan = find_store_and_plan(where, store, name)
@@ -70,7 +66,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool, follo
             return 0
         if plan_status.state != "running":
             return _judge_end(plan_status)
-        time.sleep(FOLLOWING_SECONDS)
+        time.sleep(2.0)
 
 
 def _judge_end(followed: Status) -> int:

@@ -77,29 +77,27 @@ def _format_columns(
     names: Sequence[str], cells: Sequence[Sequence[str]], min_widths: Sequence[int], width: int | None
 ) -> str:
     columns = [*zip(names, *cells, strict=True)]
-    widths = _compute_widths(columns, min_widths, width)
-    is_right = [name in NUMERIC_HEADERS or name.startswith("score") for name in names]
-    if width is None:
-        return _format_unwrapped(names, cells, widths, is_right)
-    return _format_wrapped(names, cells, widths, is_right, width)
-
-
-def _format_unwrapped(
-    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], is_right: Sequence[bool]
-) -> str:
-    """Format a table whose cells all fit; much faster than `_format_wrapped` for long tables."""
     from rich.cells import cell_len
 
-    def line(row: Sequence[str]) -> str:
-        ends = [cell.rstrip() if to_right else cell for cell, to_right in zip(row, is_right, strict=True)]
-        blanks = (" " * (n - cell_len(cell)) for cell, n in zip(ends, widths, strict=True))
-        parts = (
-            gap + cell if to_right else cell + gap for cell, gap, to_right in zip(ends, blanks, is_right, strict=True)
-        )
-        return (" " * COLUMN_GAP).join(parts).rstrip()
+    widths = [max(map(cell_len, column)) for column in columns]
+    for _ in range(0 if width is None else sum(widths) + COLUMN_GAP * (len(widths) - 1) - width):
+        widths[max((n, k) for k, n in enumerate(widths) if n > min_widths[k])[1]] -= 1
+    is_right = [name in NUMERIC_HEADERS or name.startswith("score") for name in names]
+    if width is None:
+        from rich.cells import cell_len
 
-    rule = "─" * (sum(widths) + COLUMN_GAP * (len(widths) - 1))
-    return "\n".join([line(names), rule, *map(line, cells)])
+        def line(row: Sequence[str]) -> str:
+            ends = [cell.rstrip() if to_right else cell for cell, to_right in zip(row, is_right, strict=True)]
+            blanks = (" " * (n - cell_len(cell)) for cell, n in zip(ends, widths, strict=True))
+            parts = (
+                gap + cell if to_right else cell + gap
+                for cell, gap, to_right in zip(ends, blanks, is_right, strict=True)
+            )
+            return (" " * COLUMN_GAP).join(parts).rstrip()
+
+        rule = "─" * (sum(widths) + COLUMN_GAP * (len(widths) - 1))
+        return "\n".join([line(names), rule, *map(line, cells)])
+    return _format_wrapped(names, cells, widths, is_right, width)
 
 
 def _format_wrapped(
@@ -120,16 +118,6 @@ def _format_wrapped(
     with console.capture() as captured:
         console.print(table)
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
-
-
-def _compute_widths(columns: Sequence[Sequence[str]], min_widths: Sequence[int], width: int | None) -> list[int]:
-    """Return column widths that fit the table; the widest are narrowed first, but not below `min_widths`."""
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) for column in columns]
-    for _ in range(0 if width is None else sum(widths) + COLUMN_GAP * (len(widths) - 1) - width):
-        widths[max((n, k) for k, n in enumerate(widths) if n > min_widths[k])[1]] -= 1
-    return widths
 
 
 def _measure_longest_word(text: str) -> int:

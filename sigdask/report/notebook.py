@@ -54,7 +54,11 @@ def as_html(table: PaperTable) -> str:
     parts = [f"<p><strong>{_escape_text(table.title)}</strong></p>"]
     for section in table.sections:
         parts += [f"<p><em>{_escape_text(section.heading)}</em></p>"] if section.heading else []
-        parts.append(_render_html_table(section))
+        head = '<th scope="col"{}>{}</th>'.format
+        heads = "".join(head(_format_alignment(column), _escape_text(column.header)) for column in section.columns)
+        rows = zip(*map(_render_html_cells, section.columns), strict=True)
+        body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+        parts.append(f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>")
     below = [" ".join(texts) for texts in (table.legend, table.method) if texts]
     parts += [f"<p><small>{_escape_text(text)}</small></p>" for text in below]
     return "<div>" + "\n".join(parts) + "</div>"
@@ -71,14 +75,6 @@ def as_rich(table: PaperTable) -> Group:
 
 def _escape_text(text: str) -> str:
     return escape(make_printable(text))
-
-
-def _render_html_table(section: TableSection) -> str:
-    head = '<th scope="col"{}>{}</th>'.format
-    heads = "".join(head(_format_alignment(column), _escape_text(column.header)) for column in section.columns)
-    rows = zip(*map(_render_html_cells, section.columns), strict=True)
-    body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
-    return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _render_html_cells(column: TableColumn) -> list[str]:

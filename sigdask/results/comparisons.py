@@ -145,25 +145,21 @@ class ComparisonResults(Sequence[Result]):
         if isinstance(index, slice):
             return tuple(iter_results(self.table.take(index)))
         if isinstance(index, str | tuple):
-            return self._find_result(index)
+            if isinstance(index, str) or len(index) < 2:
+                raise InputError(f"results[{index!r}]: expected a position, or two systems as in results['new', 'old']")
+            a, b, *others = index
+            self._check_names(("system", a), ("system", b))
+            results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
+            labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
+            chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
+            if len(chosen) == 1:
+                return chosen[0]
+            what = f"results[{', '.join(map(repr, index))}]"
+            if not results and self.table.find_pair(b, a):
+                raise InputError(f"{what}: the comparison is {b} - {a}; write results[{b!r}, {a!r}]")
+            known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
+            raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
         return get_result(self.table, range(len(self))[index])
-
-    def _find_result(self, names: Any) -> Result:
-        """Return the result of two systems; a metric, test set or subset may follow their names."""
-        if isinstance(names, str) or len(names) < 2:
-            raise InputError(f"results[{names!r}]: expected a position, or two systems as in results['new', 'old']")
-        a, b, *others = names
-        self._check_names(("system", a), ("system", b))
-        results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
-        labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
-        chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
-        if len(chosen) == 1:
-            return chosen[0]
-        what = f"results[{', '.join(map(repr, names))}]"
-        if not results and self.table.find_pair(b, a):
-            raise InputError(f"{what}: the comparison is {b} - {a}; write results[{b!r}, {a!r}]")
-        known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
-        raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
 
     if not TYPE_CHECKING:  # type checkers know the attributes
         __getattr__ = refuse_attribute

@@ -51,9 +51,6 @@ VERDICTS = ("not applicable", "agrees", "disagrees")
 METHODS = ("approximate", "exact")
 """Words for how p was computed: from random trials, or from all arrangements."""
 
-DECISIONS = (False, True, None)
-"""Decisions of a stopping rule, by the codes 0, 1 and -1."""
-
 
 @dataclass(frozen=True, slots=True)
 class ResultField:
@@ -147,7 +144,7 @@ def _read_other_units(table: Table) -> Values:
 
 def _read_rule(stops: StoppedCounts) -> Nullable:
     rule, epsilon, h = (CodedColumn.from_constant(v, len(stops.n_asked)) for v in (stops.rule, stops.epsilon, stops.h))
-    decisions = CodedColumn(stops.is_significant.astype(np.int32), DECISIONS)
+    decisions = CodedColumn(stops.is_significant.astype(np.int32), (False, True, None))
     return Nullable(
         build_records(Stopped, rule, stops.n_asked, stops.is_early, decisions, epsilon, h), stops.n_asked > 0
     )

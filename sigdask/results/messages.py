@@ -83,16 +83,12 @@ def iter_interval_notes(table: Table) -> RowNotes:
     intervals = table.intervals
     if intervals is None:
         return
-    yield from _note_reasons(intervals)
-    yield from _note_differing(table, intervals)
-    yield from _note_shortfalls(table, intervals)
-
-
-def _note_reasons(intervals: Intervals) -> RowNotes:
     for row in np.flatnonzero(intervals.why.find(bool)).tolist():
         method = intervals.method[row]
         head = "interval" if method else "no interval"
         yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
+    yield from _note_differing(table, intervals)
+    yield from _note_shortfalls(table, intervals)
 
 
 def _note_differing(table: Table, intervals: Intervals) -> RowNotes:

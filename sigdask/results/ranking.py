@@ -161,7 +161,8 @@ def build_ranking(table: Table) -> SystemRanking:
     """Return the ranking of the systems in a table of one metric with all pairs compared."""
     system_scores = collect_scores(table)
     decision, score = table.decision, table.metric[0]
-    pairs = _order_pairs(table, system_scores)
+    is_a_better = (table.difference >= 0) == table.metric[0].higher_is_better
+    pairs = np.where(is_a_better, [system_scores.a, system_scores.b], [system_scores.b, system_scores.a]).T
     systems_ranked = rank_systems(
         system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=score.higher_is_better
     )
@@ -176,12 +177,6 @@ def build_ranking(table: Table) -> SystemRanking:
         _find_clusters(table, pairs, [system_scores.systems.index(ranked.system) for ranked in systems_ranked]),
         choose_grouping(table.grouping, systems_ranked),
     )
-
-
-def _order_pairs(table: Table, scores: SystemScores) -> Integers:
-    """Return the places of each row's systems, the better one first: shape (n, 2)."""
-    is_a_better = (table.difference >= 0) == table.metric[0].higher_is_better
-    return np.where(is_a_better, [scores.a, scores.b], [scores.b, scores.a]).T
 
 
 def _find_clusters(table: Table, pairs: Integers, best_first: list[int]) -> tuple[int, ...] | None:

@@ -152,21 +152,18 @@ class MeasureRankings:
             key = compute_stream_key(self.spec.seed, self.candidates.name, self._judged_units)
             return [SwappedRanks.build_precision_panel(key, orders, gold, self.pairs, sizes)]
         if self.spec.ties == "expected" and any(ranked.n_distinct < len(gold) for ranked in self.ranked_lists):
-            return self._tied_panels(gold)
+            best, average = self.tied_orders
+            cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
+            used = best.pair_index * len(self.cutoffs) + np.arange(len(self.cutoffs))
+            by_precision = SwappedRanks.build_precision_panel(self.key, best.orders, gold, best.pairs, cutoffs)
+            by_average = SwappedRanks.build_average_precision_panel(self.key, average.orders, gold, average.pairs)
+            return [
+                TiedRanks.from_panel(by_precision, used.ravel()),
+                TiedRanks.from_panel(by_average, average.pair_index.ravel()),
+            ]
         return [
             SwappedRanks.build_precision_panel(self.key, orders, gold, self.pairs, sizes),
             SwappedRanks.build_average_precision_panel(self.key, orders, gold, self.pairs),
-        ]
-
-    def _tied_panels(self, gold: NDArray[np.uint8]) -> list[SwappedRanks]:
-        best, average = self.tied_orders
-        cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
-        used = best.pair_index * len(self.cutoffs) + np.arange(len(self.cutoffs))
-        by_precision = SwappedRanks.build_precision_panel(self.key, best.orders, gold, best.pairs, cutoffs)
-        by_average = SwappedRanks.build_average_precision_panel(self.key, average.orders, gold, average.pairs)
-        return [
-            TiedRanks.from_panel(by_precision, used.ravel()),
-            TiedRanks.from_panel(by_average, average.pair_index.ravel()),
         ]
 
     @cached_property

@@ -57,8 +57,6 @@ from sigdask.statistics.matched_proportions import compute_conditional_interval,
 
 DEFAULT_RESAMPLES = 10_000
 
-NOT_COUNTED = "no resample is counted yet"
-NO_SCORES = "no resample has a score"
 NO_BCA = (
     "no resample is below the observed value, or none is above it, or units are too skewed: the correction of "
     "bias and skewness (BCa) is not defined, so these are uncorrected percentiles"
@@ -118,7 +116,7 @@ class IntervalEnds:
         n_needed = math.ceil(round(2 / compute_level(confidence), 6))
         for k, end_row in zip(indices.tolist(), row.tolist(), strict=True):
             if np.isnan(self.low[end_row]):
-                found[k] = NO_SCORES
+                found[k] = "no resample has a score"
             elif n_resamples < n_needed:
                 found[k] = TOO_FEW.format(n=n_needed)
             elif self.n_undefined[end_row]:
@@ -212,7 +210,6 @@ def _has_constant_means(panel: Panel, m: int) -> Bools:
 
 
 MIN_UNITS = 2
-ONE_UNIT = "one unit does not show how much units vary"
 NO_AGREEMENT = "scores of one segment or system depend on each other, so cells cannot be resampled"
 NO_SUM = "the score is of a set collected over all units, not a sum over units, so units cannot be resampled"
 CONSTANT = "every unit has the same difference, so the data do not show how much differences vary"
@@ -270,7 +267,7 @@ class IntervalGroup:
         if self.job is None:
             WRITERS[self.kind](self, self.panel, columns, reasons, None)
         elif tallies[self.job].n_trials == 0:
-            reasons |= dict.fromkeys(self.indices.tolist(), NOT_COUNTED)
+            reasons |= dict.fromkeys(self.indices.tolist(), "no resample is counted yet")
         else:
             columns.n_resamples[self.indices] = tallies[self.job].n_trials
             WRITERS[self.kind](self, self.panel, columns, reasons, tallies[self.job])
@@ -481,7 +478,7 @@ class IntervalJobs:
 def _find_refusal(panel: ComparedPanel) -> str | None:
     """Return why the comparisons of a panel have no interval, or None if they have one."""
     if panel.extent[1] < MIN_UNITS:
-        return ONE_UNIT
+        return "one unit does not show how much units vary"
     if not isinstance(panel, OutputsPanel):
         return None if panel.kind == SUMS else NO_AGREEMENT if isinstance(panel, AGREEMENTS) else NO_SUM
     try:

@@ -218,9 +218,6 @@ CountKind = Literal["first run", "second run", "all arrangements", "exact p", "f
 RUN_KINDS: tuple[CountKind, ...] = ("first run", "second run")
 """What the trials of each run are counted for."""
 
-P_KINDS: tuple[CountKind, ...] = ("exact p", "all arrangements", "first run")
-"""Counts that a p is computed from; the last that a comparison has is used."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedCells:
@@ -265,7 +262,7 @@ def join_cells(lists: Iterable[Iterable[CountedCells]], sizes: Iterable[int]) ->
 def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integers], n: int) -> Integers:
     """Return the entry of each of `n` comparisons' p in the array `numbers` of its job; -1 without a job."""
     result = np.full(n, -1, np.int64)
-    for kind in P_KINDS:
+    for kind in ("exact p", "all arrangements", "first run"):  # the last that a comparison has is used
         for part in cells:
             if part.kind == kind:
                 result[part.index] = numbers[part.job][part.row, part.column]

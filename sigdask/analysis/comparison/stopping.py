@@ -168,7 +168,6 @@ class MonitoredResults:
 
 
 NONE = np.zeros(0, np.int64)
-RUNS = (0, 1)
 MIN_ROWS, MAX_WASTE = 64, 4
 """Minimum number of pairs counted again together, and beyond it their maximum ratio to the pairs that need it."""
 
@@ -218,7 +217,7 @@ class EarlyStopping:
         self._decisions = None
         counts = self.counted
         self.blocks = {
-            run: counts.get_rounds(run, self.comparisons, self.limit) for run in RUNS if run in counts.wanted
+            run: counts.get_rounds(run, self.comparisons, self.limit) for run in (0, 1) if run in counts.wanted
         }
         first_run = self.blocks[0]
         ends = np.cumsum(first_run.n_trials, axis=0)  # (n_rounds, n)

@@ -29,10 +29,6 @@ COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """Escape sequences that set a colour, and reset it."""
 
 
-ASCII_MARKS = str.maketrans("─✓…", "-+.")
-"""Marks, and what replaces them where an encoding lacks them."""
-
-
 class LossTolerantStream(io.TextIOBase):
     """A stream that does not raise when its reader is gone or the disk is full, but remembers why.
 
@@ -136,7 +132,7 @@ def _replace_unencodable(text: str, encoding: str) -> str:
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(ASCII_MARKS).encode(encoding, "replace").decode(encoding)
+        return text.translate(str.maketrans("─✓…", "-+.")).encode(encoding, "replace").decode(encoding)
     return text
 
 

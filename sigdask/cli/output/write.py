@@ -297,24 +297,19 @@ def write_results_page(
         The files that were read.
     """
     provenance = {"seed": str(results.seed), **get_versions()}
+    table = results.table
+    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
+    noun = "metrics" if is_agreement(table) else "systems"
+    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
     text = render_page(
         {name: results},
-        title=_build_title(results, name),
+        title=f"{compared} on {name}" if name else compared,
         created=format_now(),
         inputs={name or "read": hash_paths(dict.fromkeys(files))},
         command=command_line(),
         parts=build_part(results.table, details, reason=OPENED_REASON, origins=provenance),
     )
     write_whole_text(Path(file), text)
-
-
-def _build_title(results: Results, name: str) -> str:
-    """Return a page's title: the names of up to three systems, or the number of more, and the test set."""
-    table = results.table
-    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
-    noun = "metrics" if is_agreement(table) else "systems"
-    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
-    return f"{compared} on {name}" if name else compared
 
 
 def list_local_files(options: dict[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:

@@ -483,7 +483,11 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
         f"{swapped} are swapped by {' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
     )
     yield _count_p_values(table)
-    yield from _note_stopping(table)
+    for stops in table.stops:
+        if stops.rule == "besag-clifford":
+            yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
+        else:
+            yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
     yield f"Significant means {_describe_significance(results)}."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
@@ -526,14 +530,6 @@ def _count_p_values(table: Table) -> str:
         parts.append(f"p-values{others} are (exceedances + 1) / (trials + 1) of {_format_range(sampled)} random trials")
     text = "; ".join(parts)
     return f"{capitalize_first(text)}."
-
-
-def _note_stopping(table: Table) -> Iterator[str]:
-    for stops in table.stops:
-        if stops.rule == "besag-clifford":
-            yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
-        else:
-            yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
 
 
 def _describe_significance(results: ComparisonResults) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +65,12 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     left_out = ""
     if len(rows) < len(table):
         left_out = f"The {len(rows):,} with the smallest p of {len(table):,}; the JSON has all."
+    notes_by_row = {row: [*list_texts(row_notes)] for row, row_notes in messages.build_notes(shown_table).items()}
+    for row, row_notes in list_assumptions(shown_table).items():
+        notes_by_row[row] = [*(assumption.detail for assumption in row_notes), *notes_by_row.get(row, [])]
     extra = {
         "rows": rows.tolist() if len(rows) < len(table) else None,
-        "notes": _collect_notes(shown_table),
+        "notes": {"rows": [*notes_by_row], "texts": ["; ".join(row_notes) for row_notes in notes_by_row.values()]},
         "better": _encode_better(shown_table),
         "decides": _list_p_heads(shown_table)[-1],
     }
@@ -202,13 +204,6 @@ def _encode_better(table: Table) -> str:
     is_a = (table.difference > 0) == higher
     codes = np.where((table.difference == 0) | np.isnan(table.difference), 0, np.where(is_a, 1, 2))
     return "".join(map(str, codes.tolist()))
-
-
-def _collect_notes(table: Table) -> dict[str, list[Any]]:
-    notes_by_row = {row: [*list_texts(row_notes)] for row, row_notes in messages.build_notes(table).items()}
-    for row, row_notes in list_assumptions(table).items():
-        notes_by_row[row] = [*(assumption.detail for assumption in row_notes), *notes_by_row.get(row, [])]
-    return {"rows": [*notes_by_row], "texts": ["; ".join(row_notes) for row_notes in notes_by_row.values()]}
 
 
 def _list_interval_ends(table: Table) -> dict[str, list[float | None]]:

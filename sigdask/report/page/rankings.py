@@ -192,22 +192,17 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
         if n_left < len(ranking.systems) and not is_first:
             n_left_out += 1
         else:
-            fitting.append(_build_section(ranking_table, ranking, all_listed=all_listed))
+            compared, confidence = _compare_with_best(ranking_table, ranking.systems[0].system)
+            scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
+            rows = []
+            for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True):
+                labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
+                rows.append(_build_row(labels, compared.get(ranked.system), scale, ranking_table.alpha))
+            fits = all_listed and len(rows) <= MAX_IN_MATRIX
+            fitting.append(RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence))
             n_left -= len(ranking.systems)
         is_first = False
     return fitting, n_left_out
-
-
-def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
-    """Return a ranking with each system's difference from the best."""
-    compared, confidence = _compare_with_best(table, ranking.systems[0].system)
-    scale = _DrawingScale.from_values(np.array([values[:3] for values in compared.values()]).ravel())
-    rows = []
-    for ranked, groups in zip(ranking.systems, format_groups(ranking), strict=True):
-        labels = (ranked.rank, ranked.system, format_score(ranked.score), groups)
-        rows.append(_build_row(labels, compared.get(ranked.system), scale, table.alpha))
-    fits = all_listed and len(rows) <= MAX_IN_MATRIX
-    return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, confidence)
 
 
 BestComparison = tuple[float, float, float, float, str]
@@ -280,12 +275,8 @@ class _DrawingScale:
 
     def list_ticks(self) -> list[tuple[float, str]]:
         """Return positions and labels of about four round differences."""
-        step = _choose_step((self.high - self.low) / 4)
+        width = (self.high - self.low) / 4
+        power = 10.0 ** np.floor(np.log10(width))
+        step = float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))
         first, last = int(np.ceil(self.low / step)), int(np.floor(self.high / step))
         return [(self.locate(k * step), f"{k * step:+.6g}" if k else "0") for k in range(first, last + 1)]
-
-
-def _choose_step(width: float) -> float:
-    """Return the smallest 1, 2 or 5 times a power of ten that is not below a width."""
-    power = 10.0 ** np.floor(np.log10(width))
-    return float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))

@@ -151,7 +151,14 @@ def nights(
         all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
         for axes, (name, series) in zip(all_axes, panels, strict=True):
             floor = LOWEST if series is p else -np.inf
-            _plot_lines(axes, series, floor, len(runs))
+            n_runs = len(runs)
+            looks = canvas.STYLES * (1 + len(series) // len(canvas.STYLES))
+            curves = [
+                axes.plot(range(n_runs), np.maximum(values, floor), **look)[0]
+                for values, look in zip(series.values(), looks, strict=False)
+            ]
+            settings = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": 1 + len(series) // 16}
+            canvas.add_legend(axes, curves, canvas.shorten_names([*series]), **settings)
             axes.set_ylabel(name, parse_math=False)
             if floor > 0:
                 axes.set_yscale("log")
@@ -161,16 +168,6 @@ def nights(
         _label_runs(all_axes[-1], runs)
         canvas.set_title(all_axes[0], title)
     return figure
-
-
-def _plot_lines(axes: Axes, series: Mapping[str, Floats], floor: float, n_runs: int) -> None:
-    looks = canvas.STYLES * (1 + len(series) // len(canvas.STYLES))
-    curves = [
-        axes.plot(range(n_runs), np.maximum(values, floor), **look)[0]
-        for values, look in zip(series.values(), looks, strict=False)
-    ]
-    settings = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": 1 + len(series) // 16}
-    canvas.add_legend(axes, curves, canvas.shorten_names([*series]), **settings)
 
 
 def _label_runs(axes: Axes, runs: Sequence[str]) -> None:

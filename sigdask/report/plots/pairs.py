@@ -192,7 +192,12 @@ def matrix(
         axes = figure.add_subplot()
         levels = compute_levels(p, better, found, alpha)
         if n:
-            _plot_squares(axes, levels)
+            from matplotlib.colors import BoundaryNorm, ListedColormap
+
+            keys = sorted(SHADES)
+            shades = ListedColormap([SHADES[key] for key in keys])
+            norm = BoundaryNorm([keys[0] - 0.5, *(np.add(keys[1:], keys[:-1]) / 2), keys[-1] + 0.5], len(keys))
+            axes.imshow(levels, cmap=shades, norm=norm, interpolation="nearest", aspect="equal")
         axes.set_xticks(range(n), labels=short_names, parse_math=False, rotation=90, fontsize=size)
         axes.set_yticks(range(n), labels=short_names, parse_math=False, fontsize=size)
         axes.tick_params(length=0)
@@ -214,15 +219,6 @@ def compute_levels(
     n_levels_below = sum((p <= alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
     level = np.where(significant, 2 + n_levels_below, np.where(np.isnan(p) & (better == 0), 0, 1))
     return np.asarray(np.where(significant & (better < 0), -level, level), np.int8)
-
-
-def _plot_squares(axes: Axes, level: NDArray[np.int8]) -> None:
-    from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    keys = sorted(SHADES)
-    shades = ListedColormap([SHADES[key] for key in keys])
-    norm = BoundaryNorm([keys[0] - 0.5, *(np.add(keys[1:], keys[:-1]) / 2), keys[-1] + 0.5], len(keys))
-    axes.imshow(level, cmap=shades, norm=norm, interpolation="nearest", aspect="equal")
 
 
 def _plot_marks(

@@ -360,7 +360,13 @@ MAX_CURVES = 12
 
 def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
     """Draw precision or recall of the n best candidates of each measure, for each n."""
-    curves = _build_curves(evaluation, score)
+    names = ["n", score, "low", "high"] if score == "precision" else ["n", "recall", "recall_low", "recall_high"]
+    rows = evaluation.precision or (evaluation.sampled if score == "precision" else ())
+    points: dict[str, list[list[float]]] = {}
+    for row in rows:
+        points.setdefault(row.measure, []).append([getattr(row, name) for name in names])
+    columns = {name: np.array(sorted(column)).T for name, column in points.items()}
+    curves = {name: NBestCurve(column[0].astype(np.int64), *column[1:]) for name, column in columns.items()}
     if not curves:
         raise InputError(f"no {score} of n best was found: there is nothing to draw")
     measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
@@ -369,16 +375,6 @@ def plot_n_best(evaluation: RankingEvaluation, score: str) -> Figure:
     selection = f"{len(selected)} of {len(curves)} measures, of the best average precision"
     title = ": ".join(filter(None, [evaluation.name, selection if len(selected) < len(curves) else ""]))
     return plots.n_best_curves({name: curves[name] for name in selected}, title=title, score=score)
-
-
-def _build_curves(evaluation: RankingEvaluation, score: str) -> dict[str, NBestCurve]:
-    names = ["n", score, "low", "high"] if score == "precision" else ["n", "recall", "recall_low", "recall_high"]
-    rows = evaluation.precision or (evaluation.sampled if score == "precision" else ())
-    points: dict[str, list[list[float]]] = {}
-    for row in rows:
-        points.setdefault(row.measure, []).append([getattr(row, name) for name in names])
-    columns = {name: np.array(sorted(column)).T for name, column in points.items()}
-    return {name: NBestCurve(column[0].astype(np.int64), *column[1:]) for name, column in columns.items()}
 
 
 MAX_NULLS = 12

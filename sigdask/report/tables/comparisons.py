@@ -83,7 +83,10 @@ def build_tables(
     grouped = _ComparisonGroups.from_table(table)
     layout = layout or grouped.layout
     by_system = layout == "systems" and len(table)
-    decimals = _list_decimals(table, digits)
+    points = np.fmax(np.abs(table.score_a), np.abs(table.score_b)) > 1
+    large = {table.metric.values[code].name for code in np.unique(table.metric.codes[points]).tolist()}
+    names = [score.name for score in table.metric.values]
+    decimals = {name: count_decimals(name, is_large=name in large) if digits is None else digits for name in names}
     main_table = _build_system_table(results, grouped, decimals) if by_system else _build_pair_table(results, decimals)
     return [main_table, *([_build_joint_table(results, decimals)] if results.together else [])]
 
@@ -113,14 +116,6 @@ def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
         for v in results.together
     )
     return replace(results, table=scaled, together=tuple(together))
-
-
-def _list_decimals(table: Table, digits: int | None) -> dict[str, int | None]:
-    """Return the decimals of each metric: those asked for, or as the metric's field prints its scores."""
-    points = np.fmax(np.abs(table.score_a), np.abs(table.score_b)) > 1
-    large = {table.metric.values[code].name for code in np.unique(table.metric.codes[points]).tolist()}
-    names = [score.name for score in table.metric.values]
-    return {name: count_decimals(name, is_large=name in large) if digits is None else digits for name in names}
 
 
 def count_decimals(metric: str, *, is_large: bool) -> int | None:

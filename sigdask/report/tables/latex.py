@@ -78,7 +78,6 @@ SIGNATURE_PIECES, NAME_PIECES = re.compile(r"[^-|:/._]+[-|:/._]*|[-|:/._]+"), re
 """Patterns of the parts of long words that stay on one line: up to punctuation, and of at most six letters."""
 
 MATHEMATICAL = {"p": "$p$", "adjusted p": "adjusted $p$", "A - B": "$A - B$", "mean A - B": "mean $A - B$"}
-SIGNS = {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}
 
 
 def iter_document_parts(
@@ -152,7 +151,7 @@ def format_number(text: str) -> str:
 def _format_number_match(match: re.Match[str]) -> str:
     sign, digits, power = match.groups()
     if digits is None:
-        return SIGNS[match[0]]
+        return {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}[match[0]]
     if power is not None:
         return f"${sign}{digits}\\times10^{{{int(power)}}}$"
     return f"{'$-$' if sign == '-' else sign}{digits}"

@@ -40,7 +40,18 @@ def render(evaluation: RankingEvaluation, *, everything: bool = False, width: in
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     """
-    parts = [_describe_answer(evaluation)]
+    judged_text = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
+    measures = format_count(len(evaluation.measures), "measure")
+    true_text = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
+    lines = [f"{measures} of {evaluation.n_candidates:,} candidates{judged_text}: {true_text}"]
+    known = [m for m in evaluation.measures if not math.isnan(m.average_precision)]
+    if known:
+        ranked = sorted(known, key=lambda m: -m.average_precision)
+        names = [f"{make_printable(m.measure)} {m.average_precision:.4f}" for m in ranked]
+        lines.append(f"best by average precision: {format_list(names, limit=3)}")
+    if evaluation.differences:
+        lines.append(_describe_significance(evaluation))
+    parts = ["\n".join(lines)]
     if evaluation.precision:
         parts += _format_lists(evaluation, everything=everything, width=width)
     if evaluation.sampled:
@@ -53,21 +64,6 @@ def render(evaluation: RankingEvaluation, *, everything: bool = False, width: in
         parts += _format_validation(evaluation, everything=everything, width=width)
     parts.append("\n".join(_describe_models(evaluation)))
     return "\n\n".join(parts)
-
-
-def _describe_answer(evaluation: RankingEvaluation) -> str:
-    judged_text = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
-    measures = format_count(len(evaluation.measures), "measure")
-    true_text = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
-    lines = [f"{measures} of {evaluation.n_candidates:,} candidates{judged_text}: {true_text}"]
-    known = [m for m in evaluation.measures if not math.isnan(m.average_precision)]
-    if known:
-        ranked = sorted(known, key=lambda m: -m.average_precision)
-        names = [f"{make_printable(m.measure)} {m.average_precision:.4f}" for m in ranked]
-        lines.append(f"best by average precision: {format_list(names, limit=3)}")
-    if evaluation.differences:
-        lines.append(_describe_significance(evaluation))
-    return "\n".join(lines)
 
 
 def _describe_significance(evaluation: RankingEvaluation) -> str:

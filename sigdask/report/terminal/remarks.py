@@ -137,23 +137,6 @@ MIN_COMPARISONS = 1000
 def describe_trials(results: ComparisonResults) -> Iterator[str]:
     """Yield sentences on trials of the first run that early stopping saved, or that could have been saved."""
     yield from describe_stopping(results)
-    yield from _describe_idle_trials(results)
-
-
-def describe_stopping(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence on the share of the first run's trials that early stopping saved, if a rule was used."""
-    n_counted = n_requested = 0
-    for stops in results.table.stops:
-        stopped = stops.n_asked > 0
-        n, limit = results.table.n_trials[stopped], stops.n_asked[stopped]
-        n_counted += int(np.where(n < limit, np.minimum(find_rounds(n - 1)[1], limit), limit).sum())  # by whole rounds
-        n_requested += int(limit.sum())
-    if n_requested:
-        yield f"stopping early saved {100 * compute_saving(n_counted, n_requested):.1f} % of the first run's trials"
-
-
-def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence on the share of trials after verdicts were settled, if many comparisons ran to the end."""
     table = results.table
     is_complete = ~table.exact & (table.n_trials > 0)
     for stops in table.stops:
@@ -166,3 +149,15 @@ def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:
         f"{'at least ' if adjusted.any() else ''}{share:.1%} of the first run's trials were not needed, because the "
         f"verdicts at {results.alpha:g} were settled earlier; a stopping rule saves such trials"
     )
+
+
+def describe_stopping(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence on the share of the first run's trials that early stopping saved, if a rule was used."""
+    n_counted = n_requested = 0
+    for stops in results.table.stops:
+        stopped = stops.n_asked > 0
+        n, limit = results.table.n_trials[stopped], stops.n_asked[stopped]
+        n_counted += int(np.where(n < limit, np.minimum(find_rounds(n - 1)[1], limit), limit).sum())  # by whole rounds
+        n_requested += int(limit.sum())
+    if n_requested:
+        yield f"stopping early saved {100 * compute_saving(n_counted, n_requested):.1f} % of the first run's trials"
