@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription, Transport
+from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription
 from sigdask.identity import dataclass
 from sigdask.io.caches import make_private_folder
 
@@ -81,8 +81,13 @@ def open_certificates(description: ClusterDescription) -> Iterator[CertificateFi
     transport = description.transport
     if transport.plain:
         yield None
-    elif transport.ca is not None or transport.folder is not None:
-        yield _find_own_files(transport)
+    elif transport.ca is not None:
+        assert transport.cert is not None
+        assert transport.key is not None
+        certs, keys = dict.fromkeys(ROLES, transport.cert), dict.fromkeys(ROLES, transport.key)
+        yield check_files(CertificateFiles(transport.ca, certs, keys))
+    elif transport.folder is not None:
+        yield check_files(CertificateFiles.from_folder(transport.folder))
     else:
         with ExitStack() as stack:
             yield create_certificates(_make_run_folder(stack, description), days=transport.days)
@@ -145,19 +150,6 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
             f"{folder}: certificates cannot be written ({error.strerror}); name a new folder or a writable one"
         ) from None
     return files
-
-
-def _find_own_files(transport: Transport) -> CertificateFiles:
-    if transport.ca is None:
-        assert transport.folder is not None
-        files = CertificateFiles.from_folder(transport.folder)
-    else:
-        assert transport.cert is not None
-        assert transport.key is not None
-        files = CertificateFiles(
-            transport.ca, dict.fromkeys(ROLES, transport.cert), dict.fromkeys(ROLES, transport.key)
-        )  # fmt: skip
-    return check_files(files)
 
 
 def check_files(files: CertificateFiles, roles: tuple[str, ...] = ("client",)) -> CertificateFiles:

@@ -52,8 +52,10 @@ class ClusterExtraction:
 
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
-        n_workers = cluster.max_workers if isinstance(cluster, ClusterDescription) else None
-        self.n = workers or _get_n_threads(cluster) or (n_workers if self._is_local else None) or clusters.count_cores()
+        n = workers or (cluster.n_threads if isinstance(cluster, Cluster) else 1 if cluster == "none" else None)
+        if isinstance(cluster, ClusterDescription) and self._is_local:
+            n = n or cluster.max_workers
+        self.n = n or clusters.count_cores()
 
     @property
     def _is_local(self) -> bool:
@@ -84,12 +86,6 @@ class ClusterExtraction:
 def _choose_executor(n: int) -> Executor:
     """Return an executor for this machine: other processes if the platform supports them, else this process."""
     return ProcessExtraction(n) if IS_SUPPORTED else LocalExtraction()
-
-
-def _get_n_threads(cluster: ClusterLike) -> int | None:
-    if cluster == "none":
-        return 1
-    return cluster.n_threads if isinstance(cluster, Cluster) else None
 
 
 def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:

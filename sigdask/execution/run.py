@@ -273,13 +273,8 @@ def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]
         packed: Any = _pack_panel(panel, code=not cluster.remote)
         if len(packed) > MAX_INLINE_BYTES:
             packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
-        panels[id(panel)] = partial(_get_whole, packed)
+        panels[id(panel)] = lambda _, packed=packed: packed
     return panels
-
-
-def _get_whole(packed: Any, _: TrialRange) -> Any:
-    """Return a panel that is sent as a whole: its bytes or its future."""
-    return packed
 
 
 def _submit_sums(client: Any, frame: Any, blocks: list[list[Any]], trials: TrialRange) -> list[Any]:
@@ -430,7 +425,7 @@ def resolve_cluster(cluster: ClusterLike, jobs: Sequence[Job], work: float) -> C
     cluster = clusters.resolve_active(cluster)
     if not isinstance(cluster, str) or cluster != "auto":
         return cluster
-    return clusters.choose_cluster("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
+    return clusters.choose_cluster(work, vectorised=all(job.panel.manner.vectorised for job in jobs))
 
 
 def _count_on_cluster(
@@ -660,11 +655,9 @@ class CountingPace:
 def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
     """Return the estimate for jobs; if it is not short, the costliest panels are timed again first."""
     estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
-    return (
-        estimate
-        if estimate.seconds < ROUGH_SECONDS
-        else WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
-    )
+    if estimate.seconds < ROUGH_SECONDS:
+        return estimate
+    return WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
 
 
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:

@@ -89,19 +89,15 @@ class TaskWindow:
                 self._fill_window()
 
     def _fill_window(self) -> None:
-        room = TASKS_PER_THREAD * self._count_threads() - len(self._in_flight)
-        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
-        while self._suspects and not self._in_flight:
-            self._solo_task = self._suspects.pop(0)
-            self._launch([] if self._is_given_up(self._solo_task) else [self._solo_task])
-
-    def _count_threads(self) -> int:
-        """Return the number of threads to keep busy: those of all workers, but no fewer than were expected."""
         if time.monotonic() - self._last_check > CHECK_SECONDS:
             with suppress(OSError):  # lost: what is aloft will say so
                 self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
             self._last_check = time.monotonic()
-        return self._n_threads
+        room = TASKS_PER_THREAD * self._n_threads - len(self._in_flight)
+        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._in_flight:
+            self._solo_task = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._solo_task) else [self._solo_task])
 
     def _launch(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -117,7 +113,13 @@ class TaskWindow:
             raise self._build_lost_error(error)
         settings.increment_counter("sigdask_tasks_retried")
         if len(self.tasks[number]) > 1:
-            self._split_task(number, error)
+            first = len(self.tasks)
+            self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+            parts = range(first, len(self.tasks))
+            if _is_killed(error):
+                self._suspects += parts
+            else:
+                self._launch(parts)
         elif _is_killed(error) and number != self._solo_task:
             self._suspects.append(number)
         else:
@@ -126,15 +128,6 @@ class TaskWindow:
                 self._give_up(self.tasks[number][0].job, error)
             else:
                 self._launch([number])
-
-    def _split_task(self, number: int, error: Exception) -> None:
-        first = len(self.tasks)
-        self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
-        numbers = range(first, len(self.tasks))
-        if _is_killed(error):
-            self._suspects += numbers
-        else:
-            self._launch(numbers)
 
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error

@@ -443,17 +443,6 @@ def has_wildcards(url: str) -> bool:
     return glob.has_magic(split_query(url)[0])
 
 
-def match_urls(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
-    """Return the names and paths that match a pattern of URLs; hidden files match only if the pattern has a "/."."""
-    fs, fs_path = _open_filesystem(wild)
-    folder = _build_remote(fs, fs_path, wild)
-    fs.invalidate_cache()
-    entries = run_with_retries(lambda _: fs.glob(fs_path, detail=True), redact(wild))
-    paths = dict(zip(entries, folder._build_paths(entries.values()), strict=True))  # noqa: SLF001
-    visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)
-    return str(fs._strip_protocol(pattern)), [(name, paths[name]) for name in visible]  # noqa: SLF001
-
-
 def _open_filesystem(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     import fsspec
@@ -568,9 +557,15 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     list of (str, Path)
         Names, sorted, and what lies there.
     """
-    if is_url(pattern):
-        return match_urls(pattern, wild)
-    return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
+    if not is_url(pattern):
+        return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
+    fs, fs_path = _open_filesystem(wild)
+    folder = _build_remote(fs, fs_path, wild)
+    fs.invalidate_cache()
+    entries = run_with_retries(lambda _: fs.glob(fs_path, detail=True), redact(wild))
+    paths = dict(zip(entries, folder._build_paths(entries.values()), strict=True))  # noqa: SLF001
+    visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)  # hidden if asked for alone
+    return str(fs._strip_protocol(pattern)), [(name, paths[name]) for name in visible]  # noqa: SLF001
 
 
 def is_present(look: Callable[[], bool]) -> bool:

@@ -175,13 +175,6 @@ class CompiledCache:
             stamp = cache._impl.locator.get_source_stamp()  # noqa: SLF001
             cache._cache_file = IndexDataCacheFile(self.cache_path, name, stamp)  # noqa: SLF001
 
-    def _remove_outdated(self) -> None:
-        """Remove what was compiled of this function with other kernels; without it the folder would only grow."""
-        function = self._cache._impl.filename_base.rpartition("-")[0]  # noqa: SLF001
-        for path in Path(self.cache_path).glob(f"{glob.escape(function)}-*.nb[ic]"):
-            if f".{digest_kernels()}." not in path.name:
-                path.unlink(missing_ok=True)
-
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the cached code of a function for argument types, or None if there is none usable.
 
@@ -207,7 +200,11 @@ class CompiledCache:
         COMPILING.discard(self._name)
         with suppress(Exception):
             self._name_files()
-            self._remove_outdated()
+            # what was compiled of this function with other kernels, without which the folder would only grow
+            function = self._cache._impl.filename_base.rpartition("-")[0]  # noqa: SLF001
+            for path in Path(self.cache_path).glob(f"{glob.escape(function)}-*.nb[ic]"):
+                if f".{digest_kernels()}." not in path.name:
+                    path.unlink(missing_ok=True)
             self._cache.save_overload(sig, data)
 
 

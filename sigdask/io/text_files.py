@@ -132,11 +132,9 @@ def _describe_toml_error(text: str, path: Path, error: str, remedy: str) -> str:
         return f": line {number} has a quotation mark that is not closed{shown}"
     if not place and number:
         return f": line {number} begins a list or table that is not closed ({error}){shown}"
-    hint = (
-        "; text needs quotation marks, and a list ends with ]"
-        if error.startswith(("Invalid value", "Unclosed"))
-        else ""
-    )
+    hint = ""
+    if error.startswith(("Invalid value", "Unclosed")):
+        hint = "; text needs quotation marks, and a list ends with ]"
     return f": {error}{hint}{shown}"
 
 

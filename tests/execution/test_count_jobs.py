@@ -192,9 +192,9 @@ def test_a_task_lasts_about_as_long_as_asked(jobs):
 
 
 def test_auto_stays_in_the_process_when_the_work_is_short():
-    assert choose_cluster("auto", 0.1, vectorised=True) == "none"
-    assert choose_cluster("auto", 1000, vectorised=True) in {"threads", "none"}
-    assert choose_cluster("auto", 1000, vectorised=False) in {"local", "none"}
+    assert choose_cluster(0.1, vectorised=True) == "none"
+    assert choose_cluster(1000, vectorised=True) in {"threads", "none"}
+    assert choose_cluster(1000, vectorised=False) in {"local", "none"}
 
 
 def test_progress_ends_at_all_trials(jobs):

@@ -76,20 +76,16 @@ def resolve_active(cluster: Any) -> Any:
     return result
 
 
-def choose_cluster(cluster: str, seconds: float, *, vectorised: bool) -> str:
-    """Return "none", "threads" or "local" for "auto", by the seconds of work; any other cluster unchanged.
+def choose_cluster(seconds: float, *, vectorised: bool) -> str:
+    """Return "none", "threads" or "local", by the seconds of work.
 
     Threads are used if the kernels run in parallel on threads (`vectorised`).
 
     Examples
     --------
-    >>> choose_cluster("auto", 0.1, vectorised=True)
+    >>> choose_cluster(0.1, vectorised=True)
     'none'
-    >>> choose_cluster("local", 0.1, vectorised=True)
-    'local'
     """
-    if cluster != "auto":
-        return cluster
     if seconds <= SHORT_SECONDS or count_cores() == 1:
         return "none"
     return "threads" if vectorised else "local"

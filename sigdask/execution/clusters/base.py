@@ -126,14 +126,11 @@ def _may_have_address() -> bool:
     paths = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
     paths += [f"{prefix}/etc/dask" for prefix in (sys.prefix, *site.PREFIXES)]
     paths += [os.environ["DASK_CONFIG"]] if "DASK_CONFIG" in os.environ else []
-    return any(_mentions_address(Path(path)) for path in paths)
-
-
-def _mentions_address(path: Path) -> bool:
-    """Return whether a settings file, or one in a folder, contains "scheduler-address"; False if unreadable."""
-    with suppress(OSError):
-        files = [path] if path.is_file() else [*path.glob("*.[yj]*")]
-        return any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files)
+    for path in map(Path, paths):
+        with suppress(OSError):  # cannot be read
+            files = [path] if path.is_file() else [*path.glob("*.[yj]*")]
+            if any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files):
+                return True
     return False
 
 

@@ -18,7 +18,13 @@ PAGES = "127.0.0.1:0"
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return the `ClusterKind` that starts a cluster of the user's own class."""
-    return ClusterKind(partial(_make_cluster, _import_class(description)))
+    module, _, name = description.kind.partition(":")
+    try:
+        cluster_class = reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        remedy = "write MODULE:CLASS of a dask cluster class that Python can import here"
+        raise InputError(f"{description.source}: class {description.kind!r}: {error}; {remedy}") from None
+    return ClusterKind(partial(_make_cluster, cluster_class))
 
 
 def _make_cluster(cluster_class: Any, description: ClusterDescription, files: CertificateFiles | None) -> Any:
@@ -40,15 +46,6 @@ def _make_cluster(cluster_class: Any, description: ClusterDescription, files: Ce
         if name in parameters and "dashboard_address" not in parameters:
             options[name] = {"dashboard_address": PAGES, **(options.get(name) or {})}
     return cluster_class(**options)
-
-
-def _import_class(description: ClusterDescription) -> Any:
-    module, _, name = description.kind.partition(":")
-    try:
-        return reduce(getattr, name.split("."), importlib.import_module(module))
-    except (ImportError, AttributeError) as error:
-        remedy = "write MODULE:CLASS of a dask cluster class that Python can import here"
-        raise InputError(f"{description.source}: class {description.kind!r}: {error}; {remedy}") from None
 
 
 def _has_parameter(cluster_class: Any, name: str) -> bool:

@@ -120,7 +120,9 @@ class _Queue:
     def get_status(self) -> str:
         """Return, as one line, what the submit command refused, the states of the jobs, and the end of a log."""
         refusals = dict.fromkeys(self.refusals[-4:])
-        return " | ".join(filter(None, [*refusals, self._fetch_states(), self._read_log()]))
+        ids, (_, _, command) = self._list_job_ids(), QUEUES[self.description.kind]
+        states = _run_command([part.format(",".join(ids)) for part in command]) if ids and command else ""
+        return " | ".join(filter(None, [*refusals, join_last_lines(states), self._read_log()]))
 
     def has_refused_all(self) -> bool:
         """Return whether every submission so far was refused."""
@@ -129,12 +131,6 @@ class _Queue:
 
     def _list_job_ids(self) -> list[str]:
         return [str(job.job_id) for job in dict(getattr(self.cluster, "workers", {})).values() if job.job_id]
-
-    def _fetch_states(self) -> str:
-        ids, (_, _, command) = self._list_job_ids(), QUEUES[self.description.kind]
-        if not ids or not command:
-            return ""
-        return join_last_lines(_run_command([part.format(",".join(ids)) for part in command]))
 
     def _read_log(self) -> str:
         if self.logs is None or not self.logs.is_dir():

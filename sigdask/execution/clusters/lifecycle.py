@@ -54,30 +54,29 @@ def keep_workers(
         Says of a job whether its queue no longer knows it.
     """
     stop = Event()
-    dog = Thread(target=_watch, args=(cluster, client, n_workers, vanished, stop), daemon=True, name="sigdask-watchdog")
+
+    def watch() -> None:
+        pause, n_before = CHECK_SECONDS, n_workers
+        while not stop.wait(pause):
+            with suppress(Exception):  # a scheduler on its way out is the engine's to report
+                n_present = len(client.nthreads())
+                if n_present < n_before:
+                    log.warning("%d of %d workers are left; starting others", n_present, n_workers)
+                pause = CHECK_SECONDS if n_present >= n_before else min(2 * pause, MAX_SECONDS)
+                if n_present < n_workers:
+                    jobs = list(cluster.workers.items())
+                    names = {name for name, job in jobs if vanished is not None and vanished(job)}
+                    cluster.loop.add_callback(_forget_dead, cluster, names)
+                    cluster.scale(n_workers)
+                n_before = n_present
+
+    dog = Thread(target=watch, daemon=True, name="sigdask-watchdog")
     dog.start()
     try:
         yield
     finally:
         stop.set()
         dog.join(timeout=MAX_SECONDS)
-
-
-def _watch(
-    cluster: Any, client: Any, n_workers: int, vanished: Callable[[Any], bool] | None, stop: Event
-) -> None:  # fmt: skip
-    pause, n_before = CHECK_SECONDS, n_workers
-    while not stop.wait(pause):
-        with suppress(Exception):  # a scheduler on its way out is the engine's to report
-            n_present = len(client.nthreads())
-            if n_present < n_before:
-                log.warning("%d of %d workers are left; starting others", n_present, n_workers)
-            pause = CHECK_SECONDS if n_present >= n_before else min(2 * pause, MAX_SECONDS)
-            if n_present < n_workers:
-                names = {name for name, job in list(cluster.workers.items()) if vanished is not None and vanished(job)}
-                cluster.loop.add_callback(_forget_dead, cluster, names)
-                cluster.scale(n_workers)
-            n_before = n_present
 
 
 def _forget_dead(cluster: Any, names: set[Any]) -> None:
@@ -280,7 +279,7 @@ def check_listening(client: Any, description: ClusterDescription, roles: tuple[s
     listening = list_listening(client, roles)
     if "scheduler" in roles:
         _log_dashboard(listening, urlsplit(client.scheduler.address).hostname)
-    beyond = [entry for entry in listening if not _is_loopback(entry[2])]
+    beyond = [entry for entry in listening if not ip_address(entry[2].partition("%")[0]).is_loopback]
     if not beyond:
         return
     log.info("other machines can reach: %s", _format_addresses(beyond))
@@ -320,10 +319,6 @@ def list_listening(client: Any, roles: tuple[str, ...] = ("scheduler", "worker",
     return sorted({(role, *entry) for role, lists in answers.items() for entries in lists for entry in entries})
 
 
-def _is_loopback(host: str) -> bool:
-    return ip_address(host.partition("%")[0]).is_loopback
-
-
 def _format_addresses(listening: list[Listening]) -> str:
     texts = [f"{role} {_format_url(protocol, host, port)}" for role, protocol, host, port in listening]
     return format_list(texts, limit=8)
@@ -335,19 +330,16 @@ def _format_url(protocol: str, host: str, port: int) -> str:
 
 def _log_dashboard(listening: list[Listening], machine: str | None) -> None:
     """Log the address of the scheduler's dashboard, if it has one."""
+    import psutil
+
     pages = [entry for entry in listening if entry[0] == "scheduler" and entry[1] in {"http", "https"}]
     if not pages:
         return
     _, protocol, host, port = pages[0]
-    elsewhere = "" if machine in {*LOOPBACK, *_list_own_addresses()} else f" on {machine}"
+    own_addresses = {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
+    elsewhere = "" if machine in {*LOOPBACK, *own_addresses} else f" on {machine}"
     everywhere = ", on all its interfaces" if ip_address(host.partition("%")[0]).is_unspecified else ""
     log.info("dashboard: %s/status%s%s", _format_url(protocol, host, port), elsewhere, everywhere)
-
-
-def _list_own_addresses() -> set[str]:
-    import psutil
-
-    return {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
 
 
 def check_options(description: ClusterDescription, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -239,21 +239,18 @@ def _build_arguments(plan: Path, description: ClusterDescription, margin: int, *
     walltime = submit.get("walltime", options.get("walltime"))
     margin = min(margin, _parse_time_limit(walltime) // 2)
     n_cores = int(options.get("cores", 1))
-    size = (
-        [f"--ntasks={description.max_workers or 1}", f"--cpus-per-task={n_cores}"] if in_allocation else ["--ntasks=1"]
-    )
-    memory = (
-        [f"--mem-per-cpu={max(1, _parse_megabytes(options['memory'], description) // n_cores)}M"]
-        if "memory" in options
-        else []
-    )
+    megabytes = _parse_megabytes(options["memory"], description) // n_cores if "memory" in options else None
+    size = ["--ntasks=1"]
+    if in_allocation:
+        size = [f"--ntasks={description.max_workers or 1}", f"--cpus-per-task={n_cores}"]
+        size += [] if megabytes is None else [f"--mem-per-cpu={max(1, megabytes)}M"]
     flags = {"--partition": options.get("queue"), "--account": options.get("account"), "--time": walltime,
              "--nodes": submit.get("nodes")}  # fmt: skip
     log = Path(submit.get("log", Path.cwd() / f"{_make_safe_name(plan.stem)}-%j.log"))
     return [
         "--parsable", f"--job-name=sigdask-{_make_safe_name(plan.stem)}", "--requeue", "--open-mode=append",
         f"--signal=B:TERM@{margin}", f"--output={log}",
-        *size, *(memory if in_allocation else []),
+        *size,
         *(f"{key}={value}" for key, value in flags.items() if value is not None),
         *(word for line in options.get("job_extra_directives", []) for word in _split_directive(line, description)),
         *(word for line in submit.get("directives", []) for word in _split_directive(line, description)),

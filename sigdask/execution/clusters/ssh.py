@@ -48,7 +48,12 @@ class _RemoteHosts:
     def __init__(self, description: ClusterDescription) -> None:
         self.description = description
         self.options = check_options(description, OPTIONS)
-        self.connect = _build_connect_options(self.options)
+        self.connect = dict(self.options.get("connect", {}))
+        for key in ("known_hosts", "client_keys"):
+            if isinstance(self.connect.get(key), str):
+                self.connect[key] = str(Path(self.connect[key]).expanduser())
+            elif isinstance(self.connect.get(key), list):
+                self.connect[key] = [str(Path(path).expanduser()) for path in self.connect[key]]
         self.copied: list[tuple[str, Path]] = []
 
     def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
@@ -58,21 +63,19 @@ class _RemoteHosts:
 
         hosts = _get_hosts(self.options, description)
         scheduler = self.options.get("scheduler", hosts[0])
-        self._prepare_hosts(list(dict.fromkeys([scheduler, *hosts])), files)
+        python, contents = self.options.get("python"), {path: path.read_text(encoding="ascii") for path in files or ()}
+        all_hosts = list(dict.fromkeys([scheduler, *hosts]))
+        self.copied = asyncio.run(prepare_hosts(all_hosts, self.connect, contents, str(python or "")))
         protocol = {} if files is None else {"protocol": "tls://"}
         pages = {"dashboard_address": "127.0.0.1:0"}
         return SSHCluster(
             [scheduler, *hosts[: description.workers]],
             connect_options=self.connect,
-            remote_python=self.options.get("python"),
+            remote_python=python,
             scheduler_options={"port": 0, **pages, **protocol, **self.options.get("scheduler_options", {})},
             worker_options={"dashboard": False, **pages, **protocol, **self.options.get("worker_options", {})},
             **({} if files is None else {"security": files.to_security()}),
         )
-
-    def _prepare_hosts(self, hosts: list[str], files: CertificateFiles | None) -> None:
-        contents = {path: path.read_text(encoding="ascii") for path in files or ()}
-        self.copied = asyncio.run(prepare_hosts(hosts, self.connect, contents, str(self.options.get("python", ""))))
 
     def remove_copies(self) -> None:
         """Remove the copied certificate files from the hosts; on unreachable hosts they stay until they expire."""
@@ -92,16 +95,6 @@ def _get_hosts(options: dict[str, Any], description: ClusterDescription) -> list
             "class ssh has a fixed size, one worker for each of hosts; leave out minimum and maximum"
         )
     return hosts
-
-
-def _build_connect_options(options: dict[str, Any]) -> dict[str, Any]:
-    connect = dict(options.get("connect", {}))
-    for key in ("known_hosts", "client_keys"):
-        if isinstance(connect.get(key), str):
-            connect[key] = str(Path(connect[key]).expanduser())
-        elif isinstance(connect.get(key), list):
-            connect[key] = [str(Path(path).expanduser()) for path in connect[key]]
-    return connect
 
 
 async def prepare_hosts(
