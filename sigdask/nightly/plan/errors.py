@@ -11,10 +11,10 @@ import difflib
 import re
 import tomllib
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sigdask.errors import InputError, SeveralError
 from sigdask.identity import dataclass
@@ -22,6 +22,7 @@ from sigdask.nightly.plan.keys import PlanKeys
 from sigdask.text import redact, suggest_name
 
 PlanKey = tuple[str | int, ...]
+_T = TypeVar("_T")
 
 MAX_PARSED = 5_000_000
 """Number of characters after which the search for lines ends, as statements of many lines are parsed at each line."""
@@ -165,6 +166,15 @@ class Complaint:
 
     key: PlanKey
     text: str
+
+
+def attempt(complaints: list[Complaint], key: PlanKey, call: Callable[..., _T], *arguments: Any) -> _T | None:
+    """Return what a call returns, or None if it raises an InputError, which becomes a complaint about a key."""
+    try:
+        return call(*arguments)
+    except InputError as error:
+        complaints.append(Complaint(key, str(error)))
+        return None
 
 
 def build_error(path: Path, complaints: Sequence[Complaint], lines: Mapping[PlanKey, int]) -> InputError:

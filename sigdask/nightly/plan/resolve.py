@@ -24,7 +24,7 @@ from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, Equivalent, NonInf
 from sigdask.nightly.plan import keys as tables
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.cross_checks import check_comparisons, check_pairs, check_plan
-from sigdask.nightly.plan.errors import Complaint, PlanKey, format_value, suggest_nearest
+from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, format_value, suggest_nearest
 from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, RankedCandidates, ReportFiles, TestedLabels
 from sigdask.nightly.test_sets import TestSet
 from sigdask.options import (
@@ -61,11 +61,7 @@ class _PlanLocation:
 
     def attempt(self, key: PlanKey, call: Callable[..., _T], *arguments: Any) -> _T | None:
         """Call a function, and turn an InputError into a complaint."""
-        try:
-            return call(*arguments)
-        except InputError as error:
-            self.complain(key, str(error))
-            return None
+        return attempt(self.complaints, key, call, *arguments)
 
     def find_path(
         self, key: PlanKey, text: str | None, find: Callable[[str, Path], Path] = paths.resolve_existing
@@ -91,7 +87,11 @@ def resolve_plan(keys: tables.PlanKeys, path: Path, complaints: list[Complaint],
     location = _PlanLocation(path.parent, complaints)
     is_valid = not complaints
     given = _list_set_options(keys, tables.PLAN_OPTIONS, location, ())
-    stopping = None if keys.stopping is None else _build_stopping(keys.stopping, given["alpha"])
+    stopping: Stopping | None = None
+    if isinstance(keys.stopping, tables.ConfidenceSequenceKeys):
+        stopping = ConfidenceSequence(given["alpha"], keys.stopping.epsilon)
+    elif keys.stopping is not None:
+        stopping = BesagClifford(keys.stopping.h)
     shared = given if stopping is None else {"adjust": default_adjustment(stopping), **given}
     check_pairs(shared.get("pairs") or (), ("pairs",), location.complain)
     numbered = zip(keys.test_set, numbers, strict=True)
@@ -247,6 +247,8 @@ def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     files = {name: find(("report", name), getattr(keys, name)) for name in OUTPUTS}
     if (items := files["items"]) is not None:
         location.attempt(("report", "items"), parse_unit_file, items)
+    style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
+    location.attempt(("report",), FigureStyle.from_options, style)
     return ReportFiles(
         **files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
@@ -256,29 +258,20 @@ def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
         open=keys.open,
         figures=location.find_path(("report", "figures"), keys.figures, paths.resolve_folder),
         figure_format=keys.figure_format,
-        figure_style=_build_style(keys, location),
+        figure_style=style,
     )
-
-
-def _build_style(keys: Any, location: _PlanLocation) -> FigureStyleOptions:
-    style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
-    try:
-        FigureStyle.from_options(style)
-    except InputError as error:
-        location.complain(("report",), str(error))
-    return style
-
-
-def _build_stopping(keys: Any, alpha: float) -> Stopping:
-    is_sequence = isinstance(keys, tables.ConfidenceSequenceKeys)
-    return ConfidenceSequence(alpha, keys.epsilon) if is_sequence else BesagClifford(keys.h)
 
 
 def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:
     """Return the cluster as `--cluster` takes it: a name, or a table with the keys of a cluster file."""
     key: PlanKey = ("cluster",)
     if isinstance(cluster, str):
-        return _check_cluster_text(cluster, location, key)
+        if cluster.endswith((".json", ".toml")):
+            return _check_cluster_file(cluster, location, key)
+        if cluster not in clusters.CLUSTER_WORDS and not cluster.startswith(("tcp://", "tls://")):
+            hint = suggest_nearest(cluster, clusters.CLUSTER_WORDS, "words")
+            location.complain(key, f"found {format_value(cluster)}, expected {clusters.KINDS}; {hint}")
+        return cluster
     value = cluster.get("file", cluster.get("class"))
     kind = "file" if "file" in cluster else "class"
     if not isinstance(value, str) or not value.strip():
@@ -292,15 +285,6 @@ def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) 
         parse = partial(parse_description, source="[cluster]", folder=location.folder)
         return location.attempt(key, parse, cluster) or cluster
     return cluster
-
-
-def _check_cluster_text(text: str, location: _PlanLocation, key: PlanKey) -> str:
-    if text.endswith((".json", ".toml")):
-        return _check_cluster_file(text, location, key)
-    if text not in clusters.CLUSTER_WORDS and not text.startswith(("tcp://", "tls://")):
-        hint = suggest_nearest(text, clusters.CLUSTER_WORDS, "words")
-        location.complain(key, f"found {format_value(text)}, expected {clusters.KINDS}; {hint}")
-    return text
 
 
 def _check_cluster_file(text: str, location: _PlanLocation, key: PlanKey) -> str:

@@ -132,7 +132,7 @@ def open_recorded(
     """
     find_pair_rows(report.table, open_pairs)
     batches, _ = read_batches(plan, StatisticsSource(get_user_cache()), (), {})
-    now = build_provenance(plan, {name: files for batch in batches for name, files in batch.files})
+    now = build_provenance(plan, {name: files for batch in batches for name, files in batch.files}, {})
     inputs, settings = (report.run.details.get(kind, {}) for kind in ("inputs", "settings"))
     changed = [
         *(f"the files of {n}" for n, own in now["inputs"].items() if [*own.values()] != [*inputs.get(n, {}).values()]),

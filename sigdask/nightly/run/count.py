@@ -13,8 +13,8 @@ from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreErro
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import (
-    CountedRanges,
     Progress,
+    TrialRange,
     compute_task_seconds,
     measure_trial_seconds,
     resolve_cluster,
@@ -22,12 +22,13 @@ from sigdask.execution.run import (
     split_jobs,
 )
 from sigdask.nightly.run.interrupt import StopSignal
-from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
+from sigdask.nightly.run.ledger import Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
 
 MessageCallback = Callable[[str], None]
 
@@ -76,6 +77,7 @@ class CountRunner:
         self.n_counted = self.n_exact = self.n_done = self.n_all = 0
         self._pace: run.CountingPace | None = None
         self._recorded: dict[int, TestSetProgress] = {}
+        self._touched: dict[int, LedgerEntry] = {}
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
@@ -167,7 +169,7 @@ class CountRunner:
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
-        queue, completed = CommitQueue(entries), run_tasks(cluster, jobs, tasks)
+        completed = run_tasks(cluster, jobs, tasks)
         last_commit, pause = time.monotonic(), FLUSH_SECONDS
         try:
             while True:
@@ -175,29 +177,30 @@ class CountRunner:
                     task_results = next(completed, None)
                 if task_results is None:
                     break
-                self._queue_tallies(queue, task_results, entries)
+                for trials, tally in task_results:
+                    self._add_tally(trials, tally, entries[trials.job])
                 if time.monotonic() - last_commit >= pause:
                     start = time.monotonic()
-                    self._commit(queue)
+                    self._commit()
                     last_commit = time.monotonic()
                     pause = max(FLUSH_SECONDS, FLUSH_SHARE * (last_commit - start))
         except StoreError:
             raise
         except BaseException:
-            self._commit(queue)
+            self._commit()
             raise
         finally:
             completed.close()  # type: ignore[attr-defined]
-        self._commit(queue)
+        self._commit()
 
-    def _queue_tallies(self, queue: CommitQueue, task_results: CountedRanges, entries: Sequence[LedgerEntry]) -> None:
-        for trials, tally in task_results:
-            if isinstance(tally, SigdaskError):
-                self._leave_out([entries[trials.job]], str(tally))
-            elif not entries[trials.job].left_out:
-                queue.add(trials, tally)
-                if self._pace is not None:
-                    self._pace.add_trials(trials.job, trials.n_trials)
+    def _add_tally(self, trials: TrialRange, tally: Tally | SigdaskError, entry: LedgerEntry) -> None:
+        if isinstance(tally, SigdaskError):
+            self._leave_out([entry], str(tally))
+        elif not entry.left_out:
+            entry.pending[trials.first] = trials.first + tally.n_trials, tally
+            self._touched[id(entry)] = entry
+            if self._pace is not None:
+                self._pace.add_trials(trials.job, trials.n_trials)
 
     def _leave_out(self, entries: Sequence[LedgerEntry], reason: str) -> None:
         """Exclude entries that cannot be counted, and note the reason."""
@@ -212,9 +215,10 @@ class CountRunner:
             self.problems.append(reason)
             self.note(f"{reason}; continuing without it")
 
-    def _commit(self, queue: CommitQueue) -> None:
+    def _commit(self) -> None:
         """Save the tallies that continue what the store has without a gap, and report progress."""
-        ready = queue.pop_ready()
+        ready = [(entry, *tallied) for entry in self._touched.values() for tallied in entry.pop_ready()]
+        self._touched.clear()
         if not ready:
             return
         stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]

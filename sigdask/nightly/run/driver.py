@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
@@ -17,7 +17,7 @@ from sigdask.analysis.comparison.pairs import look_up_numbers
 from sigdask.analysis.comparison.stopping import EarlyStopping, MonitoredResults
 from sigdask.analysis.comparison.study import judge_studies
 from sigdask.analysis.details import ComparisonDetails, UnitTables
-from sigdask.counts.fields import Bools, Integers
+from sigdask.counts.fields import Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
@@ -193,33 +193,38 @@ def run_plan(
         plan.report.check_packages()
     except InputError as error:  # a night is worth more than its figures
         note(f"{error}; all else is counted and written")
+    n_workers = workers or plan.comparison["workers"]
     stop = StopSignal(deadline)
     with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
         for text in opened_store.notes:
             note(text)
         try:
             with stop.interruptible():
-                source = build_source(opened_store, target, workers or plan.comparison["workers"], progress, note)
-                n_workers = workers or plan.comparison["workers"]
-                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, n_workers, reread=reread)
+                source = build_source(opened_store, target, n_workers, progress, note)
+                driver = _PlanRunner.from_plan(
+                    plan, opened_store, stop, source, target, n_workers, progress, reread=reread
+                )
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
-        outcome = driver.run(target, workers or plan.comparison["workers"], progress, note)
+        outcome = driver.run(note)
         if not outcome.results and not outcome.evaluations:
             return outcome
         stop = StopSignal(deadline)  # counting left some time before it
         with stop.catch_signals():
-            outcome = driver.judge_gate(outcome, stop, target, workers or plan.comparison["workers"], progress)
+            outcome = driver.judge_gate(outcome, stop)
         return driver.write_reports(outcome)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlanRunner:
-    """One run of one plan: its data, its ledger, the store, and its stopping rule."""
+    """One run of one plan: its data, its ledger, the store, its stopping rule, and where it counts."""
 
     plan: Plan
     store: Store
     stop: StopSignal
+    cluster: ClusterLike
+    workers: int | None
+    show_progress: Progress | None
     batches: list[Batch]
     extras: list[PlanRankings | PlanIndependence]
     ledger: Ledger
@@ -231,7 +236,15 @@ class _PlanRunner:
 
     @staticmethod
     def from_plan(
-        plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource, workers: int | None, *, reread: bool
+        plan: Plan,
+        store: Store,
+        stop: StopSignal,
+        source: StatisticsSource,
+        cluster: ClusterLike,
+        workers: int | None,
+        show_progress: Progress | None,
+        *,
+        reread: bool,
     ) -> _PlanRunner:
         states = digest_file_states(plan)
         unread = UnreadSets.find(plan, store, {} if reread else states)
@@ -240,20 +253,21 @@ class _PlanRunner:
         extras += map(PlanIndependence.from_entry, plan.independence)
         extra_jobs = [job for extra in extras for job in extra.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.jobs), *extra_jobs])
-        early = _build_early_stopping(plan, batches, ledger)
+        early = None
+        if plan.stopping is not None:
+            studies = (study for batch in batches for study in batch.studies)
+            early = EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(studies))
         by_name = {name: ProgressWatch.from_progress(progress) for name, progress in unread.progress.items()}
         for batch in batches:
             by_name |= {watch.name: watch for watch in ProgressWatch.from_batch(ledger, batch)}
         watches = [by_name[test_set.name] for test_set in plan.test_sets]
         watches += [extra.build_watch(ledger) for extra in extras]
         return _PlanRunner(
-            plan, store, stop, batches, extras, ledger, early, PlanProgress(watches, ledger), extracted,
-            states, unread,
+            plan, store, stop, cluster, workers, show_progress, batches, extras, ledger, early,
+            PlanProgress(watches, ledger), extracted, states, unread,
         )  # fmt: skip
 
-    def run(
-        self, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: MessageCallback
-    ) -> Outcome:
+    def run(self, note: MessageCallback) -> Outcome:
         read_paths = {name: files for batch in self.batches for name, files in batch.files}
         details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
         if self.extracted:
@@ -262,24 +276,20 @@ class _PlanRunner:
         number = self.store.begin_run(str(self.plan.path), details, progress_before)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
         counting = CountRunner(
-            self.ledger, self.stop, note, progress=progress, early=self.early, plan_progress=self.progress
+            self.ledger, self.stop, note, progress=self.show_progress, early=self.early, plan_progress=self.progress
         )
         try:
-            counting.count(cluster, workers)
-        except StopRequest:
-            note(f"stopping: {self.stop.reason}; all counts so far are stored")
+            try:
+                counting.count(self.cluster, self.workers)
+            except StopRequest:
+                note(f"stopping: {self.stop.reason}; all counts so far are stored")
+            return self._finish(number, details, counting, progress_before)
         except SigdaskError as error:
-            self._record_failure(error, details)
-            raise
-        try:
-            return self._finish(number, details, counting, (cluster, workers), progress_before)
-        except SigdaskError as error:
-            self._record_failure(error, details)
+            with suppress(SigdaskError):
+                self.store.end_run("failed", str(error), details)
             raise
 
-    def judge_gate(
-        self, outcome: Outcome, stop: StopSignal, cluster: ClusterLike, workers: int | None, progress: Progress | None
-    ) -> Outcome:
+    def judge_gate(self, outcome: Outcome, stop: StopSignal) -> Outcome:
         """Return the outcome with the verdict of the plan's gate, or with the reason why it was not judged."""
         if self.plan.gate is None or not outcome.results:
             return outcome
@@ -289,8 +299,8 @@ class _PlanRunner:
 
         def count(jobs: Sequence[Job]) -> list[Tally]:
             ledger = Ledger(self.store, jobs)
-            counting = CountRunner(ledger, stop, lambda _: None, progress=progress)
-            counting.count(cluster, workers)
+            counting = CountRunner(ledger, stop, lambda _: None, progress=self.show_progress)
+            counting.count(self.cluster, self.workers)
             if counting.problems:
                 raise UnfinishedError("; ".join(counting.problems))
             return [ledger.build_tally(job) for job in jobs]
@@ -340,17 +350,8 @@ class _PlanRunner:
             site=site,
         )
 
-    def _record_failure(self, error: SigdaskError, details: dict[str, Any]) -> None:
-        with suppress(SigdaskError):
-            self.store.end_run("failed", str(error), details)
-
     def _finish(
-        self,
-        number: int,
-        details: dict[str, Any],
-        counting: CountRunner,
-        cluster_and_workers: tuple[ClusterLike, int | None],
-        progress_before: Sequence[TestSetProgress],
+        self, number: int, details: dict[str, Any], counting: CountRunner, progress_before: Sequence[TestSetProgress]
     ) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
@@ -366,7 +367,8 @@ class _PlanRunner:
             for batch in self.batches:
                 results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
                 by_set |= results
-            evaluations = {extra.entry.name: extra.evaluate(self.ledger, *cluster_and_workers) for extra in self.extras}
+            where = self.cluster, self.workers
+            evaluations = {extra.entry.name: extra.evaluate(self.ledger, *where) for extra in self.extras}
         n_changed = self.store.save_results([*self._iter_in_order(recorded)]) if is_judged else 0
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
@@ -463,11 +465,10 @@ class _PlanRunner:
         complete = self.ledger.is_complete(self.ledger.find_cells(batch.cells), len(batch))
         if early is not None:
             complete &= early.is_resolved(p_numbers)
-        comparison, seen_trials = (
-            np.append(values, none)[p_numbers] for values, none in ((self.ledger.ids, -1), (looks, 0))
-        )
-        table = _mark_second_looks(table, seen_trials)
-        scored = np.flatnonzero(~(np.isnan(table.score_a) & _has_metric(table, failing)))
+        comparison = np.append(self.ledger.ids, -1)[p_numbers]
+        table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
+        has_failed = np.array([score.name in failing for score in table.metric.values], np.bool_)
+        scored = np.flatnonzero(~(np.isnan(table.score_a) & has_failed[table.metric.codes]))
         if len(scored) < len(table):
             table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
         return dict(_iter_by_set(batch, results, table)), StoredResults(table, comparison, complete)
@@ -491,20 +492,6 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
     for name in batch.names:
         rows = np.flatnonzero(set_column.codes == codes.get(name, -1))
         yield name, replace(joint_results, table=table.take(rows))
-
-
-def _has_metric(table: Table, names: Container[str]) -> Bools:
-    """Return a mask of the rows whose metric is among some names."""
-    return np.array([score.name in names for score in table.metric.values], np.bool_)[table.metric.codes]
-
-
-def _build_early_stopping(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> EarlyStopping | None:
-    """Return what stops comparisons early by the plan's rule, or None if the plan has no rule."""
-    if plan.stopping is None:
-        return None
-    return EarlyStopping(
-        ledger, plan.stopping, MonitoredResults.from_studies(study for batch in batches for study in batch.studies)
-    )
 
 
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:

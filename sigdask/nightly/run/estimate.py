@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from sigdask import formats
 from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import Comparisons, bind_metric, list_pairs
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
@@ -26,7 +25,7 @@ from sigdask.nightly.gate.not_worse import check_direction
 from sigdask.nightly.gate.rules import NotWorse, Rule, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.cross_checks import check_rule_metrics
-from sigdask.nightly.plan.errors import Complaint, PlanKey
+from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt
 from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
@@ -34,8 +33,6 @@ from sigdask.nightly.run.ledger import Ledger, schedule_jobs
 from sigdask.nightly.test_sets import build_study
 from sigdask.options import rename_error_options
 from sigdask.randomization.slabs import Job, sum_trials
-
-_T = TypeVar("_T")
 
 
 def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cost]:
@@ -62,10 +59,15 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     )
     compared: dict[str, Sequence[str]] = {}
     costs = [_estimate_test_set(plan, number, source, compared, complaints) for number in range(len(plan.test_sets))]
-    _check_rule_metrics(plan, compared, complaints)
-    costs += [_attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
+    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
+        names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
+        if names <= compared.keys():  # all could be read
+            computed = {metric for name in names for metric in compared[name]}
+            rule_key: PlanKey = ("gate", "rules", number)
+            check_rule_metrics(rule, computed, rule_key, lambda key, text: complaints.append(Complaint(key, text)))
+    costs += [attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
     costs += [
-        _attempt(complaints, ("independence", k), _estimate_independence, entry)
+        attempt(complaints, ("independence", k), _estimate_independence, entry)
         for k, entry in enumerate(plan.independence)
     ]
     if complaints:
@@ -83,55 +85,30 @@ def count_threads(plan: Plan) -> int | None:
     return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted
 
 
-def _check_rule_metrics(plan: Plan, compared: Mapping[str, Sequence[str]], complaints: list[Complaint]) -> None:
-    """Add a complaint for each metric of a rule that no test set of the rule is compared by, if all could be read."""
-    for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
-        names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
-        if names <= compared.keys():
-            computed = {metric for name in names for metric in compared[name]}
-            key: PlanKey = ("gate", "rules", number)
-            check_rule_metrics(rule, computed, key, lambda key, text: complaints.append(Complaint(key, text)))
-
-
 def _estimate_test_set(
     plan: Plan, number: int, source: StatisticsSource, compared: dict[str, Sequence[str]], complaints: list[Complaint]
 ) -> Cost | None:
     test_set, key = plan.test_sets[number], ("test_set", number)
-    set_and_counts = _attempt(complaints, key, _read_test_set, test_set)
+    set_and_counts = attempt(complaints, key, _read_test_set, test_set)
     if set_and_counts is None:
         return None
     test_set, counts = set_and_counts
     n_before = len(complaints)
-    metrics = _bind_metrics(test_set, counts, source, key, complaints)
-    _attempt(
-        complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
-    )
-    if len(complaints) > n_before:
-        return None
-    compared[test_set.name] = [metric.name for metric in metrics]
-    _check_gate(plan, test_set, counts, metrics, complaints)
-    return _attempt(complaints, key, _build_cost, plan, test_set, counts, metrics)
-
-
-def _attempt(complaints: list[Complaint], key: PlanKey, call: Callable[..., _T], *arguments: Any) -> _T | None:
-    try:
-        return call(*arguments)
-    except InputError as error:
-        complaints.append(Complaint(key, str(error)))
-        return None
-
-
-def _bind_metrics(
-    test_set: TestSet, counts: Counts, source: StatisticsSource, key: PlanKey, complaints: list[Complaint]
-) -> list[Any]:
-    """Return the bound metrics or black boxes; a metric that is refused becomes a complaint."""
 
     def bind_by_name(name: str) -> AnyBound:
         metric = metric_registry.find_metric(name, counts)
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
     names = test_set.metrics or counts.suggested
-    return [_attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
+    metrics: list[Any] = [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
+    attempt(
+        complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
+    )
+    if len(complaints) > n_before:
+        return None
+    compared[test_set.name] = [metric.name for metric in metrics]
+    _check_gate(plan, test_set, counts, metrics, complaints)
+    return attempt(complaints, key, _build_cost, plan, test_set, counts, metrics)
 
 
 def _check_gate(
@@ -154,7 +131,7 @@ def _check_gate(
                 continue
             for i, j in list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"]):
                 a, b = counts.systems[i], counts.systems[j]
-                if baseline in {a, b} and not _attempt(
+                if baseline in {a, b} and not attempt(
                     complaints, key, check_direction, a, b, baseline, test_set.comparison["alternative"], metric
                 ):
                     return

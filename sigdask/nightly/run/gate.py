@@ -111,8 +111,6 @@ def judge_night(
     (GateVerdict or None, list of str)
         The verdict, and what could not be written or told.
     """
-    if plan.gate is None:
-        return None, []
     runs = store.list_runs()
     this = next(run for run in runs if run.number == number)
     past = collect_history(plan, store, runs, this, table)
@@ -245,8 +243,7 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
         Start of the run, for `{date}` and `{time}`.
     """
     gate = plan.gate
-    if gate is None:
-        return
+    assert gate is not None
     for path, text in ((gate.junit, render_junit(verdict, plan.name)), (gate.json, verdict.to_json() + "\n")):
         if (file := fill_date(path, start)) is not None:
             try:

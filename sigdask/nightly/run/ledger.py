@@ -17,7 +17,6 @@ from sigdask.analysis.comparison.pairs import CountedCells
 from sigdask.analysis.comparison.stopping import PartialCounts, RoundTallies, iter_missing_trials
 from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
-from sigdask.execution.run import TrialRange
 from sigdask.identity import dataclass, get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
@@ -45,8 +44,8 @@ class LedgerEntry:
         The ledger's comparison of each pair and metric; of a family, shape (1,).
     label : str
         Label for errors.
-    is_whole : bool
-        Counted as a whole.
+    pending : dict of int to (int, Tally)
+        By first trial, the end and the tally of trials that wait for those before them.
     """
 
     panel: Any
@@ -55,13 +54,8 @@ class LedgerEntry:
     stop: int
     numbers: Integers
     label: str
-    is_whole: bool
     pending: dict[int, tuple[int, Tally]] = field(default_factory=dict)
     left_out: bool = False
-
-    def add(self, first: int, tally: Tally) -> None:
-        """Keep the tally of some trials until those before them are counted."""
-        self.pending[first] = (first + tally.n_trials, tally)
 
     def pop_ready(self) -> Iterator[tuple[int, int, Tally]]:
         """Yield (first, stop, tally) for trials that continue the counted ones without a gap, split at rounds."""
@@ -259,7 +253,9 @@ class Ledger(PartialCounts):
             n = self.n_trials[job.run][numbers]
             is_new = ~is_taken[job.run][numbers]
             if numbers.size > 1:
-                is_new &= _mark_first(numbers)
+                is_first = np.zeros(numbers.size, np.bool_)
+                is_first[np.unique(numbers, return_index=True)[1]] = True
+                is_new &= is_first.reshape(numbers.shape)
             is_taken[job.run][numbers] = True
             entries += list(_iter_entries(job, numbers, n, wanted, is_new & (n < wanted)))
         return [*_join_arrangements(entries)]
@@ -268,8 +264,8 @@ class Ledger(PartialCounts):
         """Add a tally to the ledger's counts; yield its round for comparisons of which the store has fewer trials."""
         new = self.stored[entry.run][entry.numbers] < stop
         ids = self.ids[entry.numbers[new]]
-        index: Any = ... if entry.is_whole else entry.numbers
-        if entry.is_whole:
+        index: Any = ... if entry.panel.is_whole else entry.numbers
+        if entry.panel.is_whole:
             key = int(entry.numbers[0]), entry.run
             counts, earlier_counts = self._whole_counts[key], self._earlier_whole_counts[key]
             new_counts = tally.counts.ravel()
@@ -284,7 +280,7 @@ class Ledger(PartialCounts):
         self.stored[entry.run][entry.numbers[new]] = stop
         if new.any():
             round_counts = (counts[index] - earlier_counts[index]).reshape(len(new), -1)[new]
-            yield StoredTallies(ids, entry.run, start, stop, round_counts, whole=entry.is_whole)
+            yield StoredTallies(ids, entry.run, start, stop, round_counts, whole=entry.panel.is_whole)
 
 
 def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
@@ -301,26 +297,6 @@ def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[Ledge
     ]
     ordered.sort(key=lambda item: item[:2])
     return [job for _, _, job in ordered], [entries[k] for _, k, _ in ordered]
-
-
-class CommitQueue:
-    """Counted trials that are not yet stored. They are released in the order of their numbers."""
-
-    def __init__(self, lines_of_jobs: Sequence[LedgerEntry]) -> None:
-        self._entries = lines_of_jobs
-        self._touched: dict[int, LedgerEntry] = {}
-
-    def add(self, trials: TrialRange, tally: Tally) -> None:
-        """Add the tally of some trials."""
-        entry = self._entries[trials.job]
-        entry.add(trials.first, tally)
-        self._touched[id(entry)] = entry
-
-    def pop_ready(self) -> list[tuple[LedgerEntry, int, int, Tally]]:
-        """Remove and return the tallies that continue each entry's counted trials without a gap."""
-        ready = [(entry, *tallied) for entry in self._touched.values() for tallied in entry.pop_ready()]
-        self._touched.clear()
-        return ready
 
 
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
@@ -351,28 +327,15 @@ def _name_kind(panel: AnyPanel) -> str:
     return "all arrangements" if panel.enumerated else "pair"
 
 
-def _mark_first(numbers: Integers) -> Bools:
-    """Return a mask of the array elements that have no equal element before them."""
-    is_first = np.zeros(numbers.size, np.bool_)
-    is_first[np.unique(numbers.ravel(), return_index=True)[1]] = True
-    return is_first.reshape(numbers.shape)
-
-
 def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is_open: Bools) -> Iterator[LedgerEntry]:
     """Yield entries for a job's missing trials; pairs and metrics that lack the same trials share an entry."""
-    if job.panel.is_whole:
-        if is_open[0, 0]:
-            yield LedgerEntry(
-                job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), numbers[0, :1], job.label, is_whole=True
-            )
-        return
     first, stop = int(n[0, 0]), int(wanted[0, 0])
     if is_open.all() and (n == first).all() and (wanted == stop).all():
-        yield LedgerEntry(job.panel, job.run, first, stop, numbers.ravel(), job.label, is_whole=False)
+        yield LedgerEntry(job.panel, job.run, first, stop, numbers.ravel(), job.label)
         return
     for first, stop, rows, columns in iter_missing_trials(n, wanted, is_open):
         panel, covered = job.panel.select(rows.tolist(), columns.tolist()), numbers[np.ix_(rows, columns)].ravel()
-        yield LedgerEntry(panel, job.run, first, stop, covered, job.label, is_whole=False)
+        yield LedgerEntry(panel, job.run, first, stop, covered, job.label)
 
 
 def _join_arrangements(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:

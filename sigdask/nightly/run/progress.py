@@ -63,30 +63,6 @@ class ProgressWatch:
         return ProgressWatch(progress.test_set, progress.comparisons, LedgerCells(*[NONE] * 4), NONE, progress)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgressCells:
-    """The cells of all test sets in one run of trials: arrays of shape (n_cells,).
-
-    Attributes
-    ----------
-    numbers, wanted : int64
-        Comparisons in the ledger, and the trials requested.
-    results : int64
-        The result of each, by its place among those of all test sets.
-    set_index : int64
-        The test set of each.
-    is_counted : bool
-        Whether the test set's number of trials includes the cell's: each comparison counts once, in the first test set
-        that has it. Exact values have no trials.
-    """
-
-    numbers: Integers
-    wanted: Integers
-    results: Integers
-    set_index: Integers
-    is_counted: Bools
-
-
 class PlanProgress:
     """Progress of all test sets of a plan, computed on columns.
 
@@ -112,27 +88,29 @@ class PlanProgress:
         """Number of comparisons of all test sets."""
         return int(self._sizes.sum())
 
-    def _join_cells(self, run: int) -> ProgressCells:
+    def _join_cells(self, run: int) -> tuple[LedgerCells, Integers, Bools]:
+        """Return the cells of all test sets in one run of trials, the test set of each, and whether its trials count.
+
+        Each comparison counts once, in the first test set that has it. Exact values have no trials.
+        """
         parts = [watch.cells.take(watch.cells.run == run) for watch in self._watches]
         set_index = np.repeat(np.arange(len(parts)), [len(part.run) for part in parts])
-        numbers, wanted, results = (
-            np.concatenate([NONE, *(getattr(part, name) for part in parts)])
-            for name in ("numbers", "wanted", "results")
-        )
-        is_counted = np.zeros(len(numbers), np.bool_)
-        is_counted[np.unique(numbers, return_index=True)[1]] = True
-        is_counted &= ~self._ledger.is_exact[numbers]
-        return ProgressCells(numbers, wanted, results + self._starts[set_index], set_index, is_counted)
+        names = LedgerCells.__slots__
+        cells = LedgerCells(*(np.concatenate([NONE, *(getattr(part, name) for part in parts)]) for name in names))
+        is_counted = np.zeros(len(cells.numbers), np.bool_)
+        is_counted[np.unique(cells.numbers, return_index=True)[1]] = True
+        is_counted &= ~self._ledger.is_exact[cells.numbers]
+        return replace(cells, results=cells.results + self._starts[set_index]), set_index, is_counted
 
     def _count_trials(self) -> tuple[Integers, Integers, Bools]:
         """Return the trials counted and requested of each test set, and whether all of each result are counted."""
         n_done, n_wanted = np.zeros((2, len(self._watches)), np.int64)
         is_finished = np.ones(self.n_results, np.bool_)
-        for run, cells in self._cells.items():
+        for run, (cells, set_index, is_counted) in self._cells.items():
             wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # less where a rule stopped
             n_counted = np.minimum(self._ledger.n_trials[run][cells.numbers], wanted)
-            np.add.at(n_done, cells.set_index[cells.is_counted], n_counted[cells.is_counted])
-            np.add.at(n_wanted, cells.set_index[cells.is_counted], wanted[cells.is_counted])
+            np.add.at(n_done, set_index[is_counted], n_counted[is_counted])
+            np.add.at(n_wanted, set_index[is_counted], wanted[is_counted])
             is_finished[cells.results[n_counted < wanted]] = False
         return n_done, n_wanted, is_finished
 

@@ -368,40 +368,20 @@ def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
         yield counts.name, subset, a, b, metric
 
 
-NO_PATHS: Mapping[str, Sequence[Path]] = {}
-NO_DIGESTS: Mapping[str, dict[str, str]] = {}
-
-
 def build_provenance(
-    plan: Plan, read_paths: Mapping[str, Sequence[Path]] = NO_PATHS, unread: Mapping[str, dict[str, str]] = NO_DIGESTS
+    plan: Plan, read_paths: Mapping[str, Sequence[Path]], unread: Mapping[str, dict[str, str]]
 ) -> dict[str, Any]:
     """Return the versions, settings and inputs of a run.
 
     `read_paths` are, by test set, the files that were taken of the folders and patterns of its systems; `unread` are
     the digests of the files of test sets that were not read.
     """
-    inputs = _hash_inputs(plan.test_sets, read_paths, unread) | _hash_other_inputs(plan)
-    return {"versions": _get_versions(), "settings": _list_settings(plan), "inputs": inputs}
-
-
-def _list_settings(plan: Plan) -> dict[str, Any]:
-    shared = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run", "grouping")}
-    return {**shared, "trials": {t.name: t.comparison["trials"] for t in plan.test_sets}}
-
-
-def _hash_inputs(
-    test_sets: Sequence[TestSet], read_paths: Mapping[str, Sequence[Path]], unread: Mapping[str, dict[str, str]]
-) -> dict[str, dict[str, str]]:
-    """Return the digests of the files of each test set."""
-    return {
+    inputs = {
         t.name: unread[t.name] if t.name in unread else hash_paths(t.list_files(read_paths.get(t.name, ())))
-        for t in test_sets
+        for t in plan.test_sets
     }
-
-
-def _hash_other_inputs(plan: Plan) -> dict[str, dict[str, str]]:
-    """Return the digests of the files of candidate lists and tests of independence."""
-    files = [(entry.name, (entry.path,)) for entry in plan.rankings] + [
-        (entry.name, entry.list_files()) for entry in plan.independence
-    ]
-    return {name: hash_paths(paths) for name, paths in files}
+    inputs |= {entry.name: hash_paths((entry.path,)) for entry in plan.rankings}
+    inputs |= {entry.name: hash_paths(entry.list_files()) for entry in plan.independence}
+    settings = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run", "grouping")}
+    settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
+    return {"versions": _get_versions(), "settings": settings, "inputs": inputs}

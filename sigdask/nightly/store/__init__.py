@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -207,18 +207,13 @@ class Store:
             except StoreError as error:
                 if not error.lost or time.monotonic() > until or not self._patient():
                     raise
-                if self._was_committed():
-                    break
+                with suppress(StoreError):
+                    if self._lease.count_commits() == self._lease.commits + 1:
+                        break
                 time.sleep(0.5)
             else:
                 break
         self._lease.commits += 1
-
-    def _was_committed(self) -> bool:
-        try:
-            return self._lease.count_commits() == self._lease.commits + 1
-        except StoreError:
-            return False
 
 
 @contextmanager
@@ -262,13 +257,9 @@ def report_damage(location: str) -> Iterator[None]:
     except SigdaskError:
         raise
     except Exception as error:
-        if faults := _find_faults(location):
+        faults: list[str] = []
+        with suppress(SigdaskError):
+            faults = [fault.text for fault in check_store(location).faults]
+        if faults:
             raise DamagedError(faults, describe_location(location)) from error
         raise
-
-
-def _find_faults(location: str) -> list[str]:
-    try:
-        return [fault.text for fault in check_store(location).faults]
-    except SigdaskError:
-        return []

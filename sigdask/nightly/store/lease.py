@@ -80,7 +80,11 @@ class Lease:
         self._key = {"name": name, "token": self.token}
         self.commits = 0
         self._ended = threading.Event()
-        self._acquire()
+        last_beat = self._try_to_acquire(None)
+        if last_beat is not None:  # clocks cannot tell whether its holder lives
+            log.info("%s: its last sign of life is old, or from the future; watching for another", self._describe())
+            time.sleep(2 * BEAT_SECONDS)
+            self._try_to_acquire(last_beat)
         self._beating = threading.Thread(target=self._keep_alive, name="sigdask lease", daemon=True)
         self._beating.start()
 
@@ -113,14 +117,6 @@ class Lease:
 
     def _describe(self) -> str:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
-
-    def _acquire(self) -> None:
-        """Acquire the lease or raise. Where clocks cannot tell whether its holder lives, wait for it to be renewed."""
-        last_beat = self._try_to_acquire(None)
-        if last_beat is not None:
-            log.info("%s: its last sign of life is old, or from the future; watching for another", self._describe())
-            time.sleep(2 * BEAT_SECONDS)
-            self._try_to_acquire(last_beat)
 
     def _try_to_acquire(self, watched: float | None) -> float | None:
         """Acquire the lease or raise; return the last renewal if it is old or in the future, after a clock's jump."""

@@ -61,25 +61,16 @@ def iter_earlier_blocks(connection: Connection, plan: str) -> Iterator[ResultBlo
     )
     rows = connection.execute(query, {"plan": plan}).mappings()
     for since, run_rows in groupby(rows, key=lambda row: int(row["since"])):
-        alpha = _read_alpha(connection, since)
+        query = text("SELECT details FROM runs WHERE id = :run")
+        details = parse_json(connection.execute(query, {"run": since}).scalar_one())
+        alpha = float(details.get("settings", {}).get("alpha", 0.05))
         while batch := list(islice(run_rows, ROWS_AT_ONCE)):
-            yield _build_block(since, batch, alpha)
-
-
-def _read_alpha(connection: Connection, run: int) -> float:
-    """Return the significance level that a run recorded for its verdicts."""
-    query = text("SELECT details FROM runs WHERE id = :run")
-    details = parse_json(connection.execute(query, {"run": run}).scalar_one())
-    return float(details.get("settings", {}).get("alpha", 0.05))
-
-
-def _build_block(since: int, rows: list[Any], alpha: float) -> ResultBlock:
-    columns = results_to_table([build_result(row) for row in rows], alpha).columns_by_path()
-    columns[COMPARISON] = np.array([row["comparison"] or -1 for row in rows], np.int64)
-    columns[COMPLETE] = np.array([row["complete"] for row in rows], np.bool_)
-    columns[POSITION] = np.array([row["position"] for row in rows], np.int64)
-    until = np.array([row["until"] or NEVER_ENDED for row in rows], np.int64)
-    return ResultBlock(0, since, is_earlier=True, columns=columns, until=until)
+            columns = results_to_table([build_result(row) for row in batch], alpha).columns_by_path()
+            columns[COMPARISON] = np.array([row["comparison"] or -1 for row in batch], np.int64)
+            columns[COMPLETE] = np.array([row["complete"] for row in batch], np.bool_)
+            columns[POSITION] = np.array([row["position"] for row in batch], np.int64)
+            until = np.array([row["until"] or NEVER_ENDED for row in batch], np.int64)
+            yield ResultBlock(0, since, is_earlier=True, columns=columns, until=until)
 
 
 def build_result(row: Any) -> Result:
@@ -212,10 +203,8 @@ def _seal_tallies(connection: Connection, low: int, high: int) -> None:
         text("SELECT id, digest FROM comparisons WHERE id BETWEEN :low AND :high"), between
     ).all()
     rows = np.array([tuple(row) for row in connection.execute(text(TALLIES), between)], np.int64).reshape(-1, 7)
-    ids, keys = (
-        np.array([number for number, _ in comparisons], np.int64),
-        compute_keys([digest for _, digest in comparisons]),
-    )
+    ids = np.array([number for number, _ in comparisons], np.int64)
+    keys = compute_keys([digest for _, digest in comparisons])
     rows = rows[np.isin(rows[:, 0], ids) & are_possible(rows[:, 2], rows[:, 3], rows[:, 4:])]
     order = np.argsort(ids)
     row_keys = keys[order[np.searchsorted(ids, rows[:, 0], sorter=order)]]

@@ -359,7 +359,8 @@ def salvage_store(path: Path) -> Path:
             raise InputError(
                 f"store {path}: no row of it can be read; move the file away, and the next run counts all again"
             )
-        aside = _find_free_name(path)
+        names = (path.with_name(f"{path.name}.damaged{'' if k == 1 else f'-{k}'}") for k in range(1, 10_000))
+        aside = next(name for name in names if not name.exists())
         shutil.copy2(path, aside)
         with suppress(FileNotFoundError):
             _get_journal_path(path).replace(_get_journal_path(aside))
@@ -372,11 +373,6 @@ def salvage_store(path: Path) -> Path:
 
 def _get_journal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-journal")
-
-
-def _find_free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.damaged{'' if k == 1 else f'-{k}'}") for k in range(1, 10_000))
-    return next(name for name in names if not name.exists())
 
 
 def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> bool:
