@@ -273,8 +273,13 @@ def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]
         packed: Any = _pack_panel(panel, code=not cluster.remote)
         if len(packed) > MAX_INLINE_BYTES:
             packed = cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False)
-        panels[id(panel)] = lambda _, packed=packed: packed
+        panels[id(panel)] = partial(_get_whole, packed)
     return panels
+
+
+def _get_whole(packed: Any, _: TrialRange) -> Any:
+    """Return a panel that is sent as a whole: its bytes or its future."""
+    return packed
 
 
 def _submit_sums(client: Any, frame: Any, blocks: list[list[Any]], trials: TrialRange) -> list[Any]:

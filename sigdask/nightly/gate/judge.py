@@ -73,23 +73,26 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     if not covered:
         notes = (f"applies to no comparison, so nothing was shown{_explain_no_comparison(rule, basis)}",)
         return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, notes)
-    verdict = (
-        judge_not_worse(rule, covered, basis)
-        if isinstance(rule, NotWorse)
-        else judge_within_margin(rule, covered, basis)
-    )
+    if isinstance(rule, NotWorse):
+        verdict = judge_not_worse(rule, covered, basis)
+    else:
+        verdict = judge_within_margin(rule, covered, basis)
     baselines = basis.evidence.baselines
     absent = [key for key in basis.evidence.absent if covers_comparison(rule, key, baselines.get(key[0]))]
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
-    if gains := [c for c in covered if c.gain > 0 and _are_of_other_scales(c.result)]:
+    if gains := [c for c in covered if c.gain > 0 and _is_on_other_scale(c.result)]:
         verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
-    return _add_absent(verdict, absent) if absent else verdict
+    if absent:  # which fails all rules but `NotWorse`
+        note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
+        passed, n_blind = verdict.passed and isinstance(rule, NotWorse), verdict.n_blind + len(absent)
+        verdict = replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=n_blind)
+    return verdict
 
 
-def _are_of_other_scales(result: Result) -> bool:
-    return are_other_scales(result.score_a, result.score_b, is_share=may_be_share(result.metric))
+def _is_on_other_scale(r: Result) -> bool:
+    return are_other_scales(r.score_a, r.score_b, is_share=may_be_share(r.metric))
 
 
 def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
@@ -119,13 +122,6 @@ def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
             found = format_list(sorted(known), MAX_NAMED)
             return f": the run has no {noun} {' or '.join(map(repr, names))}; its {noun}s are {found}"
     return ""
-
-
-def _add_absent(verdict: RuleVerdict, absent: Sequence[ComparisonKey]) -> RuleVerdict:
-    """Return the verdict with a note on comparisons that could not be made; they fail all rules but `NotWorse`."""
-    note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
-    passed = verdict.passed and isinstance(verdict.rule, NotWorse)
-    return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))
 
 
 def _describe_keys(keys: Sequence[ComparisonKey]) -> str:

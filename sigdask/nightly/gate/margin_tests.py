@@ -130,7 +130,10 @@ class MarginTests:
         for pair in pairs:
             sides = [pair.match_proportions(side) for side in self.rule.sides]
             if proportions := [side for side in sides if side is not None]:
-                yield get_key(pair.result), _compute_by_proportions(self.rule, proportions)
+                p = max(m.compute_p_value(self.rule.margin, self.rule.alpha) for m in proportions)
+                smallest = max(m.find_smallest_margin(self.rule.alpha) for m in proportions)
+                margin, first = _reconcile_margin(p, smallest, self.rule), proportions[0]
+                yield get_key(pair.result), MarginResult(p, first.method, None, margin, first)
             else:
                 swapped.append(pair)
         if swapped and isinstance(self.metric, BoundMetric):
@@ -212,12 +215,6 @@ def _reconcile_margin(p: float, smallest: float, rule: WithinMargin) -> float:
     if p <= rule.alpha:
         return min(smallest, rule.margin)
     return max(smallest, math.nextafter(rule.margin, math.inf))
-
-
-def _compute_by_proportions(rule: WithinMargin, proportions: Sequence[MatchedProportions]) -> MarginResult:
-    p = max(m.compute_p_value(rule.margin, rule.alpha) for m in proportions)
-    smallest = max(m.find_smallest_margin(rule.alpha) for m in proportions)
-    return MarginResult(p, proportions[0].method, None, _reconcile_margin(p, smallest, rule), proportions[0])
 
 
 def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[float]:

@@ -52,7 +52,8 @@ def judge_within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]
 def _get_margin_result(rule: WithinMargin, c: CoveredComparison, basis: GateContext) -> MarginResult:
     margin_result = basis.evidence.margin_results.get((rule, get_key(c.result)))
     if margin_result is None:
-        raise InputError(f"gate: {_name_aim(rule)} of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
+        aim = "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
+        raise InputError(f"gate: {aim} of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
     return margin_result
 
 
@@ -63,14 +64,9 @@ def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredCompariso
         if c.result.higher_is_better and 0 < baseline <= rule.margin:
             yield (
                 f"the margin {rule.margin:g} is at least the score of {c.baseline}, {baseline:.4g} by "
-                f"{describe_scope(c)}: "
-                "a system that scores 0 would be within it"
+                f"{describe_scope(c)}: a system that scores 0 would be within it"
             )
             return
-
-
-def _name_aim(rule: WithinMargin) -> str:
-    return "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
 
 
 def _build_finding(
@@ -78,11 +74,12 @@ def _build_finding(
 ) -> RuleFinding:
     is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
     passed = margin_result.p_value <= rule.alpha and not is_whole
-    range_text = (
-        "; every system is within a margin as wide as the range of scores: give the margin on the metric's own scale"
-        if is_whole
-        else ""
-    )
+    range_text = ""
+    if is_whole:
+        words = (
+            "every system is within a margin as wide as the range of scores: give the margin on the metric's own scale"
+        )
+        range_text = f"; {words}"
     equal_margin = compute_equal_margin(rule, margin_result, c.result.n_units, sd)
     kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
     text = (

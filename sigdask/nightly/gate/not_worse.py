@@ -48,7 +48,9 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     adjusted = _adjust_p_values(rule, covered, basis)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
     n_levels = _count_levels(rule, covered, basis)
-    level = _compute_level(rule, len(covered), basis)
+    name = format_rule_name(rule)
+    past, recorded = (by_rule.get(name, ()) for by_rule in (basis.evidence.history, basis.evidence.levels))
+    level = compute_run_level(rule, len(covered), basis.n_shared, basis.fdr, basis.runs_per_year, past, recorded)
     is_shared = basis.fdr != "none" or rule.false_alarms_per_year is not None
     family_level = level / n_levels if is_shared else level
     simulated = _simulate_losses(rule, covered, family_level, basis)
@@ -58,7 +60,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
     ]
     return RuleVerdict(
         rule=rule,
-        name=format_rule_name(rule),
+        name=name,
         passed=all(f.passed for f in findings),
         p_value=min(1.0, n_levels * min(losses, default=1.0)),
         level=level,
@@ -67,7 +69,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         notes=tuple(_list_notes(rule, basis, level, findings)),
         fdr=basis.fdr,
         least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
-        repeats=basis.evidence.repeats.get(format_rule_name(rule)),
+        repeats=basis.evidence.repeats.get(name),
         n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
     )
 
@@ -78,12 +80,6 @@ def _fail_undefined(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> R
     more_text = f", and {len(undefined) - 1:,} more" if len(undefined) > 1 else ""
     note = f"no score: {c.system} or {c.baseline} has none by {describe_scope(c)}{more_text}; nothing was judged"
     return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
-
-
-def _compute_level(rule: NotWorse, n_covered: int, basis: GateContext) -> float:
-    name = format_rule_name(rule)
-    past, recorded = (by_rule.get(name, ()) for by_rule in (basis.evidence.history, basis.evidence.levels))
-    return compute_run_level(rule, n_covered, basis.n_shared, basis.fdr, basis.runs_per_year, past, recorded)
 
 
 def compute_run_level(
@@ -152,13 +148,9 @@ def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
     """Return a comparison's p-value as the plan adjusted it; raise if the plan left out a needed adjustment."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
-    if _get_family_size(c.result, basis) > 1:
+    if basis.sizes[basis.get_family(c.result)] > 1:
         raise InputError('gate: adjust = "plan", but the results are not adjusted; choose "holm" or "none"')
     return c.result.p_value
-
-
-def _get_family_size(result: Result, basis: GateContext) -> int:
-    return basis.sizes[basis.get_family(result)]
 
 
 def _simulate_losses(
@@ -241,7 +233,7 @@ def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis:
     """Return the number of comparisons among which a comparison's p-value is adjusted."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
-    return _get_family_size(c.result, basis)
+    return basis.sizes[basis.get_family(c.result)]
 
 
 def compute_detectable_loss(
@@ -287,9 +279,8 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
         n_past = len(basis.evidence.history.get(format_rule_name(rule), ()))
         yield (
             f"{basis.fdr}: after {n_past} earlier runs this one is judged at level {format_lower_limit(level)}, so "
-            f"that "
-            "of all "
-            f"alarms at most {rule.alpha:g} are false{'' if basis.fdr == 'lond' else ', of nights with fresh items'}"
+            f"that of all alarms at most {rule.alpha:g} are false"
+            f"{'' if basis.fdr == 'lond' else ', of nights with fresh items'}"
         )
         steady = FALSE_ALARMS_PER_YEAR / basis.runs_per_year
         if level < steady / LOST_POWER_FACTOR:

@@ -25,7 +25,10 @@ def check_comparisons(test_set: TestSet, own: Container[str], key: PlanKey, comp
     _check_format(test_set.format, (*key, "format"), complain)
     metrics_key: PlanKey = (*key, "metrics") if "metrics" in own else ("metrics",)
     for name in test_set.metrics:
-        _check_metric(name, metrics_key, complain)
+        try:
+            metrics.check_name(name)
+        except InputError as error:
+            complain(metrics_key, str(error))
     folded_names: set[str] = set()
     for name in test_set.metrics:
         if name.casefold() in folded_names:
@@ -48,14 +51,6 @@ def _check_format(text: str, key: PlanKey, complain: Complain) -> None:
     choices = ["auto", *formats.FORMATS]
     if name not in choices:
         complain(key, f"found {format_value(name)}, expected a format; {suggest_nearest(name, choices)}")
-
-
-def _check_metric(name: str, key: PlanKey, complain: Complain) -> None:
-    """Check the form of a metric's name before the data are read."""
-    try:
-        metrics.check_name(name)
-    except InputError as error:
-        complain(key, str(error))
 
 
 def check_pairs(pairs: Sequence[tuple[str, str]], key: PlanKey, complain: Complain) -> None:

@@ -359,7 +359,10 @@ def _read_together(
     name = _choose_name(group, home)
     only_document = documents[0] if len(documents) == 1 else None
     first_error: InputError | None = None
-    for gold, references in [*_iter_golds(golds), *([(None, [])] if hints.gold is None else [])]:
+    to_try: list[tuple[Path | None, list[Path]]] = [(path, []) for path in golds]
+    if len(golds) > 1 and len({_get_ending(path) for path in golds}) == 1:  # they may be references of one text
+        to_try.insert(0, (golds[0], golds[1:]))
+    for gold, references in [*to_try, *([(None, [])] if hints.gold is None else [])]:
         for document in dict.fromkeys((only_document, None)):
             options = replace(hints.options, references=tuple(references), documents=document)
             try:
@@ -371,13 +374,6 @@ def _read_together(
             if test_set.counts.n_systems > 1 and not lacks_gold:
                 return test_set
     raise first_error or InputError("there is only one system, so there is nothing to compare")
-
-
-def _iter_golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield gold standards to try: all files together as references of one text, if they may be, then each alone."""
-    if len(golds) > 1 and len({_get_ending(path) for path in golds}) == 1:
-        yield golds[0], list(golds[1:])
-    yield from ((path, []) for path in golds)
 
 
 def _read_test_set(

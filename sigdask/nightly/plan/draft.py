@@ -110,10 +110,9 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
     """Yield lines that state the role of each file, what was guessed, and the line of the plan to change."""
     for test_set in survey.test_sets:
         yield f"test set {test_set.name}: {_describe_systems(test_set)}"
-        yield (
-            f"  systems     {_format_systems(test_set)} ({test_set.n_files:,} "
-            f"file{'' if test_set.n_files == 1 else 's'})"
-        )
+        systems = test_set.systems
+        systems_text = systems if isinstance(systems, str) else format_list([*systems], MAX_PATHS)
+        yield f"  systems     {systems_text} ({format_count(test_set.n_files, 'file')})"
         if test_set.gold is not None:
             yield f"  gold        {survey.format_path(test_set.gold)}"
         yield from (f"  reference   {survey.format_path(path)}" for path in test_set.options.references)
@@ -136,7 +135,3 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         )
     if survey.unused:
         yield f"not used: {format_list([*map(survey.format_path, survey.unused)], MAX_PATHS)}"
-
-
-def _format_systems(test_set: DiscoveredTestSet) -> str:
-    return test_set.systems if isinstance(test_set.systems, str) else format_list([*test_set.systems], MAX_PATHS)

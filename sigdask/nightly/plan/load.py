@@ -114,26 +114,18 @@ def _read_plan(path: Path | str) -> tuple[Path, str, dict[str, Any]]:
     """Return the file of a plan, its text, and what TOML makes of it."""
     file = _check_local(path)
     text = read_text(file, EXPECTED)
-    _check_name(file.absolute())
-    data = parse_toml(text, file, REMEDY)
-    _check_sizes(data, file)
-    return file, text, data
-
-
-def _check_name(path: Path) -> None:
-    """Raise if a plan's path is not valid UTF-8, because a store could not save it."""
     try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{str(path)!r}: the name of a plan or of its folder is not UTF-8; rename it") from None
-
-
-def _check_sizes(data: dict[str, Any], path: Path) -> None:
-    """Raise if a plan has more test sets than it may, before time is spent on each."""
-    for key in EVALUATED:
+        str(file.absolute()).encode()
+    except UnicodeEncodeError:  # a store could not save it
+        raise InputError(
+            f"{str(file.absolute())!r}: the name of a plan or of its folder is not UTF-8; rename it"
+        ) from None
+    data = parse_toml(text, file, REMEDY)
+    for key in EVALUATED:  # before time is spent on each
         if isinstance(data.get(key), list) and len(data[key]) > MAX_ENTRIES:
             n_entries = f"{len(data[key]):,} entries of [[{key}]]"
-            raise InputError(f"{path}: {n_entries}, at most {MAX_ENTRIES:,}; split it into several plans")
+            raise InputError(f"{file}: {n_entries}, at most {MAX_ENTRIES:,}; split it into several plans")
+    return file, text, data
 
 
 def _check_local(path: Path | str) -> Path:

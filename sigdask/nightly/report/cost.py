@@ -78,9 +78,8 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
             steady = FALSE_ALARMS_PER_YEAR / gate.runs_per_year
             yield (
                 f"gate: {format_rule_name(rule)}: {gate.fdr}: level {format_lower_limit(level)} in the first night "
-                f"over {n_text}{smallest_text}, "
-                f"{format_lower_limit(later_levels[0])} after 30 quiet nights, {format_lower_limit(later_levels[1])} "
-                "after 365"
+                f"over {n_text}{smallest_text}, {format_lower_limit(later_levels[0])} after 30 quiet nights, "
+                f"{format_lower_limit(later_levels[1])} after 365"
             )
             yield (
                 f"warning: {gate.fdr} loses its power in quiet nights; false_alarms_per_year = "
@@ -113,14 +112,9 @@ def _summarize(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops
     seconds /= n_threads or 1
     time = f"at most {format_duration(seconds).removeprefix('< ')}" if stops else format_estimate(seconds)
     counted = f"{format_count(n, 'comparison')}, {format_count(total, 'trial')}"
-    yield f"{name}: {_count_sets(costs)}, {counted}, {time} on {machine}"
-    yield "(trials are summed over comparisons; trials that the store already has are not counted again)"
-
-
-def _count_sets(costs: Sequence[Cost]) -> str:
-    """Return the numbers of test sets and candidate lists as text."""
     n_lists = sum(c.unit == CANDIDATE for c in costs)
-    n = len(costs) - n_lists
-    sets = [format_count(n, "test set")] if n or not n_lists else []
-    lists = [f"{n_lists:,} list{'s' if n_lists != 1 else ''} of candidates"] if n_lists else []
-    return " and ".join([*sets, *lists])
+    n_sets = len(costs) - n_lists
+    sets = [format_count(n_sets, "test set")] if n_sets or not n_lists else []
+    sets += [f"{n_lists:,} list{'s' if n_lists != 1 else ''} of candidates"] if n_lists else []
+    yield f"{name}: {' and '.join(sets)}, {counted}, {time} on {machine}"
+    yield "(trials are summed over comparisons; trials that the store already has are not counted again)"

@@ -58,9 +58,12 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     """
     rank = np.full(len(table), 3)
     row_index = {key: k for k, key in enumerate(list_keys(table))}
-    for key in _iter_changed(report.changes):
-        if key in row_index:
-            rank[row_index[key]] = 2
+    changes = report.changes
+    names = list_keys(changes.new)
+    for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
+        is_changed = row >= 0 and "new" not in kinds and {"lost", "gained", "scores"} & {*kinds}
+        if is_changed and names[row] in row_index:
+            rank[row_index[names[row]]] = 2
     verdict = report.run.details.get("verdict") or {"rules": ()}
     for finding in (finding for rule in verdict["rules"] for finding in rule["findings"]):
         key = tuple(finding["key"])
@@ -69,14 +72,6 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     rows = np.argsort(rank, kind="stable")[:n_rows].astype(np.int64)
     words = ("fails the gate", "judged by the gate", "changed", "")
     return rows, [words[k] for k in rank[rows].tolist()]
-
-
-def _iter_changed(changes: Changes) -> Iterator[tuple[Any, ...]]:
-    """Yield the keys of comparisons whose scores or significance changed since the previous run."""
-    names = list_keys(changes.new)
-    for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
-        if row >= 0 and "new" not in kinds and {"lost", "gained", "scores"} & {*kinds}:
-            yield names[row]
 
 
 def list_keys(table: Table) -> list[tuple[Any, ...]]:

@@ -260,13 +260,9 @@ def _write_index(site: Path) -> None:
         if summaries == written:
             return
         written = summaries
-        write_whole_text(site / "index.html", _render_index(summaries))
-
-
-def _render_index(summaries: Sequence[tuple[str, PlanSummary]]) -> str:
-    worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
-    context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
-    return render_frame(context, {}, {"site": PagePart(None)}, "site.html")
+        worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
+        context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
+        write_whole_text(site / "index.html", render_frame(context, {}, {"site": PagePart(None)}, "site.html"))
 
 
 def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:

@@ -226,7 +226,9 @@ def format_report(
         lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
     for name, text in format_evaluations(report.evaluations, everything=everything, width=width).items():
         lines += [make_printable(f"== {name} =="), text, ""]
-    lines += list(_describe_second_looks(run))
+    for name, n in run.details.get("second_looks", {}).items():
+        looks = f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before"
+        lines.append(make_printable(f"{looks}, so their p was computed twice"))
     if report.n_incomplete:
         missing_text = format_count(report.n_incomplete, "result")
         lines += [f"Some trials of {missing_text} are missing; the bounds are valid without them.", ""]
@@ -449,14 +451,6 @@ def _format_side(r: Result | None, alpha: float) -> str:
         return "nothing"
     adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
     return f"{format_score(r.score_a)} / {format_score(r.score_b)}, {describe_p(r, alpha)}{adjusted}"
-
-
-def _describe_second_looks(run: PlanRun) -> Iterator[str]:
-    for name, n in run.details.get("second_looks", {}).items():
-        yield make_printable(
-            f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before, so their "
-            f"p was computed twice"
-        )
 
 
 def _format_message(run: PlanRun) -> str:
