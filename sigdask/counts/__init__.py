@@ -543,8 +543,15 @@ def _build_item_arguments(
     n_items: int, ids: Sequence[str] | None, groups: Mapping[str, Sequence[str]] | None, name: str, notes: Sequence[str]
 ) -> dict[str, Any]:
     """Return the arguments of `Counts` that all constructors take, with ids and groups of as many items checked."""
-    item_ids, columns = checks.convert_ids(ids, n_items), checks.convert_groups(groups, n_items)
-    return {"n_items": n_items, "ids": item_ids, "groups": columns, "name": name, "warnings": tuple(notes)}
+    if ids is not None and len(ids) != n_items:
+        raise InputError(f"{format_count(len(ids), 'id')} for {format_count(n_items, 'item')}")
+    for column, values in (groups or {}).items():
+        if len(values) != n_items:
+            raise InputError(
+                f"column {column!r} has {format_count(len(values), 'value')} for {format_count(n_items, 'item')}"
+            )
+    item_ids = None if ids is None else Texts.from_values(ids).compact()
+    return {"n_items": n_items, "ids": item_ids, "groups": groups or {}, "name": name, "warnings": tuple(notes)}
 
 
 def _build_label_counts(

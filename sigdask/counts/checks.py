@@ -261,25 +261,6 @@ def check_complete(
     )
 
 
-def convert_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
-    """Return ids as texts; raise unless there is one for each item."""
-    if ids is None:
-        return None
-    if len(ids) != n_items:
-        raise InputError(f"{format_count(len(ids), 'id')} for {format_count(n_items, 'item')}")
-    return Texts.from_values(ids).compact()
-
-
-def convert_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, Factor]:
-    """Return group columns as factors; raise unless they have one value for each item."""
-    for name, column in (groups or {}).items():
-        if len(column) != n_items:
-            raise InputError(
-                f"column {name!r} has {format_count(len(column), 'value')} for {format_count(n_items, 'item')}"
-            )
-    return {name: Factor.from_values(column) for name, column in (groups or {}).items()}
-
-
 def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
     """Return a warning for each system with mostly, or only, labels that do not occur in gold, and a note on others."""
     gold_labels = {*gold.levels}
@@ -492,7 +473,9 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
     gap = int(np.argmax(means[order[1:]] / means[order[:-1]])) + 1
     low, high = np.sort(order[:gap]), np.sort(order[gap:])
     ratio = float(means[high].mean() / means[low].mean())
-    if _are_of_other_unit(values[:MAX_ROWS, low], ratio):
+    lower = values[:MAX_ROWS, low]
+    factors = UNIT_FACTORS[1:] if np.median(lower) > 1 else UNIT_FACTORS  # as of perplexities, mostly above 1
+    if any(factor / 2 <= ratio <= 2 * factor for factor in factors) and not _are_whole(lower):
         small, large = (format_list([systems[k] for k in side.tolist()]) for side in (low, high))
         yield ScopeNote(
             f"scores of {large}{metric} are about {ratio:.2g} times those of {small}: shares and percentages, seconds "
@@ -504,15 +487,6 @@ def _are_of_other_scale(shares: Array, others: Array) -> bool:
     """Return whether scores are so much larger than those of at most 1 that they are not of the same metric."""
     are_counts = _are_whole(shares) and _are_whole(others) and not np.isin(others, (0, 100)).all()
     return not are_counts and bool(others.mean() >= LARGE_RATIO * np.abs(shares).mean())
-
-
-def _are_of_other_unit(low: Array, ratio: float) -> bool:
-    """Return whether other scores, `ratio` times as large, are in another unit than scores that are not all whole.
-
-    Where these are mostly above 1, as perplexities are, only about 1,000 is a sign of it.
-    """
-    factors = UNIT_FACTORS[1:] if np.median(low) > 1 else UNIT_FACTORS
-    return any(factor / 2 <= ratio <= 2 * factor for factor in factors) and not _are_whole(low)
 
 
 def _are_whole(values: Array) -> bool:

@@ -83,8 +83,10 @@ def _name_fields(bound: Sequence[BoundMetric], fields: Sequence[Sequence[Array]]
     for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True)):
         for k, (name, field) in enumerate(zip(b.fields, fields[r], strict=True)):
             own_name = f"{b.name}@{r}#{k}"
-            named_fields[own_name] = _pad_field(field, r, counts) if counts.apart else field
-            roundings[own_name] = b.get_rounding(name, replicate)
+            named_fields[own_name], roundings[own_name] = field, b.get_rounding(name, replicate)
+            if counts.apart:  # 0 on the items of other replicates
+                padded = named_fields[own_name] = np.zeros((counts.n_items, field.shape[1]), field.dtype)
+                padded[r * len(field) : (r + 1) * len(field)] = field
     return ExactNumbers(named_fields, roundings)
 
 
@@ -96,13 +98,6 @@ def _sum_roundings(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float,
         for name, weight in zip(b.fields, b.form.numerators[0], strict=True):
             total += abs(weight) * np.array(b.get_rounding(name, replicate))
     return tuple(total.tolist())
-
-
-def _pad_field(field: Array, r: int, counts: Counts) -> Array:
-    """Return a replicate's field on the items of all replicates, with 0 on the items of other replicates."""
-    padded = np.zeros((counts.n_items, field.shape[1]), field.dtype)
-    padded[r * len(field) : (r + 1) * len(field)] = field
-    return padded
 
 
 def _compute_shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tuple[list[Array], list[Array]] | None:

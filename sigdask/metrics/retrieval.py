@@ -126,7 +126,11 @@ def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
     if not has_rankings(counts):
         raise build_lacking_error(name, "rankings and judgements (format trec, --gold QRELS)", counts)
     column = f"score[{name}]"
-    scores: NDArray[Any] = compute_topic_scores(name, counts)
+    scores: NDArray[Any] = get_statistics(_build_extraction(name), counts)[:, :, 0]
+    if np.isnan(scores).any():
+        k, s = np.argwhere(np.isnan(scores))[0]
+        topic = counts.ids[k] if counts.ids is not None else k + 1
+        raise InputError(f"metric {name!r}: not defined for system {counts.systems[s]!r}, topic {topic!r}")
     form: Form = MEAN
     fields: tuple[str, ...] = (column, "items")
     if type(parsed.aggregator()).__name__ == "SumAgg":  # num_ret, num_rel, num_rel_ret: totals of counts
@@ -137,22 +141,6 @@ def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
 @known_as("sigdask.metrics.retrieval:_total")
 def _total(values: NDArray[Any]) -> NDArray[Any]:
     return values
-
-
-def compute_topic_scores(name: str, counts: Counts) -> Floats:
-    """Return a measure's score for each topic and system, shape (n_items, n_systems).
-
-    Raises
-    ------
-    InputError
-        ir-measures has no provider for the measure, or the provider fails.
-    """
-    scores: Floats = get_statistics(_build_extraction(name), counts)[:, :, 0]
-    if np.isnan(scores).any():
-        k, s = np.argwhere(np.isnan(scores))[0]
-        topic = counts.ids[k] if counts.ids is not None else k + 1
-        raise InputError(f"metric {name!r}: not defined for system {counts.systems[s]!r}, topic {topic!r}")
-    return scores
 
 
 @known_as("sigdask.metrics.retrieval:measure_topics")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array, Integers
+from sigdask.counts.fields import Array
 from sigdask.errors import InputError, explain_missing
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
@@ -74,7 +74,9 @@ def _bind(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher
     statistics = get_statistics(_build_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
     fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
     own_fields = {field: statistics[:, :, k] for k, field in enumerate(fields)}
-    return BoundMetric(name, fields, form, higher, own_fields, build_signature(scorer, options, gold))
+    patterns = {tuple(None if text is None else "" for text in texts) for texts in gold}
+    tool = _build_scorer(scorer, options, [list(stream) for stream in zip(*patterns, strict=True)])
+    return BoundMetric(name, fields, form, higher, own_fields, str(tool.get_signature().format()))
 
 
 @known_as("sigdask.metrics.translation:count_segments")
@@ -149,13 +151,6 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
     return rounded.astype(np.int64)
 
 
-def build_signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str:
-    """Return sacrebleu's signature for these options and for the numbers of references that items have."""
-    patterns = {tuple(None if text is None else "" for text in texts) for texts in gold}
-    tool = _build_scorer(scorer, options, [list(stream) for stream in zip(*patterns, strict=True)])
-    return str(tool.get_signature().format())
-
-
 def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
     with explain_missing("sacrebleu", "mt", scorer):
         from sacrebleu import metrics
@@ -215,37 +210,22 @@ def count_errors(
         raise InputError(
             f"metric {name!r} takes one reference, but each item has {len(gold[0])}; leave out --reference"
         )
-    aligner = _WordAligner(unit, lowercase, punctuation)
-    references = [text for (text,) in gold]
-    lengths = aligner.count_lengths(references)
-    return [np.column_stack([aligner.count_edits(references, outputs), lengths]) for outputs in systems]
-
-
-class _WordAligner:
-    """Alignment by jiwer, with one choice of unit (words or characters) and normalisation."""
-
-    def __init__(self, unit: str, lowercase: bool, punctuation: bool) -> None:
-        with explain_missing("jiwer", "asr", "an error rate of transcripts"):
-            import jiwer
-        normalizers = [jiwer.ToLowerCase()] if lowercase else []
-        normalizers += [] if punctuation else [jiwer.RemovePunctuation()]
-        words = unit == "words"
-        default_transforms = (jiwer.wer_default if words else jiwer.cer_default).transforms
-        self.transform = jiwer.Compose([*normalizers, *default_transforms])
-        self.process = jiwer.process_words if words else jiwer.process_characters
-
-    def count_lengths(self, texts: Sequence[str]) -> Integers:
-        """Return the number of words or characters of each text."""
-        return np.array([len(self.transform(text)[0]) for text in texts], np.int64)
-
-    def count_edits(self, references: Sequence[str], hypotheses: Sequence[str]) -> Array:
-        """Return the number of substitutions, deletions and insertions in each hypothesis, in total."""
-        n_edits: list[int] = []
-        for start in range(0, len(references), ALIGNED_BLOCK):
+    with explain_missing("jiwer", "asr", "an error rate of transcripts"):
+        import jiwer
+    normalizers = [jiwer.ToLowerCase()] if lowercase else []
+    normalizers += [] if punctuation else [jiwer.RemovePunctuation()]
+    align = jiwer.process_words if unit == "words" else jiwer.process_characters
+    default_transforms = (jiwer.wer_default if unit == "words" else jiwer.cer_default).transforms
+    transform = jiwer.Compose([*normalizers, *default_transforms])
+    lengths = [[len(transform(reference)[0])] for (reference,) in gold]
+    statistics = [np.array([[0, *length] for length in lengths], np.int64).reshape(-1, 2) for _ in systems]
+    for outputs, counted in zip(systems, statistics, strict=True):
+        for start in range(0, len(gold), ALIGNED_BLOCK):
             block = slice(start, start + ALIGNED_BLOCK)
-            output = self.process(list(references[block]), list(hypotheses[block]), self.transform, self.transform)
-            n_edits += [sum(map(_count_chunk_errors, chunks)) for chunks in output.alignments]
-        return np.array(n_edits, np.int64)
+            references = [reference for (reference,) in gold[block]]
+            output = align(references, list(outputs[block]), transform, transform)
+            counted[block, 0] = [sum(map(_count_chunk_errors, chunks)) for chunks in output.alignments]
+    return statistics
 
 
 def _count_chunk_errors(chunk: Any) -> int:

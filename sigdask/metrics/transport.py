@@ -52,52 +52,45 @@ def can_send_by_name(function: Any) -> bool:
         return False
 
 
-def get_folder(function: Any) -> str:
-    """Return the folder from which a function's module was imported, where workers may find it too."""
-    name = function.__module__
-    file = getattr(sys.modules[name], "__file__", None)
-    return str(Path(file).resolve().parents[name.count(".")]) if file else ""
+def reduce_by_address(kind: Callable[..., Any], name: str, function: Function, *rest: Any) -> tuple[Any, ...]:
+    """Return what pickle needs to build `kind(name, function, *rest)`, with the function's address if it has one."""
+    address = get_address(function)
+    if address is None:
+        return kind, (name, function, *rest)
+    file = getattr(sys.modules[function.__module__], "__file__", None)  # workers may find its folder too
+    folder = str(Path(file).resolve().parents[function.__module__.count(".")]) if file else ""
+    return _build_by_address, (kind, name, address, folder, *rest)
 
 
-def load_function(address: str, folder: str = "") -> Function:
-    """Import the function with this address.
+def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder: str, *rest: Any) -> Any:
+    """Import the function with this address, and build `kind(name, function, *rest)`.
 
     Parameters
     ----------
+    kind, name, rest
+        What is built, and its arguments before and after the function.
     address : str
         `module:name`; modules are looked for on the path, in the current folder, and in `folder`.
     folder : str
-        Its folder on the driver.
+        Its folder on the driver; empty if unknown.
 
     Raises
     ------
     InputError
         It cannot be imported here. The message says where.
     """
-    module, _, name = address.partition(":")
+    module, _, attribute = address.partition(":")
     add_folder(Path.cwd())
     if folder and Path(folder).is_dir():
         add_folder(Path(folder))
     try:
-        function: Function = _get_function(importlib.import_module(module), name)
+        function = _get_function(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"metric {address!r} cannot be imported by a worker ({error}): put its module on the workers' path "
             "(install it, PYTHONPATH, or a shared folder)"
         ) from None
-    return function
-
-
-def reduce_by_address(kind: Callable[..., Any], name: str, function: Function, *rest: Any) -> tuple[Any, ...]:
-    """Return what pickle needs to build `kind(name, function, *rest)`, with the function's address if it has one."""
-    address = get_address(function)
-    if address is None:
-        return kind, (name, function, *rest)
-    return _build_by_address, (kind, name, address, get_folder(function), *rest)
-
-
-def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder: str, *rest: Any) -> Any:
-    return kind(name, load_function(address, folder), *rest)
+    return kind(name, function, *rest)
 
 
 def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:

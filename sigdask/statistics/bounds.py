@@ -292,9 +292,9 @@ def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> Bool
 def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
     """Return the check of whether the exceedances of two independent, equally long runs agree."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
-    return Check(
-        "second run", verdict, (k2 + 1) / (n_trials + 1), describe_runs(k1, k2, n_trials, format_p_equals(agreement_p))
-    )
+    agreement = format_p_equals(agreement_p)
+    detail = RUNS_TEXT.format(f"{k1:,}", f"{k2:,}", format_count(n_trials, "trial"), agreement)
+    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), detail)
 
 
 def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
@@ -313,34 +313,21 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     exact : bool
         The count is of all arrangements: it must equal p, not only fit it.
     """
+    known_p = format_p_equals(p, digits=KNOWN_DIGITS)
     if exact:
         fits = bool(matches_share(n_extreme, n_trials, p))
-        detail = describe_arrangements(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
+        detail = ARRANGEMENTS_TEXT.format(known_p, f"{n_extreme:,}", f"{n_trials:,}")
     else:
         tail = float(compute_fit_p(n_extreme, n_trials, p))
         fits = tail >= ALARM / n_comparisons
-        detail = describe_trials(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, format_p_equals(tail))
+        n_random = format_count(n_trials, "trial")
+        detail = TRIALS_TEXT.format(known_p, f"{n_extreme:,}", n_random, format_p_equals(tail))
     return Check(name, "agrees" if fits else "disagrees", p, detail)
 
 
 RUNS_TEXT = "{} and {} of {}; agreement {} (Fisher)"
 ARRANGEMENTS_TEXT = "{} against {} of all {} arrangements"
 TRIALS_TEXT = "{}; {} of {} fit it with {} (binomial)"
-
-
-def describe_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
-    """Return a text that states the exceedances of two runs and Fisher's p-value of their agreement."""
-    return RUNS_TEXT.format(f"{k1:,}", f"{k2:,}", format_count(n_trials, "trial"), agreement)
-
-
-def describe_arrangements(known_text: str, n_extreme: int, n_trials: int) -> str:
-    """Return a text that compares a known p-value with the exceedances among all arrangements."""
-    return ARRANGEMENTS_TEXT.format(known_text, f"{n_extreme:,}", f"{n_trials:,}")
-
-
-def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) -> str:
-    """Return a text that compares a known p-value with the exceedances of random trials."""
-    return TRIALS_TEXT.format(known_text, f"{n_extreme:,}", format_count(n_trials, "trial"), fit)
 
 
 ENUMERATED_UNITS = 20

@@ -285,7 +285,11 @@ def estimate_dispersion(
     variance = precision * (1 - precision)
     correction = np.ones(len(true)) if n_population is None else (n_population - accepted) / max(n_population - 1, 1)
     predicted = math.sqrt(variance * float(np.mean(correction / accepted)))
-    deviation = _compute_deviation(true / accepted, known)
+    precisions = true / accepted
+    if known is not None:
+        deviation = float(np.sqrt(np.mean((precisions - known) ** 2)))
+    else:
+        deviation = float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
     variances = accepted * variance * correction
     squares = np.divide((true - accepted * precision) ** 2, variances, out=np.zeros(len(true)), where=variances > 0)
     chi2, df = float(squares.sum()), int((variances > 0).sum()) - (known is None)
@@ -301,13 +305,6 @@ def estimate_dispersion(
         p_value=float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan,
         factor=max(1.0, chi2 / df) if df > 0 else 1.0,
     )
-
-
-def _compute_deviation(precisions: Floats, known: float | None) -> float:
-    """Return the standard deviation of precisions about the known precision, or about their mean."""
-    if known is not None:
-        return float(np.sqrt(np.mean((precisions - known) ** 2)))
-    return float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
 
 
 def compute_widened_interval(
@@ -455,7 +452,9 @@ def build_histogram(true: Integers, accepted: Integers, precision: float) -> Pre
         Precision of the model, estimated from the samples.
     """
     share = true / accepted
-    width = _choose_width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)
+    half = math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2
+    power = 10.0 ** math.floor(math.log10(max(half, 1e-6)))
+    width = min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - half))  # a round number near it
     first, last = math.floor(share.min() / width), math.floor(share.max() / width)
     centre = round(precision / width)
     edges = np.arange(min(first, centre - 6), max(last + 1, centre + 6) + 1) * width
@@ -466,12 +465,6 @@ def build_histogram(true: Integers, accepted: Integers, precision: float) -> Pre
     chi2, df = _compute_chi2(observed, expected)
     p_value = float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
     return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
-
-
-def _choose_width(target: float) -> float:
-    """Return a round bar width near a target: 1, 2 or 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(max(target, 1e-6)))
-    return min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - target))
 
 
 def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Floats:

@@ -87,16 +87,12 @@ class MatchedProportions:
         if n_clusters == n_items:
             return MatchedProportions(wins, losses, n_items, worth=worth)
         effect = estimate_design_effect(differences, clusters)
-        as_items = effect is None
-        return MatchedProportions(
-            wins,
-            losses,
-            n_items,
-            compute_mean_size(clusters) if effect is None else effect,
-            n_clusters,
-            worth,
-            as_items,
-        )
+        if (
+            as_items := effect is None
+        ):  # as if the items of a cluster were identical: the mean size of an item's cluster
+            sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+            effect = float((sizes**2).sum() / sizes.sum())
+        return MatchedProportions(wins, losses, n_items, effect, n_clusters, worth, as_items)
 
     @property
     def is_exact(self) -> bool:
@@ -197,21 +193,16 @@ def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: Arra
     return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
 
 
-def compute_score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
-    """Return the smallest margin for which the score test shows non-inferiority.
+def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> Floats:
+    """Return, for many comparisons at once, the smallest margin for which the score test shows non-inferiority.
 
     Examples
     --------
     The 90 % interval of the cross-over trial of Tango 1998 (Statistics in Medicine 17:891).
 
-    >>> round(-compute_score_margin(0, 1, 44, 0.05), 3), round(compute_score_margin(1, 0, 44, 0.05), 3)
-    (-0.096, 0.037)
+    >>> compute_score_margins([0, 1], [1, 0], 44, 0.05).round(3) * [-1, 1]
+    array([-0.096,  0.037])
     """
-    return float(compute_score_margins(wins, losses, n, alpha))
-
-
-def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> Floats:
-    """Return, for many comparisons at once, the smallest margin for which the score test shows non-inferiority."""
     wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (wins, losses, n)))
     low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(scipy.special.ndtri(alpha))
     for _ in range(HALVINGS):
@@ -226,7 +217,7 @@ def compute_score_interval(
 ) -> tuple[Floats, Floats]:
     """Return the ends of Tango's score interval for the difference of two matched proportions.
 
-    They are where the score tests of `compute_score_margin`, one in each direction, cease to reject.
+    They are where the score tests of `compute_score_margins`, one in each direction, cease to reject.
 
     Examples
     --------
@@ -289,7 +280,7 @@ def compute_exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
 
 def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> Integers:
     """Return, for 0 to n losses, the fewest wins that are as good as the observed result; n + 1 where none are."""
-    margin = compute_score_margin(wins, losses, n, alpha)
+    margin = float(compute_score_margins(wins, losses, n, alpha))
     counts = np.arange(n + 1)
     table = compute_score(counts, counts[:, None], n, margin)  # (losses, wins)
     is_as_good = table >= float(compute_score(wins, losses, n, margin)) - 1e-9
@@ -301,22 +292,17 @@ def _find_largest_tail(min_wins: Integers, n: int, margin: float) -> float:
     """Return the largest probability of `min_wins` or more wins, if losses are likelier than wins by the margin."""
     low, high = max(margin, 0.0), (1 + margin) / 2
     losses = np.flatnonzero(min_wins + np.arange(n + 1) <= n)
-    best = 0.0
+    needed, best = min_wins[losses], 0.0
     for _ in range(3):
         grid = np.linspace(low, high, GRID)
-        tails = _compute_tails(grid, losses, min_wins[losses], n, margin)
+        q = grid[:, None]  # probability of a loss
+        won = np.clip((q - margin) / np.maximum(1 - q, 1e-300), 0.0, 1.0)
+        enough = scipy.special.betainc(np.maximum(needed, 1), n - losses - needed + 1, won)
+        tails = (bounds.binomial_pmf(losses, n, q) * np.where(needed > 0, enough, 1.0)).sum(axis=1)
         top = int(tails.argmax())
         best = max(best, float(tails[top]))
         low, high = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, GRID - 1)])
     return min(best, 1.0)
-
-
-def _compute_tails(q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float) -> Floats:
-    """Return, for each probability q of a loss, the probability of `min_wins` or more wins; shape (len(q),)."""
-    q = q[:, None]
-    won = np.clip((q - margin) / np.maximum(1 - q, 1e-300), 0.0, 1.0)
-    enough = np.where(min_wins > 0, scipy.special.betainc(np.maximum(min_wins, 1), n - losses - min_wins + 1, won), 1.0)
-    return np.asarray((bounds.binomial_pmf(losses, n, q) * enough).sum(axis=1))
 
 
 def _find_crossing(
@@ -349,12 +335,3 @@ def estimate_design_effect(differences: NDArray[Any], clusters: NDArray[Any]) ->
         return None
     cluster_sums = np.bincount(index, weights=centred)
     return max(len(sums) / (len(sums) - 1) * float((cluster_sums**2).sum()) / item_squares, 1.0)
-
-
-def compute_mean_size(clusters: NDArray[Any]) -> float:
-    """Return the size of the cluster that an item is in, averaged over items.
-
-    It is the design effect if the items of a cluster are identical.
-    """
-    sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
-    return float((sizes**2).sum() / sizes.sum())

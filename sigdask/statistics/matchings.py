@@ -171,7 +171,7 @@ def _compute_rook_polynomial(boards: Sequence[tuple[int, int]]) -> Numbers:
     polynomials = [_compute_board_polynomial(a, b) for a, b in boards if a and b] or [np.array([1], object)]
     while len(polynomials) > 1:  # short ones first, by halves
         polynomials.sort(key=len)
-        pairs = [_multiply_polynomials(p, q) for p, q in zip(polynomials[::2], polynomials[1::2], strict=False)]
+        pairs = [_convolve(p, q) for p, q in zip(polynomials[::2], polynomials[1::2], strict=False)]
         polynomials = pairs + polynomials[2 * len(pairs) :]
     return polynomials[0]
 
@@ -181,13 +181,6 @@ def _compute_board_polynomial(a: int, b: int) -> Numbers:
     for k in range(min(a, b)):
         ways.append(ways[-1] * (a - k) * (b - k) // (k + 1))
     return np.array(ways, object)
-
-
-def _multiply_polynomials(p: Numbers, q: Numbers) -> Numbers:
-    product = np.zeros(len(p) + len(q) - 1, object)
-    for k, number in enumerate(p):
-        product[k : k + len(q)] += number * q
-    return product
 
 
 def _shift_variable(c: Numbers, axis: int) -> Numbers:

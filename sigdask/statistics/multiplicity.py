@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 
@@ -53,10 +54,7 @@ def hochberg(p: Sequence[float] | Floats) -> Floats:
     ----------
     Hochberg 1988, "A sharper Bonferroni procedure for multiple tests of significance".
     """
-    values = np.asarray(p, np.float64)
-    order = np.argsort(values, kind="stable")[::-1]
-    n_left = np.arange(1, len(values) + 1)
-    return _restore_order(order, np.minimum.accumulate(values[order] * n_left))
+    return _step_up(p, np.arange(1, len(p) + 1))
 
 
 def benjamini_hochberg(p: Sequence[float] | Floats, factor: float = 1.0) -> Floats:
@@ -64,10 +62,7 @@ def benjamini_hochberg(p: Sequence[float] | Floats, factor: float = 1.0) -> Floa
 
     They control the false discovery rate under independence and positive dependence.
     """
-    values = np.asarray(p, np.float64)
-    order = np.argsort(values, kind="stable")[::-1]
-    rank = np.arange(len(values), 0, -1)
-    return _restore_order(order, np.minimum.accumulate(values[order] * (factor * len(values) / rank)))
+    return _step_up(p, factor * len(p) / np.arange(len(p), 0, -1))
 
 
 def benjamini_yekutieli(p: Sequence[float] | Floats) -> Floats:
@@ -152,6 +147,13 @@ def compute_trials_needed(times: float, alpha: float) -> int:
     165119
     """
     return int(np.ceil(min(times / alpha, MAX_TRIALS_NEEDED) - 1e-9)) - 1
+
+
+def _step_up(p: Sequence[float] | Floats, factors: NDArray[Any]) -> Floats:
+    """Return p-values times factors for the largest p-value, the second largest and so on, made monotone."""
+    values = np.asarray(p, np.float64)
+    order = np.argsort(values, kind="stable")[::-1]
+    return _restore_order(order, np.minimum.accumulate(values[order] * factors))
 
 
 def _restore_order(order: Integers, values: Floats) -> Floats:

@@ -124,13 +124,9 @@ class PowerCrossing:
             self.answer = self._estimate_from(measured)
         else:
             self.place = self._choose_next(measured)
-        if self.rough and self.answer is not None:
-            self._restart(self.answer.value)
-
-    def _restart(self, value: float) -> None:
-        """Restart the search with precise measurements, from the answer of the rough ones."""
-        self.place = self._clip(value)
-        self.rough, self.answer, self.below, self.above = False, None, None, None
+        if self.rough and self.answer is not None:  # start again with precise measurements
+            self.place = self._clip(self.answer.value)
+            self.rough, self.answer, self.below, self.above = False, None, None, None
 
     def _is_bracketed(self) -> bool:
         if self.below is None or self.above is None:

@@ -174,23 +174,18 @@ def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tupl
     >>> find_letter_groups(3, [(0, 2)])
     [[0, 1], [1, 2]]
     """
+    pairs = np.array(different_pairs, np.int64).reshape(-1, 2)
+    is_near = ~np.eye(n_systems, dtype=np.bool_)
+    is_near[pairs[:, 0], pairs[:, 1]] = is_near[pairs[:, 1], pairs[:, 0]] = False
     groups: list[int] = []
-    for system, near in enumerate(_find_neighbours(n_systems, different_pairs)):
-        bit = 1 << system
+    for system, row in enumerate(np.packbits(is_near, axis=1, bitorder="little")):
+        bit, near = 1 << system, int.from_bytes(row.tobytes(), "little")
         unchanged = [group for group in groups if group & ~near]
         joining = {group & near for group in groups}
         groups = [*unchanged, *(subset | bit for subset in _select_maximal(joining))]
         if len(groups) > MAX_GROUPS:
             return []
     return sorted([k for k in range(group.bit_length()) if group >> k & 1] for group in groups)
-
-
-def _find_neighbours(n_systems: int, different_pairs: Integers | Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each system a bit mask of the systems that it does not significantly differ from."""
-    pairs = np.array(different_pairs, np.int64).reshape(-1, 2)
-    near = ~np.eye(n_systems, dtype=np.bool_)
-    near[pairs[:, 0], pairs[:, 1]] = near[pairs[:, 1], pairs[:, 0]] = False
-    return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(near, axis=1, bitorder="little")]
 
 
 def _select_maximal(sets: set[int]) -> list[int]:

@@ -9,7 +9,7 @@ from builders import build_rng
 from scipy import stats
 
 from sigdask.statistics.bounds import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
-from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margin
+from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margins
 
 
 def compute_two_sided_p(above, below, shift):
@@ -75,7 +75,7 @@ def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
     assert (round(float(low), 3), round(float(high), 3)) == (-0.096, 0.037)
     wins, losses, n = np.array([0, 12, 0, 7]), np.array([0, 3, 9, 7]), np.array([20, 50, 9, 300])
     low, high = compute_score_interval(wins, losses, n, 0.95)
-    limits = [(-compute_score_margin(*table, 0.025), compute_score_margin(table[1], table[0], table[2], 0.025))
+    limits = [(-compute_score_margins(*table, 0.025), compute_score_margins(table[1], table[0], table[2], 0.025))
             for table in zip(wins, losses, n, strict=True)]  # fmt: skip
     assert np.column_stack([low, high]) == pytest.approx(np.array(limits), abs=1e-12)
     assert low[0] == -high[0] < 0  # no discordance: still, others may differ

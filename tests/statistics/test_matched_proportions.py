@@ -14,7 +14,7 @@ from sigdask.statistics.matched_proportions import (
     compute_exact_margin,
     compute_exact_p,
     compute_score,
-    compute_score_margin,
+    compute_score_margins,
     estimate_design_effect,
     estimate_loss_probability,
 )
@@ -43,7 +43,7 @@ def compute_interval(wins, losses, n, confidence):
 )
 def test_limits_are_those_of_published_examples(wins, losses, n, confidence, low, high):
     digits, alpha = len(str(low).split(".")[1]), (1 - confidence) / 2
-    limits = -compute_score_margin(wins, losses, n, alpha), compute_score_margin(losses, wins, n, alpha)
+    limits = -compute_score_margins(wins, losses, n, alpha), compute_score_margins(losses, wins, n, alpha)
     assert limits == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
     assert limits == pytest.approx(compute_interval(wins, losses, n, confidence), abs=1e-9)
 

@@ -130,9 +130,10 @@ def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterato
     for r, replicate in enumerate(counts.replicates or (counts,)):
         digests_by_size: dict[int, list[list[str]] | None] = {}
         for extraction_key, (name, extraction) in extractions.items():
-            if extraction_key in replicate.extracted or not extraction.can_extract(replicate):
+            if extraction_key in replicate.extracted or extraction.of not in replicate.fields:
                 continue
-            assert replicate.outputs is not None
+            if replicate.outputs is None or replicate.outputs.gold is None:
+                continue
             blocks = extraction.split_items(replicate.n_items)
             if extraction.block not in digests_by_size:
                 digests_by_size[extraction.block] = _hash_blocks(replicate.outputs, blocks)

@@ -70,10 +70,6 @@ class Extraction:
         payload = json.dumps([EXTRACTION_VERSION, identity.tag, sorted(self.options.items()), versions])
         return hashlib.blake2b(payload.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
-    def can_extract(self, counts: Counts) -> bool:
-        """Return whether the data have the field, outputs and gold items that counting needs."""
-        return self.of in counts.fields and counts.outputs is not None and counts.outputs.gold is not None
-
     def split_items(self, n_items: int) -> list[slice]:
         """Return the blocks of items whose statistics are stored under one key."""
         return [slice(first, min(first + self.block, n_items)) for first in range(0, n_items, self.block)]

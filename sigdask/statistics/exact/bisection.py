@@ -144,7 +144,7 @@ def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityL
     table = ArrangementTable.from_problem(problem, decision)
     assert isinstance(problem, QuotientProblem)
     assert table is not None
-    expected = estimate_log_p(problem, decision)
+    expected = estimate_log_p(problem)
     for _ in range(4):
         low, high = _find_row_range(table, expected)
         limits = _sum_rows(table, decision, low, high)

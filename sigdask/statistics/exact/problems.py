@@ -12,7 +12,7 @@ floats and, where these are unclear, by fractions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -20,12 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.identity import dataclass
-
-FEW_KEYS = 2**16
-"""Maximum number of keys for which equal rows are found by counting instead of sorting."""
 
 MAX_UNITS = 62
 """Maximum number of units, so that arrangements are counted in 64-bit integers."""
@@ -112,20 +110,11 @@ def _find_distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
     keys = np.zeros(len(rows), np.int64)
     for k, width in enumerate(widths):
         keys = keys * width + (rows[:, k] - low[k])
-    if math.prod(widths) <= FEW_KEYS:
-        occupied = np.flatnonzero(np.bincount(keys))
-        inverse = np.zeros(math.prod(widths), np.int64)
-        inverse[occupied] = np.arange(len(occupied))
-        return _decode_rows(occupied, widths, low), inverse[keys]
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    return _decode_rows(distinct, widths, low), inverse
-
-
-def _decode_rows(keys: Integers, widths: Sequence[int], low: Integers) -> Integers:
-    rows = np.empty((len(keys), len(widths)), np.int64)
+    distinct, inverse = find_distinct(keys)
+    decoded = np.empty((len(distinct), len(widths)), np.int64)
     for k in reversed(range(len(widths))):
-        keys, rows[:, k] = np.divmod(keys, widths[k])
-    return rows + low
+        distinct, decoded[:, k] = np.divmod(distinct, widths[k])
+    return decoded + low, inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,11 +317,6 @@ class QuotientProblem:
         scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
         return np.asarray(scores.sum(axis=-1) / above.shape[-1])
 
-    @cached_property
-    def true_difference(self) -> Fraction:
-        """The observed difference between the systems' sums (not means) of quotients, without rounding."""
-        return self.true_score(self.totals[0]) - self.true_score(self.totals[1])
-
     def true_score(self, sums: NDArray[Any]) -> Fraction:
         """Return the exact sum (not mean) of the quotients, for sums of shape (2 * n_rows,)."""
         values = np.asarray(sums).tolist()
@@ -400,7 +384,8 @@ class TieRule:
         a, b = np.asarray(problem.score(problem.totals), np.float64)
         if isinstance(problem, EnumeratedScore):
             return TieRule(problem, float(a - b), None)
-        return TieRule(problem, float(a - b), problem.true_difference, float(abs(a) + abs(b)))
+        true = problem.true_score(problem.totals[0]) - problem.true_score(problem.totals[1])
+        return TieRule(problem, float(a - b), true, float(abs(a) + abs(b)))
 
     @property
     def is_negative(self) -> bool:
@@ -431,9 +416,3 @@ class TieRule:
             exact = -exact if self.is_negative else exact
             reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
         return reached, passed, reached & ~passed
-
-    def compute_slopes(self) -> Floats:
-        """Return the derivatives of one quotient by numerator and denominator at the systems' mean."""
-        assert isinstance(self.problem, QuotientProblem)
-        n, d = self.problem.totals.sum(axis=0).astype(np.float64)
-        return np.array([1 / d, -n / d**2]) if d else np.zeros(2)

@@ -165,27 +165,24 @@ def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
         basis[small] += k * basis[1 - small]
 
 
-def estimate_log_p(problem: QuotientProblem, decision: TieRule) -> float:
+def estimate_log_p(problem: QuotientProblem) -> float:
     """Estimate log P(T >= |t|), rather too low, to plan how the p-value is computed."""
     cells = problem.cells
-    moved = cells.vectors @ decision.compute_slopes()
+    n, d = problem.totals.sum(axis=0).astype(np.float64)
+    moved = cells.vectors @ (np.array([1 / d, -n / d**2]) if d else np.zeros(2))  # linearised at the systems' mean
     largest = float(np.abs(moved).max())
     if largest == 0:
         return -math.log(2)
     is_moving = moved != 0
     observed = abs(float((cells.counts - 2 * cells.moved) @ moved))
-    return (
-        math.floor(
-            estimate_log_tail(np.abs(moved[is_moving]) / largest, cells.counts[is_moving], 1.02 * observed / largest)
-        )
-        - 2.0
-    )
+    sizes = np.abs(moved[is_moving]) / largest
+    return math.floor(estimate_log_tail(sizes, cells.counts[is_moving], 1.02 * observed / largest)) - 2.0
 
 
 def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
     """Return the estimated nanoseconds, including the comparison of each grid point with |t|, and the bytes."""
     grid = StepGrid.from_cells(problem.cells)
-    low, high = grid.compute_bounds(grid.compute_widths(estimate_log_p(problem, TieRule.from_problem(problem))))
+    low, high = grid.compute_bounds(grid.compute_widths(estimate_log_p(problem)))
     spans = (high - low + 1).astype(np.float64)
     cells = spans.prod(axis=1)
     operations = int(NANOSECONDS_PER_POINT * cells.sum() + NANOSECONDS_PER_CELL * cells[-1]) + OVERHEAD
@@ -196,7 +193,7 @@ def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityL
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
-    expected = estimate_log_p(problem, decision)
+    expected = estimate_log_p(problem)
     for _ in range(4):
         widths = grid.compute_widths(expected)
         missed = grid.bound_lost_probability(widths)
@@ -320,7 +317,7 @@ def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[Pr
     mean = np.rint((grid.sizes[-1] + (counts * slopes) @ steps) / 2).astype(np.int64)
     probabilities = scipy.fft.irfft2(_compute_characteristic(grid, slopes, mean, n), n)
     log_mass = float(counts @ log_cosh(steps @ theta))
-    expected = estimate_log_p(problem, decision)
+    expected = estimate_log_p(problem)
     window = (bound[-1] for bound in grid.compute_bounds(grid.compute_widths(expected)))
     windows = [_list_window(*limits) for limits in zip(*window, mean, n, strict=True)]
     sums = _sum_tails(
@@ -384,28 +381,22 @@ def _compute_characteristic(
     transform = np.multiply.outer(
         *(_compute_phase(k * int(m), length) for k, m, length in zip(frequencies, off, n, strict=True))
     )
-    for step, m, slope in zip(grid.kinds, grid.counts.tolist(), slopes.tolist(), strict=True):
+    for step, n_units, slope in zip(grid.kinds, grid.counts.tolist(), slopes.tolist(), strict=True):
         factor = np.multiply.outer(
             *(_compute_phase(k * int(c), length) for k, c, length in zip(frequencies, step, n, strict=True))
         )
         factor.imag *= slope
-        _multiply_power(transform, factor, m)
+        for bit in range(n_units.bit_length()):  # times factor**n_units, by repeated squaring
+            if bit:
+                factor *= factor
+            if n_units >> bit & 1:
+                transform *= factor
     return transform
 
 
 def _compute_phase(number: Integers, n: int) -> NDArray[np.complex128]:
     """Return the phases exp(-i pi number / n) of the Fourier transform that gives the distribution of sums."""
     return np.asarray(np.exp(-1j * np.pi / n * (number % (2 * n))))
-
-
-def _multiply_power(transform: NDArray[np.complex128], factor: NDArray[np.complex128], m: int) -> None:
-    """Multiply `transform` in place by the m-th power of `factor`, which is squared repeatedly in place."""
-    while m:
-        if m & 1:
-            transform *= factor
-        m >>= 1
-        if m:
-            factor *= factor
 
 
 def _sum_tails(
@@ -424,6 +415,8 @@ def _sum_tails(
     could enlarge.
     """
     log_threshold = min_log_p - math.log(len(windows[0]) * len(windows[1]))
+    kinds = grid.kinds.astype(np.float64)
+    inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
     parts: tuple[list[float], list[float]] = ([], [])
     rows = max(BLOCK // len(windows[1]), 1)
     for start in range(0, len(windows[0]), rows):
@@ -432,19 +425,13 @@ def _sum_tails(
             np.take(probabilities, chunk - mean[0], axis=0, mode="wrap"), windows[1] - mean[1], axis=1, mode="wrap"
         )
         signed = 2 * np.stack(np.meshgrid(chunk, windows[1], indexing="ij"), axis=-1).reshape(-1, 2) - grid.sizes[-1]
-        signed, chances = signed[inside := _bound_log_p(grid, signed) > log_threshold], block.ravel()[inside]
+        inside = -0.5 * ((signed @ inverse) * signed).sum(axis=1) > log_threshold  # signed sums are sub-Gaussian
+        signed, chances = signed[inside], block.ravel()[inside]
         shares = chances * np.exp(np.minimum(log_mass - signed @ theta, 700.0))
         reached, passed, _ = decision((grid.observed - signed) @ grid.basis // 2)
         parts[0].append(math.fsum(shares[reached]))
         parts[1].append(math.fsum(shares[passed]))
     return math.fsum(parts[0]), math.fsum(parts[1])
-
-
-def _bound_log_p(grid: StepGrid, signed: Integers) -> Floats:
-    """Return an upper bound on the log probability of each of some signed sums, which are sub-Gaussian."""
-    kinds = grid.kinds.astype(np.float64)
-    inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
-    return np.asarray(-0.5 * ((signed @ inverse) * signed).sum(axis=1))
 
 
 def _list_window(first: int, last: int, mean: int, n: int) -> Integers:

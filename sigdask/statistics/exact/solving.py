@@ -87,7 +87,11 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
             break
     if not methods:
         assert not isinstance(problem, SumProblem)  # of which there is always a method
-        return result.NoMethod(value_grids.describe_no_method(problem))
+        cells = problem.cells
+        return result.NoMethod(
+            f"{cells.n} discordant units of {len(cells.counts)} kinds make {result.format_about(cells.size)} distinct "
+            f"arrangements, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
+        )
     fitting = [w for w in methods if limits.admit(w)]
     for guarantees in GUARANTEE_ORDER:
         best = [w for w in fitting if w.guarantee in guarantees]
@@ -114,7 +118,7 @@ def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
         decision = TieRule.from_problem(problem)
         if (table := bisection.ArrangementTable.from_problem(problem, decision)) is not None:
             is_exact = bisection.is_exact(table.cells.n)
-            expected = 0.0 if is_exact else quotient_grids.estimate_log_p(problem, decision)
+            expected = 0.0 if is_exact else quotient_grids.estimate_log_p(problem)
             guarantee: result.Guarantee = "exact" if is_exact else "certified"
             yield result.ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
     yield from value_grids.iter_cell_methods(problem)
@@ -243,7 +247,14 @@ def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTa
     if chosen.method == "meet-in-the-middle":
         counts = counting.count_pairings(steps, 0, chosen.n_parts).sum(axis=0)
         return _judge_sum_counts(steps, chosen, *counts.tolist())
-    tails = _add_ties(steps, *SUM_METHODS[chosen.method](steps))
+    tails = reached, passed = SUM_METHODS[chosen.method](steps)
+    if steps.inexact:  # limits that hold although inexact sums may hide which arrangements tie
+        tie_share: Any = Fraction(steps.known, 1 << steps.n)
+        tie_share = tie_share if isinstance(passed.low, Fraction) else float(tie_share)
+        tails = (
+            result.ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
+            result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
+        )
     return result.compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
@@ -257,20 +268,6 @@ def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: in
         negative=steps.negative,
         zero=steps.zero_is_reached,
         exact=not steps.inexact,
-    )
-
-
-def _add_ties(
-    steps: StepSizes, reached: result.ProbabilityLimits, passed: result.ProbabilityLimits
-) -> tuple[result.ProbabilityLimits, result.ProbabilityLimits]:
-    """Return limits of P(T >= |t|) and P(T > |t|) that hold although inexact sums may hide which arrangements tie."""
-    if not steps.inexact:
-        return reached, passed
-    tie_share: Any = Fraction(steps.known, 1 << steps.n)
-    tie_share = tie_share if isinstance(passed.low, Fraction) else float(tie_share)
-    return (
-        result.ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
-        result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
     )
 
 

@@ -19,7 +19,7 @@ from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import ROUNDOFF, SLAB, TINY
 from sigdask.statistics.exact.problems import MAX_UNITS, CellProblem, Cells, TieRule
-from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits, format_about
+from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits
 
 MAX_CELLS = 2**34
 CELL_BLOCK = 2**16
@@ -47,15 +47,6 @@ def iter_cell_methods(problem: CellProblem) -> Iterator[ChosenMethod]:
             cells.size * NANOSECONDS_PER_CELL * (1 + problem.vectors.shape[1]),
             CELL_BLOCK * 8 * (20 + 6 * problem.vectors.shape[1]),
         )
-
-
-def describe_no_method(problem: CellProblem) -> str:
-    """Return, as part of a sentence, why no exact method applies to a problem."""
-    cells = problem.cells
-    return (
-        f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} distinct "
-        f"arrangements, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
-    )
 
 
 def iter_cells(problem: CellProblem, decision: TieRule) -> Iterator[DecidedPoints]:
@@ -127,10 +118,14 @@ class ValueGrid:
     @staticmethod
     def from_cells(cells: Cells) -> ValueGrid:
         """Return the grid for some cells, in as few directions as determine all sums linearly."""
-        columns = _find_independent_columns(cells)
+        sizes, distinct = cells.counts @ np.abs(cells.vectors), cells.vectors.astype(np.float64)
+        columns: list[int] = []  # from which all other sums follow linearly, those that move little first
+        for k in np.argsort(sizes, kind="stable").tolist():
+            if sizes[k] and np.linalg.matrix_rank(distinct[:, [*columns, k]]) > len(columns):
+                columns.append(k)
         kinds = cells.vectors[:, columns]
         kinds = kinds // np.gcd.reduce(kinds, axis=0)
-        sums = np.linalg.lstsq(kinds.astype(np.float64), cells.vectors.astype(np.float64), rcond=None)[0]
+        sums = np.linalg.lstsq(kinds.astype(np.float64), distinct, rcond=None)[0]
         order = np.argsort(np.abs(kinds).sum(axis=1), kind="stable")
         observed = (cells.counts - 2 * cells.moved) @ kinds
         return ValueGrid(np.repeat(kinds[order], cells.counts[order], axis=0), sums, observed)
@@ -160,17 +155,6 @@ class ValueGrid:
         coordinates = np.column_stack(np.unravel_index(positions, self.shape))
         signed = 2 * coordinates - (np.array(self.shape) - 1)
         return np.asarray(np.rint((self.observed - signed) @ self.sums / 2), np.int64)
-
-
-def _find_independent_columns(cells: Cells) -> list[int]:
-    """Return the columns of sums from which all other sums follow linearly, preferring sums that move little."""
-    sizes = cells.counts @ np.abs(cells.vectors)
-    distinct = cells.vectors.astype(np.float64)
-    columns: list[int] = []
-    for k in np.argsort(sizes, kind="stable").tolist():
-        if sizes[k] and np.linalg.matrix_rank(distinct[:, [*columns, k]]) > len(columns):
-            columns.append(k)
-    return columns
 
 
 def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
