@@ -20,12 +20,13 @@ FAMILY_TRIALS = 2**17
 def _build_panel(scores):
     from sigdask.counts import Counts
     from sigdask.metrics import find_metric
-    from sigdask.randomization.panels.build import build_panels
+    from sigdask.randomization.panels.build import PanelGroups
     from sigdask.randomization.panels.sums import SwapUnits
 
     counts = Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)})
-    pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [find_metric("mean").bind(counts)], pairs)
+    pairs = np.column_stack(np.triu_indices(counts.n_systems, 1))
+    groups = PanelGroups.from_metrics(counts, [find_metric("mean").bind(counts)], pairs)
+    [placed] = groups.build(SwapUnits.from_counts(counts, 0))
     return placed.panel
 
 
@@ -164,13 +165,12 @@ def _prepare_sketch(method, n_timed=2**9):
 
 def _build_bleu_panel(counts, metrics):
     from sigdask.metrics import find_metric
-    from sigdask.randomization.panels.build import build_panels
+    from sigdask.randomization.panels.build import PanelGroups
     from sigdask.randomization.panels.sums import SwapUnits
 
-    pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build_panels(
-        counts, SwapUnits.from_counts(counts, 0), [find_metric(m).bind(counts) for m in metrics], pairs
-    )
+    pairs = np.column_stack(np.triu_indices(counts.n_systems, 1))
+    groups = PanelGroups.from_metrics(counts, [find_metric(m).bind(counts) for m in metrics], pairs)
+    [placed] = groups.build(SwapUnits.from_counts(counts, 0))
     return placed.panel
 
 

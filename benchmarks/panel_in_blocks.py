@@ -24,7 +24,7 @@ def build_panel(n_systems, n_items):
     from sigdask.counts import Counts
     from sigdask.metrics.base import BoundMetric
     from sigdask.metrics.forms import Ratios
-    from sigdask.randomization.panels.build import build_panels
+    from sigdask.randomization.panels.build import PanelGroups
     from sigdask.randomization.panels.sums import SwapUnits
 
     rng = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def build_panel(n_systems, n_items):
     counts = Counts(tuple(f"s{k:04}" for k in range(n_systems)), {"hits": hits, "answers": answers}, n_items)
     precision = BoundMetric("precision", ("hits", "answers"), Ratios(((1, 0),), ((0, 1),)))
     pairs = np.column_stack(np.triu_indices(n_systems, 1))
-    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [precision], pairs)
+    [placed] = PanelGroups.from_metrics(counts, [precision], pairs).build(SwapUnits.from_counts(counts, 0))
     return placed.panel
 
 

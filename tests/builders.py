@@ -4,8 +4,13 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.build import build_panels
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
+
+
+def build_panels(counts, units, metrics, pairs, *, subset=None):
+    """Build the panels of some pairs of systems, on all items or a subset of them."""
+    return PanelGroups.from_metrics(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).build(units, subset)
 
 
 def build_panel(values, forms, *, seed=0, pairs=None, name=""):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from builders import build_panels
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.precision import Lattice
@@ -15,7 +16,7 @@ from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
 from sigdask.metrics.labels import compute_kappa
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import FamilyMember, build_joint_panel, build_panels
+from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits

@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from sigdask.statistics.classical import compute_t, wilcoxon_sorted
+
 MASK32 = 0xFFFFFFFF
 
 
@@ -88,3 +90,18 @@ def _iter_words(counter, key):
     while True:
         yield from philox4x32_10((*counter, call), key)
         call += 1
+
+
+def two_sample_t(a, b, alternative="two-sided"):
+    """Return t of two independent samples of units, shape (..., n_units), and its p-value, by `compute_t`."""
+    a, b = np.asarray(a), np.asarray(b)
+    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (a, b))
+    n = a.shape[-1]
+    return compute_t(a.sum(axis=-1) - b.sum(axis=-1), squares, n, n - 1, alternative, samples=2)
+
+
+def wilcoxon(differences, alternative="two-sided", *, zeros="wilcox", n_units=None, tolerance=0.0):
+    """Test rows of differences in any order, shape (n_comparisons, n_units), by `wilcoxon_sorted`."""
+    d = np.asarray(differences, np.float64)
+    sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units), len(d))
+    return wilcoxon_sorted(np.sort(d, axis=1), sizes, alternative, zeros, tolerance)

@@ -19,7 +19,6 @@ from sigdask.statistics.classical import (
     compute_inflation,
     compute_t,
     sign_test,
-    wilcoxon,
 )
 from sigdask.statistics.stopping import NOT_YET, BesagClifford, compute_sequential_p, log_likelihood
 from sigdask.verify import yeh_exact
@@ -96,8 +95,10 @@ def test_matched_t_tests(oracles):
 
 def test_wilcoxons_test_under_both_rules_for_zeros(oracles):
     tague, pratt = oracles["tague1981_wilcoxon"], oracles["wilcoxon_zero_pratt"]
-    assert wilcoxon([tague["inputs"]["d"]]).p_value[0] == pytest.approx(tague["expected"], rel=1e-12)
-    assert wilcoxon([pratt["inputs"]["d"]], zeros="pratt").p_value[0] == pytest.approx(pratt["expected"], rel=1e-12)
+    assert reference.wilcoxon([tague["inputs"]["d"]]).p_value[0] == pytest.approx(tague["expected"], rel=1e-12)
+    assert reference.wilcoxon([pratt["inputs"]["d"]], zeros="pratt").p_value[0] == pytest.approx(
+        pratt["expected"], rel=1e-12
+    )
 
 
 def test_chi_square_of_yehs_precision(oracles):

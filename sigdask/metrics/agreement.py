@@ -9,9 +9,6 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import DEFAULT_SIGNS, BoundAgreement, Metric, Spec, build_lacking_error
 
-STATISTICS = ("pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq")
-"""Statistics of agreement, without the prefix `meta-`."""
-
 PREFIX = "meta-"
 
 LEVELS = ("segment", "system")

@@ -37,7 +37,7 @@ from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative
 from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.digests import Digests, digest, digest_values
-from sigdask.randomization.panels.scored_sums import PanelMetric, as_arguments
+from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.stream import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits, get_run_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -75,34 +75,14 @@ class ObservedPair:
         """Influence of each unit on the difference of scores, in the panel's order, shape (n_units,)."""
         panel, form = self.panel, self.panel.metrics[0].form
         n_units = len(panel.values)
-        if panel.linear[0] and not self.has_varying_denominator:
-            return self._panel_differences.astype(np.float64) * panel.compute_step_value(0) * n_units
+        if self.is_plain_mean:
+            above = panel.compute_numerators(0, panel.values)
+            return (above[:, 0] - above[:, 1]).astype(np.float64) * panel.compute_step_value(0) * n_units
         totals = panel.to_arguments(0, panel.totals)  # (2, n_fields)
         slopes = [compute_gradient(form, totals[side]) for side in range(2)]
-        added = self._panel_arguments
+        added = np.asarray(panel.to_arguments(0, panel.values.astype(np.int64)), np.float64)
         influences = (added[:, 0] @ slopes[0] - added[:, 1] @ slopes[1]) * n_units
         return np.asarray(influences - influences.mean())
-
-    @cached_property
-    def has_varying_denominator(self) -> bool:
-        """Whether units differ in what they add to a mean's denominator."""
-        metric = self.panel.metrics[0]
-        below = self.panel.values[:, 0, list(metric.fields)] @ np.array(self.panel.get_ratio(0).denominators[0])
-        return bool((below != below[0]).any())
-
-    @cached_property
-    def _panel_differences(self) -> Integers:
-        """Each unit's difference between the systems' contributions to a mean's numerator, in the panel's order."""
-        above = self.panel.compute_numerators(0, self.panel.values)
-        return np.asarray(above[:, 0] - above[:, 1])
-
-    @cached_property
-    def _panel_arguments(self) -> Floats:
-        """What each unit adds to the sums that a score is made of, in the panel's order, (n_units, 2, n_fields)."""
-        panel = self.panel
-        return np.asarray(
-            as_arguments(panel.values.astype(np.int64), panel.lattices, panel.metrics[0].fields), np.float64
-        )
 
     @cached_property
     def order(self) -> Integers:
@@ -117,12 +97,13 @@ class ObservedPair:
     @cached_property
     def numerator_differences(self) -> Integers:
         """Each unit's difference between the systems' contributions to a mean's numerator, shape (n_units,)."""
-        return self._panel_differences[self.order]
+        above = self.panel.compute_numerators(0, self.panel.values[self.order])
+        return np.asarray(above[:, 0] - above[:, 1])
 
     @cached_property
     def arguments(self) -> Floats:
         """What each unit adds to the sums that a score is made of, shape (n_units, 2, n_fields)."""
-        return self._panel_arguments[self.order]
+        return np.asarray(self.panel.to_arguments(0, self.panel.values[self.order].astype(np.int64)), np.float64)
 
     @cached_property
     def swap_shifts(self) -> NDArray[Any]:
@@ -179,7 +160,11 @@ class ObservedPair:
     @cached_property
     def is_plain_mean(self) -> bool:
         """Whether the score is a mean over units of equal weight."""
-        return self.panel.linear[0] and not self.has_varying_denominator
+        if not self.panel.linear[0]:
+            return False
+        fields = list(self.panel.metrics[0].fields)
+        below = self.panel.values[:, 0, fields] @ np.array(self.panel.get_ratio(0).denominators[0])
+        return bool((below == below[0]).all())
 
     @cached_property
     def sign_counts(self) -> tuple[int, int] | None:
@@ -294,20 +279,16 @@ def iter_swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArra
     for start in range(first // step * step, stop, step):
         low, high = max(first, start), min(stop, start + step)
         if step >= KEPT:
-            yield _draw_shared_swaps(key, start, step, columns * COLUMN)[low - start : high - start, :size]
+            yield _draw_swaps(key, start, step, columns * COLUMN)[low - start : high - start, :size]
         else:
-            yield _draw_swaps(key, low, high - low, size)
-
-
-def _draw_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
-    bits = draw_swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
-    return bits.astype(np.float32)
+            yield _draw_swaps.__wrapped__(key, low, high - low, size)
 
 
 @lru_cache(maxsize=48)
-def _draw_shared_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
+def _draw_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
     """Return which units each trial swaps, as 0 and 1; cached, since the samples of many pairs share the swaps."""
-    return _draw_swaps(key, first, n_trials, size)
+    bits = draw_swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
+    return bits.astype(np.float32)
 
 
 RISK = 0.01

@@ -195,7 +195,7 @@ class LinearKernel(CompiledKernel):
         weights = list(self.form.numerators[0])
         dtype = slab.arranged.get_dtype(sum(map(abs, weights)))
         moved = slab.sum_moved_fields(f"above {self.m}", self.fields, weights, dtype)
-        return [moved], [slab.panel.compute_observed_numerators(self.m)]
+        return [moved], [slab.panel.compute_numerators(self.m, slab.panel.totals)]
 
     def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
         """Return observed differences of numerators, and the slack within which differences tie."""

@@ -336,31 +336,6 @@ ROUNDED = 8 * np.finfo(np.float64).eps
 """Relative spread of equal numbers that may be rounding error."""
 
 
-def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
-    """Return t of two independent samples of n units with 2n - 2 degrees of freedom, and its p-value.
-
-    The variance is pooled; of samples of one size, Welch's t is the same and has fewer degrees of freedom.
-
-    Parameters
-    ----------
-    a, b : float64 array, shape (..., n_units)
-        Scores of the units.
-    alternative : {"two-sided", "greater", "less"}
-        Sign of mean a - mean b under the alternative.
-
-    Returns
-    -------
-    tuple of float64 array, shape (...)
-        As `compute_t`.
-    """
-    scores_a, scores_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (scores_a, scores_b))
-    n = scores_a.shape[-1]
-    return compute_t(
-        scores_a.sum(axis=-1) - scores_b.sum(axis=-1), np.asarray(squares), n, n - 1, alternative, samples=2
-    )
-
-
 def compute_t(
     total: ArrayLike, squares: ArrayLike, n: ArrayLike, freedom: ArrayLike, alternative: str = "two-sided",
     *, samples: int = 1, min_deviation: ArrayLike = 0.0,
@@ -410,9 +385,6 @@ WILCOXON_EXACT_UP_TO = 100
 DROPPED = -1
 """Placeholder for the number of units with zero difference that are dropped before ranking."""
 
-MAX_NUMBERS = 2**19
-"""Maximum number of differences sorted at a time."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignedRanks:
@@ -430,50 +402,6 @@ class SignedRanks:
     statistic: Floats
     p_value: Floats
     n: Integers
-
-
-def wilcoxon(
-    differences: ArrayLike,
-    alternative: str = "two-sided",
-    *,
-    zeros: str = "wilcox",
-    n_units: ArrayLike | None = None,
-    tolerance: float = 0.0,
-) -> SignedRanks:
-    """Test by Wilcoxon's signed-rank test whether differences are symmetric about zero.
-
-    Up to 100 differences that are not zero, p is exact, also with ties and zeros; of more it is that of the normal
-    distribution with the variance that these ranks have, without correction for continuity.
-
-    Parameters
-    ----------
-    differences : float64 array, shape (n_comparisons, n_units)
-        First system minus second.
-    alternative : {"two-sided", "greater", "less"}
-        Sign of the differences under the alternative.
-    zeros : {"wilcox", "pratt"}
-        Whether zeros are dropped before ranks are given, or after.
-    n_units : int array, shape (n_comparisons,), optional
-        How many there are, where those without a difference are not all listed.
-    tolerance : float
-        Sizes that are no further apart are equal, and no larger ones zero.
-
-    Examples
-    --------
-    >>> found = wilcoxon([[11, 1, 1, -2, 2, 47, 11, -1, 1, -7]])  # Tague 1981
-    >>> found.statistic.tolist(), found.p_value.tolist(), found.n.tolist()
-    ([40.0], [0.220703125], [10])
-    """
-    d = np.asarray(differences, np.float64)
-    step = max(1, MAX_NUMBERS // max(d.shape[1], 1))
-    sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units, np.int64), len(d))
-    slices = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
-    parts = [wilcoxon_sorted(np.sort(d[rows], axis=1), sizes[rows], alternative, zeros, tolerance) for rows in slices]
-    return SignedRanks(
-        np.concatenate([part.statistic for part in parts]),
-        np.concatenate([part.p_value for part in parts]),
-        np.concatenate([part.n for part in parts]),
-    )
 
 
 def wilcoxon_sorted(

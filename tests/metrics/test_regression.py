@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from builders import build_panels
 from scipy import stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import (
@@ -29,7 +30,6 @@ from sigdask.formats.reading.options import Options
 from sigdask.metrics import find_metric
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.replicates import bind_metric
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits

@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from builders import build_rng
+from builders import build_panels, build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find_metric, replicates
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 

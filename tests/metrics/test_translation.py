@@ -99,7 +99,7 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
 def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
-    from sigdask.randomization.panels.build import build_panels
+    from builders import build_panels
 
     bound = find_metric(metric).bind(counts)
     units = SwapUnits.from_counts(counts, 0)

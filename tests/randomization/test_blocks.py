@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import build_panel, build_rng
+from builders import build_panel, build_panels, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric, metric
@@ -12,7 +12,7 @@ from sigdask.metrics.forms import Bleu, Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.blocks import SystemBlock, build_frame, build_from_sums, list_panels, split_panel
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.panels.build import FamilyMember, build_panels
+from sigdask.randomization.panels.build import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from builders import build_panel, build_rng
+from builders import build_panel, build_panels, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -13,7 +13,6 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import black_box, find_metric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_fit_p, estimate_trials_to_decide

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from builders import build_panels
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.trials import count_by_trial
 from sigdask.statistics.stopping import (

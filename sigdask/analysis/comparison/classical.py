@@ -378,7 +378,7 @@ class MatchedSums:
         assert matched.mean is not None
         panel, column = matched.mean
         pairs = panel.pairs[matched.comparisons.row[matched.rows]]
-        above = panel.compute_observed_numerators(column)
+        above = panel.compute_numerators(column, panel.totals)
         total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
         step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
         n_units, squares = np.full(len(pairs), matched.spread.n_units), np.zeros(len(pairs))

@@ -388,7 +388,7 @@ class IntervalGroup:
                 ends = compute_conditional_interval(wins, losses, n, confidence, self.alternative)
             columns.low[rows], columns.high[rows] = (end * worth for end in ends)
             for side, low, high in ((i, columns.a_low, columns.a_high), (j, columns.b_low, columns.b_high)):
-                ends = wilson(panel.compute_observed_numerators(m)[side] / item_score, n, confidence)
+                ends = wilson(panel.compute_numerators(m, panel.totals)[side] / item_score, n, confidence)
                 low[rows], high[rows] = (end * worth for end in ends)
         columns.method.codes[self.indices] = METHODS.index(self.kind)
         if self.kind == CONDITIONAL and self.alternative != "two-sided":

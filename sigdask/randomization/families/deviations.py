@@ -87,7 +87,7 @@ def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: 
     step = panel.values.shape[0] * panel.values.shape[1] // MAX_NUMBERS
     if step < 2 or not len(rows) or not panel.linear[metric]:
         return np.ones(len(rows), np.bool_)
-    (i, j), totals = panel.pairs[rows].T, panel.compute_observed_numerators(metric)
+    (i, j), totals = panel.pairs[rows].T, panel.compute_numerators(metric, panel.totals)
     columns = (panel.compute_numerators(metric, panel.values[:, s]) for s in range(len(totals)))
     low, high = np.array([(column.min(), column.max()) for column in columns], np.float64).T
     mean = (totals[i] - totals[j]) / panel.n_units

@@ -82,7 +82,21 @@ class Relabelling(WholePanel):
         """
         ranges = np.zeros(n_trials)
         for member in self.members:
-            _raise_ranges(member, run, first, ranges, enumerated=self.enumerated)
+            panel, m = member.panel, member.metric
+            size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
+            values = np.ascontiguousarray(panel.values)
+            fixed = panel.totals - values.sum(axis=0)
+            sums = np.empty((min(size, n_trials), *panel.totals.shape), np.int64)
+            key, word = np.array(panel.key, np.uint32), get_run_word(run, RELABEL)
+            for start in range(0, n_trials, size):
+                block = sums[: n_trials - start]
+                sum_relabelled(key, word, first + start, panel.addresses, values, fixed, self.enumerated, block)
+                scores = panel.metrics[m].form.score(panel.to_arguments(m, block))
+                slack = _compute_slack(member, block)
+                high, low = scores.max(axis=1), scores.min(axis=1)
+                reach = (high - low + 2 * TIE * (np.abs(high) + np.abs(low)) + slack) * member.weight
+                block_ranges = ranges[start : start + len(block)]
+                np.maximum(block_ranges, reach, out=block_ranges)
         ranges.sort()
         extreme = n_trials - np.searchsorted(ranges, self.observed, side="left")
         return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
@@ -94,24 +108,6 @@ class Relabelling(WholePanel):
     def build_enumeration(self) -> Relabelling:
         """Return the family whose trials are all relabellings of the kept units."""
         return replace(self, enumerated=True)
-
-
-def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: Floats, *, enumerated: bool) -> None:
-    panel, m = member.panel, member.metric
-    size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
-    values = np.ascontiguousarray(panel.values)
-    fixed = panel.totals - values.sum(axis=0)
-    sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
-    key, word = np.array(panel.key, np.uint32), get_run_word(run, RELABEL)
-    for start in range(0, len(ranges), size):
-        block = sums[: len(ranges) - start]
-        sum_relabelled(key, word, first + start, panel.addresses, values, fixed, enumerated, block)
-        scores = panel.metrics[m].form.score(panel.to_arguments(m, block))
-        slack = _compute_slack(member, block)
-        high, low = scores.max(axis=1), scores.min(axis=1)
-        reach = (high - low + 2 * TIE * (np.abs(high) + np.abs(low)) + slack) * member.weight
-        block_ranges = ranges[start : start + len(block)]
-        np.maximum(block_ranges, reach, out=block_ranges)
 
 
 def _compute_slack(member: FamilyMember, sums: Integers) -> Any:

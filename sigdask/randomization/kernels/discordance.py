@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Integers
 from sigdask.io.caches import FunctionToCompile, cached_njit
 
-UNITS = 8192
-"""Units transposed at a time."""
-
 WORD = 64
 ROOM_BYTES = 2**20
 """Maximum bytes of the bits of all systems at a time, so that they stay in the cache."""

@@ -18,7 +18,7 @@ All stay in the L1/L2 cache: a slab of trials is summed column of units by colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Any
@@ -162,20 +162,16 @@ def compute_moved_sums(
 ) -> NDArray[Any]:
     """Return the sum of each distinct column over the units that each trial swaps, shape (n_columns, n_trials)."""
     room = room or SlabMemory.from_layout(arranged, n_trials)
-    words, out = room.get_trial_arrays(n_trials)
+    words = room.words.ravel()[: 4 * n_trials].reshape(4, n_trials)  # without gaps between rows
+    out = room.sums.ravel()[: len(room.sums) * n_trials].reshape(len(room.sums), n_trials)
     if arranged.block_sums is not None:
         sums = [block.sums[:, first - block.first :][:, :n_trials] for block in arranged.block_sums]
         return np.concatenate(sums, out=out, casting="unsafe")
     out[:] = 0
-
-    def fill_words(column: int) -> None:
-        if not panel.enumerated:
-            fill_swap_words(panel.key, run, first, column, words)
-
     if panel.enumerated:
         fill_counting_words(first, words)
     if arranged.dense is not None:
-        _add_products(arranged.dense, panel.addresses, fill_words, words, room, out)
+        _add_products(panel, arranged.dense, run, first, words, room, out)
     elif arranged.pieces is not None:
         _add_pieces(panel, arranged.pieces, run, first, words, room.table, out)
     return out
@@ -185,8 +181,6 @@ COLUMNS_AT_ONCE = 256
 """Columns of 128 units that one call of a kernel sums."""
 
 Words = NDArray[np.uint32]
-Fill = Callable[[int], None]
-"""Function that fills words with the swap bits of a column of 128 units."""
 
 
 def _add_pieces(
@@ -216,17 +210,23 @@ def _add_pieces(
 
 
 def _add_products(
-    columns: DistinctColumns, places: Integers, fill: Fill, words: Words, room: SlabMemory, out: NDArray[Any]
+    panel: ScoredSums,
+    columns: DistinctColumns,
+    run: int,
+    first: int,
+    words: Words,
+    room: SlabMemory,
+    out: NDArray[Any],
 ) -> None:
     """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
     n_columns, n_trials = out.shape
     column = -1
     for start in range(0, columns.n_units, dense.UNITS):
-        addresses = places[start : start + dense.UNITS]
+        addresses = panel.addresses[start : start + dense.UNITS]
         swaps = room.get_array("swaps", (len(addresses), n_trials), np.float32)
         for block in np.unique(addresses // COLUMN):
-            if block != column:
-                fill(int(block))
+            if block != column and not panel.enumerated:
+                fill_swap_words(panel.key, run, first, int(block), words)
                 column = block
             units = np.flatnonzero(addresses // COLUMN == block)
             dense.expand_swaps(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
@@ -261,13 +261,6 @@ class SlabMemory:
         ):
             self.named_arrays[name] = np.empty(size, dtype)
         return self.named_arrays[name][:size].reshape(shape)
-
-    def get_trial_arrays(self, n_trials: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """Return the arrays of swap words and sums for `n_trials` trials, without gaps between rows."""
-        words, sums = (
-            array.ravel()[: len(array) * n_trials].reshape(-1, n_trials) for array in (self.words, self.sums)
-        )
-        return words, sums.reshape(len(self.sums), n_trials)
 
     @staticmethod
     def from_layout(arranged: SumLayout, n_trials: int) -> SlabMemory:

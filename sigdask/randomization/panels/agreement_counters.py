@@ -135,23 +135,14 @@ class SpearmanCounter(SortingCounter):
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
         cells, (ranks, squares) = self.cells, self._ranks
-        if int(cells.sizes.max()) <= SMALL_GROUP:
-            self._count_small(swaps, pairs, scores)
-            return
+        shared = cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero
+        is_small, marks = int(cells.sizes.max()) <= SMALL_GROUP, np.empty((len(cells.human), 2, 4), np.uint64)
         for p, (i, j) in enumerate(pairs.tolist()):
-            kernels.count_spearman(
-                swaps, self.get_entries((i, j)), cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero,
-                scores[p],
-            )  # fmt: skip
-
-    def _count_small(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
-        cells, (ranks, squares) = self.cells, self._ranks
-        marks = np.empty((len(cells.human), 2, 4), np.uint64)
-        for p, (i, j) in enumerate(pairs.tolist()):
-            kernels.mark_lower(np.ascontiguousarray(cells.scores[:, [i, j]].T), cells.starts, marks)
-            kernels.count_small_spearman(
-                swaps, marks, cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero, scores[p]
-            )
+            if is_small:
+                kernels.mark_lower(np.ascontiguousarray(cells.scores[:, [i, j]].T), cells.starts, marks)
+                kernels.count_small_spearman(swaps, marks, *shared, scores[p])
+            else:
+                kernels.count_spearman(swaps, self.get_entries((i, j)), *shared, scores[p])
 
 
 @dataclass(frozen=True)

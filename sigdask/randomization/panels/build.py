@@ -60,37 +60,6 @@ class IndexedPanel:
     pair_indices: Integers
 
 
-def build_panels(
-    counts: Counts,
-    units: SwapUnits,
-    metrics: Sequence[BoundMetric],
-    pairs: Sequence[Pair] | Integers,
-    *,
-    subset: Bools | None = None,
-) -> list[IndexedPanel]:
-    """Build the panels of one test set, or of a subset of its items.
-
-    Parameters
-    ----------
-    counts : Counts
-        The aligned systems.
-    units : SwapUnits
-        Units of the whole test set.
-    metrics : sequence of BoundMetric
-        Bound to `counts`, all on the same items (`BoundMetric.held`).
-    pairs : sequence of (int, int), or int64 array, shape (n_pairs, 2)
-        Indices of the systems compared.
-    subset : bool array, shape (n_items,), optional
-        The items that count.
-
-    Returns
-    -------
-    list of IndexedPanel
-        One for each set of pairs that have the same items and scale; most often one.
-    """
-    return PanelGroups.from_metrics(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).build(units, subset)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PanelGroups:
     """Which pairs of a test set share panels, determined once for all its subsets.

@@ -381,9 +381,7 @@ def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequenc
     return hashes
 
 
-@functools.lru_cache
-def _hash_lattices(identities: tuple[tuple[Any, ...], ...]) -> int:
-    return hash_content(identities)
+_hash_lattices = functools.lru_cache(hash_content)
 
 
 def hash_terms(terms: Contents, units: Integers) -> np.uint64:

@@ -73,20 +73,14 @@ class RankPanel(OutputsPanel):
         return COLUMN // 32 if self.enumerated else -(-self.n_units // COLUMN) * (COLUMN // 32)
 
     @cached_property
-    def sorted_entries(self) -> tuple[Integers, Integers, Integers]:
-        """The order of both systems' predictions together, where each group of equal ones begins, and their units."""
-        values = np.concatenate([self.a, self.b])
-        order = np.argsort(values, kind="stable")
-        units = np.where(self.index < 0, FIXED, self.index)
-        return order, _find_groups(values[order]), units
-
-    @cached_property
     def arguments(self) -> tuple[Any, ...]:
         """The arguments of the metric's kernel between swaps and scores."""
-        order, starts, units = self.sorted_entries
-        n = len(self.gold)
+        values, n = np.concatenate([self.a, self.b]), len(self.gold)
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True][: 2 * n]]))  # of equal ones
         item = order % max(n, 1)
-        codes = 2 * units[item] + order // max(n, 1)
+        codes = 2 * np.where(self.index < 0, FIXED, self.index)[item] + order // max(n, 1)
         if self.metric.statistic in CORRELATIONS:
             _, gold, sizes = np.unique(self.gold, return_inverse=True, return_counts=True)
             if self.metric.statistic == "kendall":
@@ -151,8 +145,3 @@ KERNELS = {
     "AUC": score_auc,
     "average-precision": score_average_precision,
 }
-
-
-def _find_groups(values: Floats) -> Integers:
-    """Return where the groups of equal sorted values begin, and their end, shape (n_groups + 1,)."""
-    return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1], [True][: len(values)]]))

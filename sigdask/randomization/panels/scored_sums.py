@@ -104,13 +104,9 @@ class ScoredSums:
         """
         result = np.asarray(self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]])
         for m in np.flatnonzero(self.linear):
-            above = self.compute_observed_numerators(int(m))
+            above = self.compute_numerators(int(m), self.totals)
             result[:, m] = (above[self.pairs[:, 0]] - above[self.pairs[:, 1]]) * self.compute_step_value(int(m))
         return result
-
-    def compute_observed_numerators(self, metric: int) -> Integers:
-        """Return the observed numerators of a metric of one ratio, shape (n_systems,)."""
-        return self.compute_numerators(metric, self.totals)
 
     def compute_numerators(self, metric: int, sums: NDArray[Any]) -> NDArray[Any]:
         """Return a one-ratio metric's numerators from integer sums, shape (..., n_fields)."""

@@ -438,10 +438,6 @@ def get_incidence(outputs: Outputs) -> Incidence:
 
 
 def _list_entries(column: Array, code: dict[str, int]) -> Entries:
-    def listed() -> Iterator[int]:
-        for terms in column:
-            for term in terms:
-                yield code.setdefault(term, len(code))
-
     items = np.repeat(np.arange(len(column)), [len(terms) for terms in column])
-    return items, np.fromiter(listed(), np.int64, len(items))
+    codes = (code.setdefault(term, len(code)) for terms in column for term in terms)
+    return items, np.fromiter(codes, np.int64, len(items))

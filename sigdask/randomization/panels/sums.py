@@ -193,7 +193,7 @@ class Panel(ScoredSums):
         returns the number of trials that reach each threshold.
         """
         i, j = self.pairs.T
-        numerators, totals = self.compute_numerators(m, self.values), self.compute_observed_numerators(m)
+        numerators, totals = self.compute_numerators(m, self.values), self.compute_numerators(m, self.totals)
         observed, slack = totals[i] - totals[j], self.slack[:, m]
         is_mirrored, size = observed < 0, np.abs(observed)
         # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
@@ -262,18 +262,7 @@ class Panel(ScoredSums):
         return np.moveaxis(scores[self.pairs], 1, 2)
 
     def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, Panel]]:
-        """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric."""
-        for members in self._group_alike(rows, column):
-            size = compute_max_together(int(self.n_discordant[members[0], column]), len(self.metrics[column].fields))
-            for start in range(0, len(members), size):
-                yield members[start : start + size], self._build_arrangements(members[start : start + size], column)
-
-    def build_enumeration(self, row: int, column: int) -> Panel:
-        """Return the panel of one pair under one metric, whose trials are all arrangements."""
-        return self._build_arrangements(np.array([row]), column)
-
-    def _group_alike(self, rows: Integers, column: int) -> Iterator[Integers]:
-        """Yield groups of pairs whose arrangements can be counted in one panel.
+        """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
 
         The pairs of a group have equally many discordant units, and swaps change denominators in all of them or in
         none. A pair with a score of inexact sums is a group by itself, as the sums of all pairs in a panel would
@@ -281,11 +270,16 @@ class Panel(ScoredSums):
         """
         is_linear = self.linear[column]
         linear = np.ones(len(rows), np.bool_) if is_linear else self.compute_constant_denominators(rows, column) > 0
-        is_separate = ~linear & self.is_rounded(column)
-        numbers = number_rows(
-            self.n_discordant[rows, column], linear, np.where(is_separate, np.arange(1, len(rows) + 1), 0)
-        )
-        yield from (rows[members] for members in group_rows(numbers))
+        separate = np.where(~linear & self.is_rounded(column), np.arange(1, len(rows) + 1), 0)
+        for group in group_rows(number_rows(self.n_discordant[rows, column], linear, separate)):
+            members = rows[group]
+            size = compute_max_together(int(self.n_discordant[members[0], column]), len(self.metrics[column].fields))
+            for start in range(0, len(members), size):
+                yield members[start : start + size], self._build_arrangements(members[start : start + size], column)
+
+    def build_enumeration(self, row: int, column: int) -> Panel:
+        """Return the panel of one pair under one metric, whose trials are all arrangements."""
+        return self._build_arrangements(np.array([row]), column)
 
     def _build_arrangements(self, rows: Integers, column: int) -> EnumeratedPairs:
         """Return a panel whose trials are all arrangements of pairs with equally many discordant units."""

@@ -98,7 +98,7 @@ class ShiftPanel(ResampledPanel):
                 above = np.ascontiguousarray(panel.compute_numerators(m, totals).T)  # (n_systems, n_some)
                 weights = panel.compute_denominators(m, totals[:, 0])
                 all_numerators, all_weights = (
-                    panel.compute_observed_numerators(m),
+                    panel.compute_numerators(m, panel.totals),
                     panel.compute_denominators(m, panel.totals[0]),
                 )
                 shifts = np.empty((2, n_pairs, len(weights)))

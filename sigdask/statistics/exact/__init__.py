@@ -18,7 +18,6 @@ from sigdask.statistics.exact.result import (
 )
 from sigdask.statistics.exact.solving import (
     MethodLimits,
-    approximate,
     choose_method,
     combine_parts,
     count_parts,
@@ -27,5 +26,5 @@ from sigdask.statistics.exact.solving import (
 )
 
 __all__ = ["CLOSE_SHARE", "TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod",
-           "PValueLimits", "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "approximate", "are_close",
+           "PValueLimits", "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "are_close",
            "choose_method", "combine_parts", "count_parts", "iter_methods", "solve"]  # fmt: skip

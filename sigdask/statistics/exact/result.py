@@ -17,7 +17,7 @@ from sigdask.counts.fields import Floats
 from sigdask.errors import InputError
 from sigdask.identity import dataclass
 
-Guarantee = Literal["exact", "certified", "numeric", "bounds", "approximate"]
+Guarantee = Literal["exact", "certified", "numeric", "bounds"]
 
 TAILS = ("greater", "less", "two-sided")
 """The alternatives, in the order of a tally's columns."""
@@ -64,7 +64,7 @@ class ChosenMethod:
     ----------
     method : str
         Its name.
-    guarantee : {"exact", "certified", "numeric", "bounds", "approximate"}
+    guarantee : {"exact", "certified", "numeric", "bounds"}
         p_lo = p_hi; with a bound of its rounding; claimed to 1e-10; between limits; none (`approximate` alone).
     operations : int
         Predicted: additions, comparisons or the like, of a nanosecond or so each. A function of the data alone.
@@ -228,7 +228,7 @@ def compute_p_from_tails(
     is_closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in tails.values())
     guarantee: Guarantee = "exact" if is_closed else chosen.guarantee
     limits = [_convert_to_floats(tail, closed=is_closed) for tail in tails.values()]
-    if not is_closed and guarantee not in {"numeric", "approximate"}:
+    if not is_closed and guarantee != "numeric":
         guarantee = "certified" if are_close(np.array(limits)) else "bounds"
     rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
     return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)

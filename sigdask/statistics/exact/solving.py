@@ -1,4 +1,4 @@
-"""Choose the method for exact p-values, and compute them by it, or approximate p-values by a saddlepoint.
+"""Choose the method for exact p-values, and compute them by it.
 
 The method is the cheapest one with the best guarantee that stays within limits.
 """
@@ -208,20 +208,6 @@ def count_parts(problem: Problem, first: int, n: int) -> Integers:
 def combine_parts(problem: Problem, chosen: result.ChosenMethod, counts: Integers) -> result.ExactTails:
     """Return the p-values from the summed counts of all parts."""
     return _judge_sum_counts(convert_to_sums(problem).steps, chosen, *np.asarray(counts, np.int64).tolist())
-
-
-def approximate(problem: Problem) -> result.ExactTails:
-    """Return the three p-values of a problem of sums by saddlepoint approximation, without any guarantee.
-
-    Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.
-    """
-    steps = convert_to_sums(problem).steps
-    method = result.ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
-    tails, is_zero = (result.CERTAIN, result.ProbabilityLimits(0.0, 0.0)), not steps.n or steps.zero_is_reached
-    if not is_zero:
-        p = tilted.approximate_tail(*steps.groups, 2 * steps.thresholds[0] - steps.total)
-        tails = (result.ProbabilityLimits(p, p),) * 2
-    return result.compute_p_from_tails(method, steps.n, *tails, negative=steps.negative, zero=is_zero)
 
 
 def convert_to_sums(problem: Problem) -> SumProblem:

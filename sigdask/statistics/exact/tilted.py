@@ -91,34 +91,6 @@ def estimate_log_tail(sizes: Numbers, counts: Integers, s: float) -> float:
     return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))
 
 
-def approximate_tail(sizes: Numbers, counts: Integers, s: int) -> float:
-    """Return approximately P(S >= s) for s > 0, where S is the sum of the sizes with random signs.
-
-    Parameters
-    ----------
-    sizes, counts : int array, shape (n_distinct,)
-        Sizes of differences, and how many there are of each.
-    s : int
-        The threshold. Neighbouring values of S are 2 apart.
-    """
-    total = int((sizes * counts).sum())
-    n = int(counts.sum())
-    if s >= total:
-        return 2.0**-n if s == total else 0.0
-    corrected = s - 1.0
-    theta = find_tilt(sizes, counts, corrected)
-    w, m = sizes.astype(np.float64), counts.astype(np.float64)
-    exponent = float((m * log_cosh(theta * w)).sum()) - theta * corrected
-    variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
-    r = math.copysign(math.sqrt(max(-2 * exponent, 0.0)), theta)
-    u = math.sinh(theta) * math.sqrt(variance)
-    if abs(r) < 1e-4:
-        return 0.5
-    log_density = -0.5 * r * r - 0.5 * math.log(2 * math.pi)
-    upper = math.exp(float(scipy.special.log_ndtr(-r)))
-    return min(max(upper + math.exp(log_density) * (1 / u - 1 / r), 0.0), 1.0)
-
-
 CLAIMED = 1e-10
 """Claimed relative error."""
 

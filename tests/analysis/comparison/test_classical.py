@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from builders import build_rng
+from reference import wilcoxon
 from scipy import stats
 
 from sigdask.api import compare, compare_all, compare_sets
@@ -20,7 +21,6 @@ from sigdask.results.fields import iter_results
 from sigdask.results.record import ClassicalTest
 from sigdask.results.table import Table
 from sigdask.statistics import classical
-from sigdask.statistics.classical import wilcoxon
 
 SIDES = ("two-sided", "greater", "less")
 DECIMALS = {name: build_rng(k).integers(0, 9, 40) / 8 for k, name in enumerate("abcd")}

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
-from builders import build_panel, build_rng
+from builders import build_panel, build_panels, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.kernels.scored import count_linear, get_parameters, score_tile
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 

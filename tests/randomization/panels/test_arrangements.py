@@ -5,14 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from builders import build_panel, build_rng
+from builders import build_panel, build_panels, build_rng
 
 from sigdask.counts import Counts
 from sigdask.execution import run
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels import sums
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.stream import philox

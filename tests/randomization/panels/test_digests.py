@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import build_rng, find_cells
+from builders import build_panels, build_rng, find_cells
 from conftest import ROOT
 
 from sigdask.analysis.comparison.pairs import CompareSpec
@@ -19,7 +19,6 @@ from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.digests import _find_imports, digest
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SwapUnits

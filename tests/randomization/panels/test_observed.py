@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from builders import build_panels
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric, replicates
-from sigdask.randomization.panels import build
 from sigdask.randomization.panels.sums import SwapUnits
 
 
@@ -13,7 +13,7 @@ def iter_panels(counts, metric=None):
     systems = range(counts.n_systems)
     pairs = [(i, j) for i in systems for j in systems if i < j]
     bound = replicates.bind_metric(find_metric(metric or counts.suggested[0], counts.of_one), counts)
-    for placed in build.build_panels(counts, SwapUnits.from_counts(counts, 0), [bound], pairs):
+    for placed in build_panels(counts, SwapUnits.from_counts(counts, 0), [bound], pairs):
         yield placed.panel, [pairs[k] for k in placed.pair_indices]
 
 

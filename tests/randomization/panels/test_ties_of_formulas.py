@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import reference
+from builders import build_panels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
 from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import FamilyMember, build_joint_panel, build_panels
+from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 

@@ -15,7 +15,6 @@ from sigdask.statistics.exact import (
     EnumeratedScore,
     QuotientProblem,
     SumProblem,
-    approximate,
     choose_method,
     convolution,
     solve,
@@ -211,19 +210,6 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
             )
         widths.append(result.two_sided.p_hi - result.two_sided.p_lo)
     assert widths[0] > widths[1] > widths[2]
-
-
-@pytest.mark.parametrize("gain", [0.2, 1, 3, 6])
-def test_a_saddlepoint_is_near_and_is_called_approximate(gain):
-    d = np.rint(np.random.default_rng(9).normal(gain, 8, 200)).astype(np.int64)
-    exact, near = solve(SumProblem(d)), approximate(SumProblem(d))
-    assert (near.method, near.guarantee, near.rationals) == ("saddlepoint", "approximate", None)
-    assert near.two_sided.p_hi == pytest.approx(exact.two_sided.p_hi, rel=0.02)
-    assert near.two_sided == approximate(SumProblem(-d)).two_sided
-
-
-def test_a_saddlepoint_of_no_difference_is_one():
-    assert approximate(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
 
 
 def binomial_tail(n, k):
