@@ -411,7 +411,7 @@ class PowerSearch:
         if observed.n_units < MIN_UNITS:
             self.note = f"{observed.n_units} unit: power depends on how units vary, so at least 2 are needed"
             return
-        if not observed.has_difference or not (observed.difference or observed.influences.any()):
+        if not observed.panel.n_discordant[0, 0] or not (observed.difference or observed.influences.any()):
             self.note = "the systems are equal on every unit, so the data do not show how they would differ on others"
             return
         low, high = (

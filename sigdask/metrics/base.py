@@ -60,9 +60,17 @@ class BoundMetric:
         return roundings * counts.n_systems if len(roundings) == 1 else roundings
 
 
+class _WithoutFields:
+    """Base of bound metrics that sum no fields of the data."""
+
+    __slots__ = ()
+    signature: ClassVar[None] = None
+    held: ClassVar[None] = None
+
+
 @known_as("BoundSets", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
-class BoundSets:
+class BoundSets(_WithoutFields):
     """A metric that scores sets of distinct terms, bound to data whose items are sets of terms.
 
     Attributes
@@ -82,13 +90,10 @@ class BoundSets:
     fields: tuple[int, ...] = (0, 1, 2)
     higher_is_better: bool = True
 
-    signature: ClassVar[None] = None
-    held: ClassVar[None] = None
-
 
 @known_as("BoundRanks", "statistic", apart_from="name")
 @dataclass(frozen=True, slots=True)
-class BoundRanks:
+class BoundRanks(_WithoutFields):
     """A metric that scores the order of predicted numbers, bound to data with gold numbers.
 
     Attributes
@@ -104,8 +109,6 @@ class BoundRanks:
 
     form: ClassVar[None] = None
     higher_is_better: ClassVar[bool] = True
-    signature: ClassVar[None] = None
-    held: ClassVar[None] = None
 
 
 DEFAULT_SIGNS = 1000
@@ -114,7 +117,7 @@ DEFAULT_SIGNS = 1000
 
 @known_as("BoundAgreement", "statistic level group undefined swaps_pairs epsilon signs", apart_from="name")
 @dataclass(frozen=True, slots=True)
-class BoundAgreement:
+class BoundAgreement(_WithoutFields):
     """Agreement with human scores, bound to data. Its systems are metrics and its items are cells.
 
     A cell is a segment of a translation system, with a human score.
@@ -150,8 +153,6 @@ class BoundAgreement:
 
     form: ClassVar[None] = None
     higher_is_better: ClassVar[bool] = True
-    signature: ClassVar[None] = None
-    held: ClassVar[None] = None
 
 
 @known_as("Metric", "name bind", apart_from="extraction takes_replicates")
@@ -179,7 +180,7 @@ class Metric:
 
 @known_as("BlackBox", "name function higher_is_better")
 @dataclass(frozen=True, slots=True)
-class BlackBox:
+class BlackBox(_WithoutFields):
     """A score of whole outputs: `function(outputs, gold) -> float`, called for each system and trial.
 
     Attributes
@@ -195,9 +196,6 @@ class BlackBox:
     name: str
     function: Callable[[list[Any], list[Any] | None], float]
     higher_is_better: bool = True
-
-    signature: ClassVar[None] = None
-    held: ClassVar[None] = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function by its address if it has one, so that no code is sent."""

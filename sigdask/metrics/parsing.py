@@ -60,21 +60,17 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
     end = "" if spec.label is None else f"[{column}={spec.label}]"
     fields = (correct + end, *(f"{kind}[{unit}]{end}" for kind in ("system", "gold", "aligned")))
     if fields[0] not in counts.fields or (end and not any(counts.field(name).any() for name in fields[1:3])):
-        raise _build_label_error(spec, f"gold[{unit}][{column}=", counts)
+        prefix = f"gold[{unit}][{column}="
+        used = [name for name in counts.fields if name.startswith(prefix) and counts.field(name).any()]
+        relation, colon, _ = (spec.label or "").partition(":")
+        subtype = f" (without subtypes: {relation!r})" if colon else ""
+        raise InputError(
+            f"metric {spec.name!r}: no {'content ' * (unit == 'content')}word of gold or systems has {spec.label!r}"
+            f"{subtype}; those of gold: {', '.join(name[len(prefix) : -1] for name in used)}"
+        )
     if score == "aligned":
         return BoundMetric(spec.name, (fields[0], fields[3]), MEAN)
     return build_ratio(spec.name, fields, KINDS[score])
-
-
-def _build_label_error(spec: Spec, prefix: str, counts: Counts) -> InputError:
-    """Return the error for a relation or tag that no counted word has."""
-    labels = [name[len(prefix) : -1] for name in counts.fields if name.startswith(prefix) and counts.field(name).any()]
-    relation, colon, _ = (spec.label or "").partition(":")
-    subtype = f" (without subtypes: {relation!r})" if colon else ""
-    return InputError(
-        f"metric {spec.name!r}: no {'content ' * (spec.base in {'CLAS', 'MLAS', 'BLEX'})}word of gold or systems has "
-        f"{spec.label!r}{subtype}; those of gold: {', '.join(labels)}"
-    )
 
 
 def brackets(spec: Spec) -> Metric:

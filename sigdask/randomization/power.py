@@ -36,6 +36,7 @@ from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_gradient
 from sigdask.options import Alternative
 from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import Digests, digest, digest_values
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel
@@ -77,7 +78,7 @@ class ObservedPair:
         n_units = len(panel.values)
         if self.is_plain_mean:
             above = panel.compute_numerators(0, panel.values)
-            return (above[:, 0] - above[:, 1]).astype(np.float64) * panel.compute_step_value(0) * n_units
+            return np.asarray((above[:, 0] - above[:, 1]).astype(np.float64) * panel.compute_step_value(0) * n_units)
         totals = panel.to_arguments(0, panel.totals)  # (2, n_fields)
         slopes = [compute_gradient(form, totals[side]) for side in range(2)]
         added = np.asarray(panel.to_arguments(0, panel.values.astype(np.int64)), np.float64)
@@ -137,11 +138,6 @@ class ObservedPair:
     def n_fields(self) -> int:
         """Number of sums that a unit contributes to; 1 for a mean."""
         return 1 if self.panel.linear[0] else len(self.panel.metrics[0].fields)
-
-    @property
-    def has_difference(self) -> bool:
-        """Whether the systems differ anywhere in the fields of the metric."""
-        return bool(self.panel.n_discordant[0, 0])
 
     @property
     def difference(self) -> float:
@@ -329,7 +325,8 @@ def count_rejected(
     first, n : int
         The range of samples.
     """
-    sides = 2 if alternative == "two-sided" else 1
+    side = SIDES[alternative]
+    sides = 2 if side == 0 else 1
     if sides * 2.0**-size > alpha:
         return 0
     width = 1 if observed.panel.linear[0] else 2 * observed.arguments.shape[2]
@@ -340,7 +337,7 @@ def count_rejected(
         units = draw_samples(key, weights, first=start, n_samples=min(step, first + n - start), size=size)
         statistic: _MeanDifference | _ScoreDifference = (
             _MeanDifference if observed.panel.linear[0] else _ScoreDifference
-        ).from_samples(observed, units, alternative)
+        ).from_samples(observed, units, side)
         total += int(_find_rejected(statistic, key, len(units), size, alpha, sides).sum())
     return total
 
@@ -410,7 +407,7 @@ class _MeanDifference:
     side: int  # 1 greater, -1 less, 0 both
 
     @staticmethod
-    def from_samples(observed: ObservedPair, units: Integers, alternative: str) -> _MeanDifference:
+    def from_samples(observed: ObservedPair, units: Integers, side: int) -> _MeanDifference:
         reach = float(np.abs(observed.numerator_differences).max(initial=0)) * units.shape[1]
         differences: NDArray[Any] = observed.numerator_differences.astype(
             np.float32 if reach < EXACT_32 else np.float64
@@ -418,7 +415,6 @@ class _MeanDifference:
         slack = observed.slack[units].sum(axis=1).astype(np.float64)
         if reach >= EXACT_64:
             slack = np.maximum(slack, np.abs(differences).sum(axis=1) * TIE)
-        side = {"greater": 1, "less": -1}.get(alternative, 0)
         return _MeanDifference(differences, differences.sum(axis=1), slack, side)
 
     def find_certain(self, bar: float) -> Bools:
@@ -452,11 +448,10 @@ class _ScoreDifference:
     side: int
 
     @staticmethod
-    def from_samples(observed: ObservedPair, units: Integers, alternative: str) -> _ScoreDifference:
+    def from_samples(observed: ObservedPair, units: Integers, side: int) -> _ScoreDifference:
         totals = np.stack([observed.arguments[sample].sum(axis=0) for sample in units])  # (n_samples, 2, n_fields)
         form = observed.panel.metrics[0].form
         scores = form.score(totals)  # (n_samples, 2)
-        side = {"greater": 1, "less": -1}.get(alternative, 0)
         slack = observed.compute_error_bounds(totals).sum(axis=1)
         shifts = observed.swap_shifts[units]
         return _ScoreDifference(observed, shifts, totals, scores[:, 0] - scores[:, 1], slack, side)

@@ -78,12 +78,8 @@ def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, I
     """
     width = int(k.max(initial=0)) + 1
     if not len(k) or int(k.min()) < 0 or int(n.min()) < 0 or int(n.max()) > MAX_CODE // width:
-        order = np.lexsort((k, n))
-        is_first = np.ones(len(k), np.bool_)
-        is_first[1:] = (np.diff(k[order]) != 0) | (np.diff(n[order]) != 0)
-        inverse = np.empty(len(k), np.int64)
-        inverse[order] = np.cumsum(is_first) - 1
-        return k[order][is_first], n[order][is_first], inverse
+        distinct, inverse = np.unique(np.stack([n, k], axis=1), axis=0, return_inverse=True)
+        return distinct[:, 1], distinct[:, 0], inverse.reshape(-1)
     codes, inverse = find_distinct(n * width + k)
     return codes % width, codes // width, inverse
 

@@ -412,22 +412,15 @@ def wilcoxon_sorted(
     All rows are tested together, so pass only some at a time.
     """
     sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
-    return _compute_p_values(*_sum_signed_ranks(ordered, tolerance, sizes).T, alternative=alternative)
-
-
-def _compute_p_values(
-    n: Floats, doubled: Floats, total: Floats, squares: Floats, p_at_most: Floats, p_equal: Floats, *, alternative: str
-) -> SignedRanks:
-    """Return test results from doubled rank sums and the probabilities of the smaller of the two signs' sums."""
-    is_exact = n <= WILCOXON_EXACT_UP_TO
+    n, doubled, total, squares, p_at_most, p_equal = _sum_signed_ranks(ordered, tolerance, sizes).T
     spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
     p = compute_normal_p((doubled - total / 2) / spread, alternative)
     if alternative == "two-sided":
         exact = np.minimum(1.0, 2 * p_at_most)
-    else:
+    else:  # the probabilities are those of the smaller of the two signs' sums
         is_smaller = (doubled <= total / 2) == (alternative == "less")
         exact = np.where(is_smaller | (doubled == total / 2), p_at_most, 1.0 - p_at_most + p_equal)
-    return SignedRanks(doubled / 2, np.where(is_exact, exact, p), n.astype(np.int64))
+    return SignedRanks(doubled / 2, np.where(n <= WILCOXON_EXACT_UP_TO, exact, p), n.astype(np.int64))
 
 
 @cached_njit()

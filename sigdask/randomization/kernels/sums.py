@@ -173,7 +173,7 @@ def compute_moved_sums(
     if arranged.dense is not None:
         _add_products(panel, arranged.dense, run, first, words, room, out)
     elif arranged.pieces is not None:
-        _add_pieces(panel, arranged.pieces, run, first, words, room.table, out)
+        _add_pieces(panel, arranged.pieces, run, first, words, room, out)
     return out
 
 
@@ -189,7 +189,7 @@ def _add_pieces(
     run: int,
     first: int,
     words: Words,
-    table: NDArray[Any],
+    room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
     """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
@@ -204,19 +204,13 @@ def _add_pieces(
             (planes, pieces.plane_targets, pieces.masks, pieces.weights),
             (tables, pieces.table_targets, values),
             words,
-            table,
+            room.table,
             out,
         )
 
 
 def _add_products(
-    panel: ScoredSums,
-    columns: DistinctColumns,
-    run: int,
-    first: int,
-    words: Words,
-    room: SlabMemory,
-    out: NDArray[Any],
+    panel: ScoredSums, columns: DistinctColumns, run: int, first: int, words: Words, room: SlabMemory, out: NDArray[Any]
 ) -> None:
     """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
     n_columns, n_trials = out.shape

@@ -13,7 +13,7 @@ Hartigan 1969, Journal of the American Statistical Association 64:1303. Garthwai
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,18 +89,12 @@ class ShiftPanel(ResampledPanel):
         """Count how many shifts fall into each cell, for the test's trials `first` to `first + n_trials - 1`."""
         panel, counts = self.panel, np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(panel.pairs)
-
-        def fill(start: int, kinds: NDArray[Any], weights: NDArray[np.floating]) -> None:
-            _fill_swaps(panel, run, start, kinds, weights)
-
-        for totals in self.weighted_sums.iter_blocks(fill, first, n_trials):
+        for totals in self.weighted_sums.iter_blocks(partial(_fill_swaps, panel, run), first, n_trials):
             for m in range(len(panel.metrics)):
                 above = np.ascontiguousarray(panel.compute_numerators(m, totals).T)  # (n_systems, n_some)
                 weights = panel.compute_denominators(m, totals[:, 0])
-                all_numerators, all_weights = (
-                    panel.compute_numerators(m, panel.totals),
-                    panel.compute_denominators(m, panel.totals[0]),
-                )
+                all_numerators = panel.compute_numerators(m, panel.totals)
+                all_weights = panel.compute_denominators(m, panel.totals[0])
                 shifts = np.empty((2, n_pairs, len(weights)))
                 _write_means(above, weights, all_numerators, all_weights, panel.pairs, panel.slack[:, m], shifts)
                 shifts *= compute_score_value(panel, m)

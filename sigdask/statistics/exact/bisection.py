@@ -15,7 +15,7 @@ from sigdask.counts.fields import Integers
 from sigdask.identity import dataclass
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
-from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
+from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.quotient_grids import estimate_log_p
 from sigdask.statistics.exact.result import ProbabilityLimits
 
@@ -56,9 +56,8 @@ class ArrangementTable:
         return counts[self.across], counts[self.along] if self.along >= 0 else 0
 
     @staticmethod
-    def from_problem(problem: CellProblem, decision: TieRule) -> ArrangementTable | None:
+    def from_problem(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
         """Return the table of a problem that bisection can search; None if scores are not monotone or may be 0/0."""
-        assert isinstance(problem, QuotientProblem)
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
             return None
@@ -128,7 +127,7 @@ def estimate_cost(table: ArrangementTable, expected: float) -> tuple[int, int]:
     return searched + 40 * (high - low), row_bytes + 100 * across
 
 
-def count_arrangements(problem: CellProblem, decision: TieRule) -> list[int]:
+def count_arrangements(problem: QuotientProblem, decision: TieRule) -> list[int]:
     """Return how many arrangements have a difference of at least |t|, and how many a larger one."""
     table = ArrangementTable.from_problem(problem, decision)
     assert table is not None
@@ -139,10 +138,9 @@ def count_arrangements(problem: CellProblem, decision: TieRule) -> list[int]:
     return [sum(c * tails[x] for c, x in zip(rows, row_thresholds, strict=True)) for row_thresholds in thresholds]
 
 
-def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
+def compute_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     table = ArrangementTable.from_problem(problem, decision)
-    assert isinstance(problem, QuotientProblem)
     assert table is not None
     expected = estimate_log_p(problem)
     for _ in range(4):

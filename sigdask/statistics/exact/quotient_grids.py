@@ -20,7 +20,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.identity import dataclass
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact.convolution import LOST_SHARE, ROUNDOFF, SLAB, TINY
-from sigdask.statistics.exact.problems import CellProblem, Cells, QuotientProblem, TieRule
+from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
 from sigdask.statistics.exact.result import ProbabilityLimits
 from sigdask.statistics.exact.tilted import CLAIMED, REACH, estimate_log_tail, log_cosh
 
@@ -189,9 +189,8 @@ def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
-def compute_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
+def compute_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
-    assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
     expected = estimate_log_p(problem)
     for _ in range(4):
@@ -306,9 +305,8 @@ def estimate_transform_cost(problem: QuotientProblem) -> tuple[int, int]:
     return first * second * (5 * products + 2 * NANOSECONDS_PER_CELL), 60 * first * second + 200 * BLOCK
 
 
-def compute_transform_tails(problem: CellProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
+def compute_transform_tails(problem: QuotientProblem, decision: TieRule) -> tuple[ProbabilityLimits, ProbabilityLimits]:
     """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
-    assert isinstance(problem, QuotientProblem)
     grid = StepGrid.from_cells(problem.cells)
     steps, counts = grid.kinds, grid.counts
     theta = _find_tilt(problem, grid, decision)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -133,10 +134,6 @@ class ExactTails:
         As in `ChosenMethod`.
     greater, less, two_sided : PValueLimits
         p of the raw difference a - b. Ties count.
-    n_units : int
-        Number of units that change the difference, with 2**n_units arrangements.
-    operations : int
-        Predicted operations.
     rationals : mapping of str to Fraction, or None
         p as fractions by alternative, if known.
     """
@@ -146,8 +143,6 @@ class ExactTails:
     greater: PValueLimits
     less: PValueLimits
     two_sided: PValueLimits
-    n_units: int
-    operations: int
     rationals: dict[str, Fraction] | None = None
 
     @property
@@ -186,7 +181,7 @@ CERTAIN = ProbabilityLimits(Fraction(1), Fraction(1))
 
 
 def compute_p_from_counts(
-    chosen: ChosenMethod, n: int, *, reached: int, passed: int, tied: int = 0, negative: bool, zero: bool, exact: bool
+    chosen: ChosenMethod, n: int, counts: Sequence[int], *, negative: bool, zero: bool, exact: bool
 ) -> ExactTails:
     """Return the three p-values from two counts among 2**n arrangements.
 
@@ -196,10 +191,8 @@ def compute_p_from_counts(
         How they were counted.
     n : int
         Units.
-    reached, passed : int
-        Arrangements whose difference may be at least |t|, and is certainly larger.
-    tied : int
-        Arrangements that tie for certain, where sums are not exact.
+    counts : sequence of int, length 3
+        Arrangements whose difference may be at least |t|, is certainly larger, and ties for certain.
     negative : bool
         Whether the observed difference is negative.
     zero : bool
@@ -207,16 +200,16 @@ def compute_p_from_counts(
     exact : bool
         Whether all that may tie does.
     """
-    n_arrangements = 1 << n
+    (reached, passed, tied), n_arrangements = counts, 1 << n
     min_reached = reached if exact else min(passed + tied, reached)
     max_passed = passed if exact else max(reached - tied, passed)
     at_least = ProbabilityLimits(Fraction(min_reached, n_arrangements), Fraction(reached, n_arrangements))
     above = ProbabilityLimits(Fraction(passed, n_arrangements), Fraction(max_passed, n_arrangements))
-    return compute_p_from_tails(chosen, n, at_least, above, negative=negative, zero=zero)
+    return compute_p_from_tails(chosen, at_least, above, negative=negative, zero=zero)
 
 
 def compute_p_from_tails(
-    chosen: ChosenMethod, n: int, at_least: ProbabilityLimits, above: ProbabilityLimits, *, negative: bool, zero: bool
+    chosen: ChosenMethod, at_least: ProbabilityLimits, above: ProbabilityLimits, *, negative: bool, zero: bool
 ) -> ExactTails:
     """Return the three p-values from limits of P(T >= |t|) and P(T > |t|)."""
     opposite = ProbabilityLimits(_compute_complement(above.high, 0.0), _compute_complement(above.low, 1.0))
@@ -231,7 +224,7 @@ def compute_p_from_tails(
     if not is_closed and guarantee != "numeric":
         guarantee = "certified" if are_close(np.array(limits)) else "bounds"
     rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
-    return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
+    return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], rationals)
 
 
 def _compute_complement(p: float | Fraction, outwards: float) -> float | Fraction:

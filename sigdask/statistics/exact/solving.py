@@ -174,9 +174,8 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
     if isinstance(method, result.NoMethod):
         raise result.TooLargeError(method.reason)
     if method.method == "no difference":
-        return result.compute_p_from_tails(
-            method, 0, result.CERTAIN, result.ProbabilityLimits(Fraction(0), Fraction(0)), negative=False, zero=True
-        )
+        impossible = result.ProbabilityLimits(Fraction(0), Fraction(0))
+        return result.compute_p_from_tails(method, result.CERTAIN, impossible, negative=False, zero=True)
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, SumProblem):
@@ -241,26 +240,20 @@ def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTa
             result.ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
             result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
         )
-    return result.compute_p_from_tails(chosen, steps.n, *tails, negative=steps.negative, zero=steps.zero_is_reached)
+    return result.compute_p_from_tails(chosen, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
 def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: int, passed: int) -> result.ExactTails:
+    counts, is_exact = (reached, passed, steps.known), not steps.inexact
     return result.compute_p_from_counts(
-        chosen,
-        steps.n,
-        reached=reached,
-        passed=passed,
-        tied=steps.known,
-        negative=steps.negative,
-        zero=steps.zero_is_reached,
-        exact=not steps.inexact,
+        chosen, steps.n, counts, negative=steps.negative, zero=steps.zero_is_reached, exact=is_exact
     )
 
 
 CELL_POINTS = {"box-dp": value_grids.iter_points}
 """Functions that compute the points whose arrangements are counted, if these are not the cells."""
 
-CELL_TAILS = {
+CELL_TAILS: dict[str, Callable[[Any, TieRule], tuple[result.ProbabilityLimits, result.ProbabilityLimits]]] = {
     "bisection": bisection.compute_tails,
     "grid-dp": quotient_grids.compute_tails,
     "grid-fft": quotient_grids.compute_transform_tails,
@@ -270,23 +263,16 @@ CELL_TAILS = {
 
 
 def _solve_cells(problem: CellProblem, chosen: result.ChosenMethod) -> result.ExactTails:
-    decision, n = TieRule.from_problem(problem), len(problem.vectors)
+    decision = TieRule.from_problem(problem)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
         tails = CELL_TAILS.get(chosen.method, value_grids.compute_cell_tails)(problem, decision)
-        return result.compute_p_from_tails(chosen, n, *tails, negative=negative, zero=zero)
+        return result.compute_p_from_tails(chosen, *tails, negative=negative, zero=zero)
     if chosen.method == "bisection":
-        reached, passed, tied = *bisection.count_arrangements(problem, decision), 0
+        assert isinstance(problem, QuotientProblem)
+        counts = [*bisection.count_arrangements(problem, decision), 0]
     else:
         iter_points = CELL_POINTS.get(chosen.method, value_grids.iter_cells)
-        reached, passed, tied = value_grids.count_points(iter_points(problem, decision))
-    return result.compute_p_from_counts(
-        chosen,
-        n,
-        reached=reached,
-        passed=passed,
-        tied=tied,
-        negative=negative,
-        zero=zero,
-        exact=decision.true is not None,
-    )
+        counts = value_grids.count_points(iter_points(problem, decision))
+    n_units, is_exact = len(problem.vectors), decision.true is not None
+    return result.compute_p_from_counts(chosen, n_units, counts, negative=negative, zero=zero, exact=is_exact)
