@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from reference import wilcoxon
 
-from sigdask.statistics.classical import wilcoxon
 from sigdask.statistics.exact import QuotientProblem, SumProblem, solve
 from sigdask.statistics.exact.solving import iter_methods
 
