@@ -245,9 +245,8 @@ def _select_measures(
     if choices.measures:
         return list(choices.measures), []
     conventional = usual.select_names(usual.measures, other_columns)
-    measures = conventional or [
-        column for column in other_columns if table.is_numeric(column) and not _are_truth_values(table.columns[column])
-    ]
+    numeric = filter(table.is_numeric, other_columns)
+    measures = conventional or [column for column in numeric if not _are_truth_values(table.columns[column])]
     measures += [column for column in choices.smaller if column in other_columns and column not in measures]
     if not measures:
         raise InputError(f"{table.path}: no column of scores besides the gold standard and ids; add one a measure")

@@ -196,9 +196,9 @@ class NumberColumn(TypedColumn):
     values: Array
 
     def __getitem__(self, which: Any) -> Any:
-        return (
-            type(self)(self.values[which]) if isinstance(which, slice | np.ndarray) else Texts.__getitem__(self, which)
-        )
+        if isinstance(which, slice | np.ndarray):
+            return type(self)(self.values[which])
+        return Texts.__getitem__(self, which)
 
     @cached_property
     def texts(self) -> Texts:
@@ -371,12 +371,8 @@ def _find_id_column(columns: Mapping[str, Array]) -> str | None:
         Ids are repeated: rows of one item are no items of their own.
     """
     input_columns = [name for name in columns if name.lower() in tables.INPUT_IDS and _has_texts(columns[name])]
-    id_columns = [
-        name
-        for name in columns
-        if name.lower() in {*tables.ID_NAMES} - tables.INPUT_IDS and columns[name].dtype.kind in "iuO"
-    ]
-    id_columns = id_columns or input_columns
+    usual = [name for name in columns if name.lower() in {*tables.ID_NAMES} - tables.INPUT_IDS]
+    id_columns = [name for name in usual if columns[name].dtype.kind in "iuO"] or input_columns
     unique = [name for name in id_columns if len(set(columns[name].tolist())) == len(columns[name])]
     if id_columns and not unique:
         rows: dict[Any, int] = {}

@@ -167,12 +167,8 @@ def read_conllx(sources: Sequence[Source], gold: Path | None, options: Options) 
         marks = [code for code in forms.tolist() if is_punctuation(texts[code])]
         is_scored = ~np.isin(first.columns["form"], marks)
         n_scored = int(is_scored.sum())
-        notes = [
-            ScopeNote(
-                f"{n_scored:,} of {first.n_words:,} words are scored: punctuation is left out, as eval.pl does without "
-                "-p; conllx:punctuation=yes scores all"
-            )
-        ]
+        rule = "punctuation is left out, as eval.pl does without -p; conllx:punctuation=yes scores all"
+        notes = [ScopeNote(f"{n_scored:,} of {first.n_words:,} words are scored: {rule}")]
         if not n_scored:
             raise InputError(f"{first.path}: holds punctuation alone; conllx:punctuation=yes scores it")
     return _build_counts(ParseFields(first, is_scored, systems, codes, CONLLX_METRICS), sources, options, notes)
@@ -200,10 +196,7 @@ def _describe_other_words(gold: Treebank, system: Treebank) -> list[str]:
     sizes = [(bank.n_words, len(bank.starts)) for bank in (gold, system)]
     if sizes[0] == sizes[1] and np.array_equal(gold.token_ends, system.token_ends):
         return []
-    words, gold_words = (
-        f"{format_count(n_words, 'word')} in {format_count(n_sentences, 'sentence')}"
-        for n_words, n_sentences in sizes[::-1]
-    )
+    gold_words, words = (f"{format_count(n, 'word')} in {format_count(m, 'sentence')}" for n, m in sizes)
     rule = "words are aligned by characters, and count for the gold sentence in which they begin"
     return [f"{system.path}: {words}, gold has {gold_words}; {rule}"]
 

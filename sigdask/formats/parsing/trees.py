@@ -277,9 +277,8 @@ class _Scorer:
         if gold.words == system.words:
             return True
         equal = self.parameters.equal_words
-        return len(gold.words) == len(system.words) and all(
-            a == b or (a, b) in equal for a, b in zip(gold.words, system.words, strict=True)
-        )
+        pairs = zip(gold.words, system.words, strict=True)
+        return len(gold.words) == len(system.words) and all(a == b or (a, b) in equal for a, b in pairs)
 
     def count_brackets(self, gold: Spans, system: Spans) -> int:
         """Return the number of gold brackets that the system has; several of a label and span match one by one."""

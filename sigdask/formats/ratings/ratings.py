@@ -160,11 +160,8 @@ def _find_campaign_columns(path: Path) -> list[str] | None:
     if not cells[6] or not is_number(cells[6]):
         return None
     times = ["start", "end"] if n > len(CAMPAIGN_COLUMNS) + 1 else []
-    return [
-        *CAMPAIGN_COLUMNS[:n],
-        *(f"column {k}" for k in range(len(CAMPAIGN_COLUMNS) + 1, n - len(times) + 1)),
-        *times,
-    ]
+    further = [f"column {k}" for k in range(len(CAMPAIGN_COLUMNS) + 1, n - len(times) + 1)]
+    return [*CAMPAIGN_COLUMNS[:n], *further, *times]
 
 
 def _iter_bare_rows(path: Path) -> Iterator[files.Row]:
@@ -244,11 +241,12 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
         if n_bad:
             table = replace(table, columns={**table.columns, roles["score"]: grades})
             notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
-    for role, noun, kept_cells in (
+    controls = (
         ("type", "row", {"TGT"}),
         ("type", "row", {*DIRECT_ASSESSMENT_TYPES}),
         ("whole", "rating", {"false", "0"}),
-    ):
+    )
+    for role, noun, kept_cells in controls:
         if role not in roles:
             continue
         name = roles[role]
@@ -257,13 +255,10 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
         if not other_cells or kept_cells.isdisjoint(cells) or (role == "whole" and {*other_cells} - {"true", "1"}):
             continue
         is_kept = np.array([cell in kept_cells for cell in cells])
-        reason = (
-            f"of quality controls ({name} is {', '.join(other_cells)}, not {' or '.join(sorted(kept_cells))})"
-            if role == "type"
-            else f"of whole documents ({name})"
-        )
-        n_left_out = int(np.count_nonzero(~is_kept))
-        notes.append(f"{table.path}: {format_count(n_left_out, noun)} {reason} left out")
+        kinds = f"{', '.join(other_cells)}, not {' or '.join(sorted(kept_cells))}"
+        reason = f"of quality controls ({name} is {kinds})" if role == "type" else f"of whole documents ({name})"
+        n_left_out = format_count(int(np.count_nonzero(~is_kept)), "row" if role == "type" else "rating")
+        notes.append(f"{table.path}: {n_left_out} {reason} left out")
         table = table.select_rows(is_kept)
     return table, notes
 
@@ -422,16 +417,10 @@ class Ratings:
         """Add rows of MQM errors; a rater's score of an item is minus the sum of the weights of its errors."""
         penalties: dict[tuple[str, str, str], Decimal] = {}
         known: dict[tuple[str, str], Decimal] = {}
-        for (line, system, item), group, rater, *kind in zip(
-            table.iter_rows(self.parts),
-            self._read_groups(table),
-            table.get_cells("rater"),
-            table.get_cells("category"),
-            table.get_cells("severity"),
-            strict=True,
-        ):
+        columns = [table.get_cells(role) for role in ("rater", "category", "severity")]
+        rows = zip(table.iter_rows(self.parts), self._read_groups(table), *columns, strict=True)
+        for (line, system, item), group, rater, category, severity in rows:
             self._add_item(table.path, line, item, group)
-            category, severity = kind
             if (category, severity) not in known:
                 known[category, severity] = _compute_weight(category, severity, weights, f"{table.path}, line {line}")
             key = (system, item, rater)

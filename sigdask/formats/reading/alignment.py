@@ -199,21 +199,15 @@ def _compare_by_position(
     texts, *columns = (ids for ids in all_ids if ids is not None)
     head = texts[:HEAD]
     are_ids = 2 * sum(any(c.isdigit() for c in text) for text in head) > len(head)  # as words have no digits
-    moved = [
-        _have_same_texts(texts, other_texts) and other_texts != texts
-        for other_texts in columns
-        if len(other_texts) == len(texts)
-    ]
+    aligned = [column for column in columns if len(column) == len(texts)]
+    moved = [_have_same_texts(texts, column) and column != texts for column in aligned]
     if are_ids or len(moved) < len(columns) or any(moved):
         return None
     n_same = [int(np.count_nonzero(other_texts.equals_column(texts))) for other_texts in columns]
     if not any(n < len(texts) for n in n_same) or any(n <= MIN_SHARE_ALIKE * len(texts) for n in n_same):
         return None
-    return [
-        describe_differences(str(table.path), str(first.path), n, len(texts))
-        for table, n in zip(others, n_same, strict=True)
-        if n < len(texts)
-    ]
+    differing = [(table, n) for table, n in zip(others, n_same, strict=True) if n < len(texts)]
+    return [describe_differences(str(table.path), str(first.path), n, len(texts)) for table, n in differing]
 
 
 def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:

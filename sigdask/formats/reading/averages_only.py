@@ -48,6 +48,7 @@ MTEB_REMEDY = (
     "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
     "score each query: rankings of documents are read with --gold QRELS"
 )
+LIGHTEVAL_REMEDY = "run it again with --save-details, and write the metrics of each sample as a table"
 SAMPLES_REMEDY = "run it again with --log_samples, and give the files samples_*.jsonl or their folder"
 TAGS_REMEDY = "give the tagged sentences (JSON lists of tags, or CoNLL files) with --gold FILE and --metric f1"
 EVALUATE_REMEDY = "give the outputs with --gold FILE and the metric, or save a list of the scores of each item"
@@ -144,10 +145,7 @@ def _find_tool(document: Any) -> tuple[str, str] | None:
     tool = None
     match document:
         case {"config_general": _, "results": dict()}:
-            tool = (
-                "the results of lighteval",
-                "run it again with --save-details, and write the metrics of each sample as a table",
-            )
+            tool = "the results of lighteval", LIGHTEVAL_REMEDY
         case {"results": dict(results)} if _is_lm_harness(document, results):
             tool = "the results of lm-evaluation-harness", SAMPLES_REMEDY
         case _ if _is_sacrebleu(document):
@@ -178,11 +176,8 @@ def _is_lm_harness(document: Mapping[str, Any], results: Mapping[str, Any]) -> b
 
 
 def _is_classification_report(document: Any) -> bool:
-    return any(
-        isinstance(report.get(name), dict)
-        for report in _iter_objects(document)
-        for name in ("macro avg", "weighted avg")
-    )
+    names = ("macro avg", "weighted avg")
+    return any(isinstance(report.get(name), dict) for report in _iter_objects(document) for name in names)
 
 
 def _is_sacrebleu(document: Any) -> bool:

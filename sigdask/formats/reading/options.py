@@ -145,11 +145,8 @@ class Options:
 
     def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
         """Return a warning for each label that the label map replaces but that is not among `labels`."""
-        return [
-            f"--map: no label {source!r} in gold or systems; labels: {format_list([*labels])}"
-            for source in self.label_mapping
-            if source not in labels
-        ]
+        unused = [source for source in self.label_mapping if source not in labels]
+        return [f"--map: no label {name!r} in gold or systems; labels: {format_list([*labels])}" for name in unused]
 
     def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
         """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
@@ -181,12 +178,8 @@ def distinguish_names(sources: Sequence[Source]) -> list[Source]:
     for source in sources:
         if source.name is None:
             paths_by_name.setdefault(source.system, []).append(source.path)
-    names_by_path = {
-        path: name
-        for paths in paths_by_name.values()
-        if len(paths) > 1
-        for path, name in name_by_difference(paths).items()
-    }
+    repeated = [paths for paths in paths_by_name.values() if len(paths) > 1]
+    names_by_path = {path: name for paths in repeated for path, name in name_by_difference(paths).items()}
     return [
         source if source.name else replace(source, apart=names_by_path.get(source.path, source.apart))
         for source in sources

@@ -54,8 +54,14 @@ def open_log(path: Path) -> SampleFile:
     with open_bytes(path) as stream:
         packed = stream.read(4) == ZIP
     if packed or path.suffix == ".eval":
-        header = _read_header(path)
-        members = [n for n in _list_members(path) if n.startswith("samples/") and n.endswith(".json")]
+        with _open_zip(path) as zipped:
+            names = sorted({*zipped.namelist()})
+        name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
+        if name is None:
+            problem = "neither header.json nor _journal/start.json in this zip, expected a log of Inspect"
+            raise InputError(f"{path}: {problem}")
+        header: Any = next(_iter_members(path, [name]))[1]
+        members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
         samples = partial(_iter_members, path, members)
     else:
         header = load_json(path)
@@ -150,19 +156,6 @@ def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         ) from None
     except ZIP_ERRORS as error:
         raise InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it") from None
-
-
-def _read_header(path: Path) -> Any:
-    names = _list_members(path)
-    name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
-    if name is None:
-        raise InputError(f"{path}: neither header.json nor _journal/start.json in this zip, expected a log of Inspect")
-    return next(_iter_members(path, [name]))[1]
-
-
-def _list_members(path: Path) -> list[str]:
-    with _open_zip(path) as packed:
-        return sorted(set(packed.namelist()))
 
 
 def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:

@@ -173,10 +173,8 @@ class GatheredSamples:
         for name, column in columns.items():
             n_values, n_repeated = count_repeated(column.cells)
             if n_values:
-                yield ScopeNote(
-                    f"{name}: {n_values:,} values of {format_count(n_repeated, 'sample')} taken more than once "
-                    "are averaged"
-                )
+                samples = f"{format_count(n_repeated, 'sample')} taken more than once"
+                yield ScopeNote(f"{name}: {n_values:,} values of {samples} are averaged")
             if (n_scored := len(set().union(*column.cells.values()))) < n_items:
                 yield f"{name} is on {n_scored:,} of {n_items:,} samples"
         if self.non_numbers:

@@ -127,10 +127,8 @@ def read_comet_json(path: Path) -> dict[str, FileTable]:
         system_sources = [record.get("src", record.get("ref")) for record in records]
         sources = sources or system_sources
         if system_sources != sources:
-            k = next(
-                (k for k, (a, b) in enumerate(zip(system_sources, sources, strict=False)) if a != b),
-                min(map(len, (system_sources, sources))),
-            )
+            pairs = enumerate(zip(system_sources, sources, strict=False))
+            k = next((k for k, (a, b) in pairs if a != b), min(len(system_sources), len(sources)))
             raise InputError(f"{path}, {key!r}, segment {k + 1}: another source than in {next(iter(document))!r}")
         columns = {name: [files.format_cell(record.get(name)) for record in records] for name in metrics}
         tables[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
@@ -316,17 +314,15 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
     first_metrics = list_metrics(first_table, options)
     if len(sources) < 2 or not first_metrics or not first_table.header:
         return False
-    if len(first_table.list_system_columns(options, *find_group_columns(first_table, options))) < 2 and not all(
-        map(is_lower_better, first_metrics)
-    ):
+    columns = first_table.list_system_columns(options, *find_group_columns(first_table, options))
+    if len(columns) < 2 and not all(map(is_lower_better, first_metrics)):
         return False
     tables = [first_table, *(read_score_table(source, options, costs=False) for source in sources[1:])]
     has_same_columns = all(set(table.columns) == set(first_table.columns) for table in tables)
     if any(source.name for source in sources) or not has_same_columns:
         shared = set(first_metrics).intersection(*(list_metrics(table, options) for table in tables[1:]))
-        return bool(shared) and all(
-            is_metric_name(name) or has_direction(name) for name in (shared if has_same_columns else first_metrics)
-        )
+        names = shared if has_same_columns else first_metrics
+        return bool(shared) and all(is_metric_name(name) or has_direction(name) for name in names)
     return True
 
 

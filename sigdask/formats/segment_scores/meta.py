@@ -80,11 +80,10 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
     names = name_by_difference([source.path for source in sources]) if len(sources) > 1 else {}
     for source in sources:
         name = source.name or names.get(source.path, source.path.stem)
-        parts = (
-            _read_folder(source.path, options)
-            if source.path.is_dir()
-            else _read_table(read_table(source.path, options.ignore, options.decimal), options, notes)
-        )
+        if source.path.is_dir():
+            parts = _read_folder(source.path, options)
+        else:
+            parts = _read_table(read_table(source.path, options.ignore, options.decimal), options, notes)
         for part, cells in parts.items():
             key = part if len(sources) == 1 or source.path.is_dir() else f"{name} {part}".strip()
             key = key or name
@@ -271,11 +270,8 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], options
     n_systems = [len({*cells.groups["system"]}) for cells in parts]
     where = "" if not is_many else " in each set" if len({*n_systems}) == 1 else " in the largest set"
     n_cells = format_count(len(ids), "cell")
-    notes.append(
-        ScopeNote(
-            f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
-        )
-    )
+    note = f"{format_count(max(n_systems), 'system')}{where}, {n_cells} (a segment of a system) with human scores"
+    notes.append(ScopeNote(note))
     notes += [*_note_little_information(sets, names), *_note_constant_groups(sets, options)]
     return Counts(
         systems=tuple(names),
@@ -312,21 +308,15 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
             limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"
             notes.append(ScopeNote(f"only {format_count(n_segments, 'segment')}{place} of each system: {limit}"))
         if constant := [metric for metric in metric_names if np.ptp(cells.scores[metric]) == 0]:
-            notes.append(
-                ScopeNote(
-                    f"constant scores{place} in {describe_items(constant, 'metric')}: correlations count as 0, and "
-                    "accuracies say only how often people call outputs equal; leave such metrics out"
-                )
-            )
+            effect = "correlations count as 0, and accuracies say only how often people call outputs equal"
+            names = describe_items(constant, "metric")
+            notes.append(ScopeNote(f"constant scores{place} in {names}: {effect}; leave such metrics out"))
         _, codes, sizes = np.unique(cells.groups["system"], return_inverse=True, return_counts=True)
         means = {m: np.bincount(codes, cells.scores[m]) / sizes for m in metric_names if m not in constant}
         if flat := [m for m, values in means.items() if n_systems > 1 and np.ptp(values) < EQUAL]:
-            notes.append(
-                ScopeNote(
-                    f"all systems{place} have the same mean in {describe_items(flat, 'metric')}: such metrics do not "
-                    "tell systems apart; at the level of systems a correlation counts as 0"
-                )
-            )
+            effect = "such metrics do not tell systems apart; at the level of systems a correlation counts as 0"
+            names = describe_items(flat, "metric")
+            notes.append(ScopeNote(f"all systems{place} have the same mean in {names}: {effect}"))
     return notes
 
 

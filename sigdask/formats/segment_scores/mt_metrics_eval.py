@@ -60,11 +60,8 @@ def read_directory(sources: Sequence[Source], gold: Path | None, options: Option
     files = find_score_files(path, pair)
     scores_by_metric = {name: read_scores(files[name]) for name in _select_metrics(path, pair, files, options)}
     groups = read_documents(path / DOCUMENTS / f"{pair}.docs")
-    n = (
-        len(groups["document"])
-        if groups
-        else max(len(system_scores) for scores in scores_by_metric.values() for system_scores in scores.values())
-    )
+    lengths = [len(column) for scores in scores_by_metric.values() for column in scores.values()]
+    n = len(groups["document"]) if groups else max(lengths)
     for name, scores in scores_by_metric.items():
         check_lengths(files[name], scores, n)
     systems, notes = _select_systems(path, scores_by_metric)

@@ -243,8 +243,5 @@ def describe_foreign(gold: Sequence[frozenset[Any]], systems: Mapping[str, Seque
         return f"{label}({', '.join(roles or DEFAULT_ROLES)})"
 
     known = {get_name(relation) for relations in gold for relation in relations}
-    names = {
-        system: [get_name(relation) for relations in column for relation in relations]
-        for system, column in systems.items()
-    }
+    names = {system: [get_name(r) for relations in column for r in relations] for system, column in systems.items()}
     return describe_foreign_types(known, names, "relations of types and roles")

@@ -429,12 +429,9 @@ def _remove_bookkeeping(table: FileTable, options: Options, *, costs: bool, noun
         reasons = {name: COSTS for name in columns if COST_NAMES.fullmatch(name) and name not in requested} | reasons
     if not any(table.is_numeric(name) for name in columns if name not in reasons):
         return table
-    system_notes = (
-        f"{table.path}: column {name!r} holds 0 and 1 alone: taken for a system's scores; if it is none, --ignore "
-        f"{name!r}"
-        for name in systems
-    )
-    notes = [*table.notes, *map(ScopeNote, system_notes)]
+    doubt = "taken for a system's scores; if it is none, --ignore"
+    binary = [f"{table.path}: column {name!r} holds 0 and 1 alone: {doubt} {name!r}" for name in systems]
+    notes = [*table.notes, *map(ScopeNote, binary)]
     scores = [name for name in columns if name not in reasons]
     if table.n_rows >= MIN_ROWS and len(scores) > 1:
         numeric = filter(table.is_numeric, scores)
@@ -478,11 +475,8 @@ def _is_binary_score(table: FileTable, name: str) -> bool:
 def _list_sample_numbers(table: FileTable, options: Options, requested: Collection[str | None]) -> list[str]:
     """Return the columns that number the samples of an item, next to ids that are repeated."""
     id_name = table.find_id_column(options)
-    names = [
-        name
-        for name in table.list_system_columns(options, *table.nested)
-        if name.lower() in SAMPLE_NAMES and name not in requested
-    ]
+    candidates = [name for name in table.list_system_columns(options, *table.nested) if name not in requested]
+    names = [name for name in candidates if name.lower() in SAMPLE_NAMES]
     if id_name is None or not names:
         return []
     items = Factor.from_values(table.get_column(id_name))

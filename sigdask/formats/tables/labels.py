@@ -48,11 +48,8 @@ def find_separator(options: Options, gold: Sequence[str]) -> str | None:
             raise InputError(f"format labels: separator= is empty; give a mark, or one of {', '.join(SEPARATOR_NAMES)}")
         return SEPARATOR_NAMES.get(requested, requested)
     has_set_metric = any(metric.casefold().startswith(SET_METRICS) for metric in options.metrics)
-    return (
-        DEFAULT_SEPARATOR
-        if has_set_metric and any(DEFAULT_SEPARATOR in cell for cell in Factor.from_values(gold).levels)
-        else None
-    )
+    is_separated = has_set_metric and any(DEFAULT_SEPARATOR in cell for cell in Factor.from_values(gold).levels)
+    return DEFAULT_SEPARATOR if is_separated else None
 
 
 def convert_label_lists(table: FileTable) -> FileTable:
@@ -228,10 +225,8 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
     check_not_sequences(gold_labels)
     if (mark := find_separator(options, gold_labels)) is not None or has_label_sets([gold_labels]):
         sets = {name: convert_to_sets(labels, mark, options.label_mapping) for name, labels in by_name.items()}
-        predictions = {
-            name: by_name[name]
-            for name in remove_text_sets(sets, convert_to_sets(gold_labels, mark, options.label_mapping))
-        }
+        gold_sets = convert_to_sets(gold_labels, mark, options.label_mapping)
+        predictions = {name: by_name[name] for name in remove_text_sets(sets, gold_sets)}
     notes = [*table.notes, *_describe_roles(table, gold, predictions, systems)]
     columns = LabelColumns(table, gold_labels, predictions, table.get_ids(options), np.asarray(table.lines))
     return _build_counts(columns, options, ([], []), notes)

@@ -121,11 +121,8 @@ class _CommaColumn:
 
 def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
     """Remove thousands separators from columns with compact buffers, and write decimals after a point."""
-    converted = {
-        name: Texts.from_values(remove_thousands(cell, mark) for cell in cells)
-        for name, cells in columns.items()
-        if (cells.buffer == ord(mark)).any()
-    }
+    marked = {name: cells for name, cells in columns.items() if (cells.buffer == ord(mark)).any()}
+    converted = {name: Texts.from_values(remove_thousands(c, mark) for c in cells) for name, cells in marked.items()}
     return {name: cells for name, cells in converted.items() if find_numbers(cells) is not None}
 
 
@@ -193,9 +190,9 @@ def convert_truth_words(table: FileTable, readings_by_column: Mapping[str, Mappi
 
 def holds_scores(table: FileTable, name: str) -> bool:
     """Return whether a column holds numbers or truth values."""
-    if table.is_numeric(name) or name in table.nested:
-        return table.is_numeric(name)
-    return find_truth_words(Texts.from_values(table.columns[name])) is not None
+    if name in table.nested:
+        return False
+    return table.is_numeric(name) or find_truth_words(Texts.from_values(table.columns[name])) is not None
 
 
 def find_row_score(table: FileTable, options: Options) -> str | None:
@@ -232,11 +229,8 @@ def convert_scores(table: FileTable, options: Options, columns: Sequence[str] | 
     """
     candidates = columns or table.list_system_columns(options)
     table = _unwrap_lists(table, candidates)
-    texts = {
-        name: Texts.from_values(table.columns[name])
-        for name in candidates
-        if name not in table.nested and not table.is_numeric(name)
-    }
+    written = [name for name in candidates if name not in table.nested and not table.is_numeric(name)]
+    texts = {name: Texts.from_values(table.columns[name]) for name in written}
     original = table.columns
     if texts or options.decimal == ",":
         table = convert_decimal_commas(table, texts, options.decimal)

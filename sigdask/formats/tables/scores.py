@@ -190,9 +190,8 @@ def read_plain_scores(text: str, shapes: Collection[str], options: Options) -> C
             return None
     cells = body.replace("\n", delimiter).split(delimiter)
     lowered = body.lower()
-    if any(word in lowered for word in summaries.SUMMARY_WORDS) and any(
-        map(summaries.is_summary_name, cells[:: len(names)])
-    ):
+    may_sum_up = any(word in lowered for word in summaries.SUMMARY_WORDS)
+    if may_sum_up and any(map(summaries.is_summary_name, cells[:: len(names)])):
         return None
     scores = np.array([[*map(float, cells[k :: len(names)])] for k in range(1, len(names))])
     steps = np.diff(scores)
@@ -244,11 +243,8 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
     columns = ", ".join(read_table(table.path, decimal=options.decimal).columns)  # also those that are ignored
     group_names = " or ".join(map(repr, groups))
-    advice = (
-        f" Are systems named in {group_names}? Then call that column 'system' (or say --system-column)."
-        if groups
-        else ""
-    )
+    remedy = "Then call that column 'system' (or say --system-column)."
+    advice = f" Are systems named in {group_names}? {remedy}" if groups else ""
     return InputError(
         f"{table.path}: a comparison needs two systems or more, found only {name!r}"
         f"{columns and '; columns: '}{columns}{left_out}.{advice} Give the scores of at least two systems"
@@ -482,10 +478,8 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     files = [_read_long_file(source, options) for source in sources]
     systems, system_codes = _number_systems(files, sources)
     items = Factor.from_values(join_columns([file.items for file in files]))
-    groups = [
-        Factor.from_values(join_columns(list(columns)))
-        for columns in zip(*(file.groups for file in files), strict=True)
-    ]
+    parts_by_group = zip(*(file.groups for file in files), strict=True)
+    groups = [Factor.from_values(join_columns(list(parts))) for parts in parts_by_group]
     item_order, first_rows = items.first_occurrences
     metrics, codes = _number_metrics(files, system_codes, len(systems), items, options.metrics)
     _check_long_rows(files, systems * len(metrics), codes, items, groups)

@@ -309,8 +309,6 @@ def _are_marked(cells: Sequence[str], gold_cells: Sequence[str], mark: str) -> b
 
 
 def _read_head(path: Path) -> list[str]:
-    if path.is_dir():
-        return []
     lines = read_head_lines(path)
     return lines[:-1] if lines and not lines[-1] else lines
 

@@ -82,8 +82,6 @@ def choose_keys(options: Options, *, has_gold: bool, only_gold: bool = False) ->
 
 def is_json_file(path: Path) -> bool:
     """Return whether a file is JSON, damaged or not; a line of columns may also begin with a bracket."""
-    if path.is_dir():
-        return False
     start = json_records.read_head(path).lstrip()
     if not start.startswith(("{", "[")):
         return False
@@ -132,9 +130,8 @@ def _are_chunk_tags(tag_records: Sequence[TaggedRecord]) -> bool:
 
 
 def _have_tokens(tag_records: Sequence[TaggedRecord]) -> bool:
-    return len(tag_records) > 0 and all(
-        sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in tag_records
-    )
+    have_as_many = (s.tokens is not None and len(s.tokens) == len(s.tags) for s in tag_records)
+    return len(tag_records) > 0 and all(have_as_many)
 
 
 def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> TaggedFile:
@@ -232,11 +229,9 @@ def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None
     if not json_records.read_head(path).lstrip().startswith("{") or json_records.is_json_lines(path):
         return None
     content = json_records.load_json(path)
-    lists = {
-        name: value
-        for name, value in (content.items() if isinstance(content, dict) else ())
-        if isinstance(value, list) and value and all(map(_is_plain_list, value))
-    }
+    content = content if isinstance(content, dict) else {}
+    lists = {name: value for name, value in content.items() if value and isinstance(value, list)}
+    lists = {name: value for name, value in lists.items() if all(map(_is_plain_list, value))}
     label, gold, tokens = (
         next((name for name in names if name in lists), None) for names in (keys.label, keys.gold or (), TOKEN_KEYS)
     )

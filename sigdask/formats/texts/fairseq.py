@@ -55,8 +55,7 @@ def is_log(path: Path) -> bool:
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file is a log of fairseq."""
-    path = sources[0].path
-    return not path.is_dir() and is_log(path)
+    return is_log(sources[0].path)
 
 
 def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
