@@ -241,12 +241,8 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
         if n_bad:
             table = replace(table, columns={**table.columns, roles["score"]: grades})
             notes.append(f"{table.path}: {format_count(n_bad, 'grade')} of -1 (the judge gave none) taken as missing")
-    controls = (
-        ("type", "row", {"TGT"}),
-        ("type", "row", {*DIRECT_ASSESSMENT_TYPES}),
-        ("whole", "rating", {"false", "0"}),
-    )
-    for role, noun, kept_cells in controls:
+    controls = ("type", {"TGT"}), ("type", {*DIRECT_ASSESSMENT_TYPES}), ("whole", {"false", "0"})
+    for role, kept_cells in controls:
         if role not in roles:
             continue
         name = roles[role]
@@ -580,9 +576,8 @@ def _find_metrics(header: Sequence[str], rows: Sequence[Sequence[str]], roles: M
     if len({*systems}) == len(systems) or all(map(is_number, systems)):
         return []  # averages of systems, or a system's scores
     aside = {*_find_scores(header), *SCORE_NAMES, *(name for role, name in roles.items() if role != "score")}
-    cells = {
-        name: [row[k] for row in rows] for k, name in enumerate(header) if is_metric_name(name) and name not in aside
-    }
+    named = [(k, name) for k, name in enumerate(header) if is_metric_name(name) and name not in aside]
+    cells = {name: [row[k] for row in rows] for k, name in named}
     return [name for name, column in cells.items() if all(is_number(cell) or cell in MISSING for cell in column)]
 
 

@@ -109,9 +109,8 @@ def check_document(path: Path, document: Any) -> None:
 def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
     """Raise an error for a JSON object of metric to value, which could pass for item scores."""
     numbers = [name for name, value in document.items() if isinstance(value, int | float)]
-    averages = [
-        name for name in numbers if is_metric_name(name) or RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower()))
-    ]
+    words = {name: re.findall(r"[a-z]+", name.lower()) for name in numbers}
+    averages = [name for name in numbers if is_metric_name(name) or RUN_WORDS.intersection(words[name])]
     nested = any(isinstance(value, dict | list) for value in document.values())
     if not nested and numbers and 2 * len(averages) > len(numbers):
         raise build_averages_error(path, "an object of metrics", "write a table or JSON lines with one row per item")

@@ -262,16 +262,13 @@ def cache_small_files() -> AbstractContextManager[None]:
 
 
 def _open_cached(path: Path) -> IO[bytes]:
-    cached = _cached_files.get()
-    if (
-        cached is not None
-        and path not in cached.contents
-        and path.stat().st_size <= min(HEAD, MAX_CACHED_BYTES - HEAD * len(cached.contents))
-    ):
+    if (cached := _cached_files.get()) is None:
+        return _open_raw(path)
+    if path not in cached.contents:
+        if path.stat().st_size > min(HEAD, MAX_CACHED_BYTES - HEAD * len(cached.contents)):
+            return _open_raw(path)
         with _open_raw(path) as raw:
             cached.contents[path] = raw.read()
-    if cached is None or path not in cached.contents:
-        return _open_raw(path)
     return io.BytesIO(cached.contents[path])
 
 

@@ -173,11 +173,9 @@ def remove_summary_columns(table: FileTable, columns: Sequence[str]) -> tuple[li
         return [*columns], []
     rows = list(zip(*(table.columns[name] for name in columns), strict=True))
     dropped = {k for k, is_sum in find_sums(names_by_index, rows, len(columns)).items() if is_sum}
-    notes = [
-        f"{table.path}: column {names_by_index[k]!r} sums up the other columns (their mean or total): no system, left "
-        "out; are systems rows, and columns tasks? Then transpose the table"
-        for k in sorted(dropped)
-    ]
+    problem = "sums up the other columns (their mean or total): no system, left out"
+    hint = "are systems rows, and columns tasks? Then transpose the table"
+    notes = [f"{table.path}: column {names_by_index[k]!r} {problem}; {hint}" for k in sorted(dropped)]
     return [name for k, name in enumerate(columns) if k not in dropped], notes
 
 

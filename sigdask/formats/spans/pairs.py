@@ -306,10 +306,10 @@ def _order_rows(
     if nearly and Counter(file_keys) != Counter(expected):
         warnings.append(describe_differences(str(file.path), str(gold_rows.path), n_alike, len(expected)))
         return rows
-    tables = (
-        FileTable(rows_of.path, {"word": words}, range(rows_of.first, rows_of.first + len(words)))
-        for rows_of, words in ((gold_rows, expected), (file, file_keys))
+    gold_table, table = (
+        FileTable(part.path, {"word": words}, range(part.first, part.first + len(words)))
+        for part, words in ((gold_rows, expected), (file, file_keys))
     )
-    _, [order], notes = align(next(tables), [*tables], replace(options, id_column="word", align="id"), noun="word")
+    _, [order], notes = align(gold_table, [table], replace(options, id_column="word", align="id"), noun="word")
     warnings += notes
     return list(np.arange(len(file_keys))[order])

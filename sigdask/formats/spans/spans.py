@@ -487,9 +487,8 @@ def _read_entities(
 
     gold_listing = gold_listing.convert_values(parse)
     names = (*PREDICTED_NAMES, *SPAN_NAMES)
-    systems = listings.read_by_system(
-        sources, lambda path: _read_listing(options, options.prediction_column, names, path).convert_values(parse)
-    )
+    read = partial(_read_listing, options, options.prediction_column, names)
+    systems = listings.read_by_system(sources, lambda path: read(path).convert_values(parse))
     scope, notes = _describe_unscored([gold_listing, *systems.values()], options, scores_links=scores_links)
     aligned = listings.align_listings(gold_listing, systems, options, {} if has_slots else frozenset())
     count_matches = count_entity_matches if has_slots else count_exact_matches

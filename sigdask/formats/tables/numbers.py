@@ -95,12 +95,7 @@ def _read_column(table: FileTable, name: str, order: RowOrder) -> Floats:
 
 
 def _build_counts(
-    base: FileTable,
-    gold_column: str,
-    predictions: Mapping[str, Floats],
-    ids: Any,
-    options: Options,
-    notes: Sequence[str],
+    base: FileTable, gold_column: str, predictions: Mapping[str, Floats], ids: Any, options: Options, notes: list[str]
 ) -> Counts:
     gold = _read_column(base, gold_column, FILE_ORDER)
     groups = get_group_columns(base, replace(options, ignore=(*options.ignore, gold_column)))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.checks import CLEAR_ITEMS, LARGE_SCORE, MAX_CORRELATED, MAX_ROWS, find_uncorrelated
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Floats, LazyColumns
+from sigdask.counts.fields import Array, Floats, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
 from sigdask.errors import InputError
@@ -50,6 +50,8 @@ from sigdask.formats.tables.notation import convert_scores, find_row_score, read
 from sigdask.identity import dataclass
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items, format_list
+
+Integers = NDArray[np.intp]
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",
@@ -520,7 +522,7 @@ class _LongFile:
     groups: list[Texts]
     systems: Factor
     items: Texts
-    scores: NDArray[Any]
+    scores: Array
     metrics: Factor | None
 
 
@@ -531,8 +533,8 @@ def _find_metric_column(table: FileTable, *aside: str) -> str | None:
 
 
 def _number_metrics(
-    files: Sequence[_LongFile], system_codes: NDArray[np.intp], n_systems: int, items: Factor, requested: Sequence[str]
-) -> tuple[list[str], NDArray[np.intp]]:
+    files: Sequence[_LongFile], system_codes: Integers, n_systems: int, items: Factor, requested: Sequence[str]
+) -> tuple[list[str], Integers]:
     """Return the metrics that rows name ("" if none does), and the number of each row's pair of metric and system.
 
     A column with one value for each item describes items, unless a value is requested or says that lower is better.
@@ -578,7 +580,7 @@ def _read_long_file(source: Source, options: Options) -> _LongFile:
     )
 
 
-def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tuple[list[str], NDArray[np.intp]]:
+def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tuple[list[str], Integers]:
     """Return the systems in the order of their first rows, and the number of each row's system."""
     homes: dict[str, Path] = {}
     numbers: dict[str, int] = {}
@@ -593,19 +595,14 @@ def _number_systems(files: Sequence[_LongFile], sources: Sequence[Source]) -> tu
 
 
 def _check_long_rows(
-    files: Sequence[_LongFile],
-    systems: Sequence[str],
-    system_codes: NDArray[np.intp],
-    items: Factor,
-    groups: Sequence[Factor],
+    files: Sequence[_LongFile], systems: Sequence[str], system_codes: Integers, items: Factor, groups: Sequence[Factor]
 ) -> None:
     """Raise an error for the first row with a second score of an item, or with other groups of it."""
     cells = system_codes * len(items.levels) + items.codes
     sorted_cells = np.sort(cells)
     item_rows = items.first_occurrences[1][items.codes]
-    if not (sorted_cells[1:] == sorted_cells[:-1]).any() and all(
-        (group.codes == group.codes[item_rows]).all() for group in groups
-    ):
+    has_repeats = (sorted_cells[1:] == sorted_cells[:-1]).any()
+    if not has_repeats and all((group.codes == group.codes[item_rows]).all() for group in groups):
         return
     first_rows = np.unique(cells, return_index=True)[1][np.unique(cells, return_inverse=True)[1].reshape(-1)]
     is_repeated = first_rows != np.arange(len(cells))
@@ -622,9 +619,7 @@ def _check_long_rows(
     raise InputError(f"{path}, line {line}: item {item!r} is in {group}, but in {other_group} elsewhere; give it one")
 
 
-def _build_long_scores(
-    systems: list[str], system_codes: NDArray[np.intp], items: Factor, values_by_file: list[NDArray[Any]]
-) -> LazyColumns:
+def _build_long_scores(systems: list[str], system_codes: Integers, items: Factor, values: list[Array]) -> LazyColumns:
     """Return the scores of each system in item order, NaN where it has none."""
     order = np.argsort(system_codes, kind="stable")
     bounds = np.searchsorted(system_codes[order], np.arange(len(systems) + 1))
@@ -632,16 +627,16 @@ def _build_long_scores(
     positions = np.empty(n_items, np.intp)
     positions[items.first_occurrences[0]] = np.arange(n_items)
     positions = positions[items.codes[order]]
-    values = np.concatenate(values_by_file)[order] if len(values_by_file) > 1 else values_by_file[0][order]
-    file_numbers = np.repeat(np.arange(len(values_by_file)), [len(values) for values in values_by_file])
+    ordered = np.concatenate(values)[order] if len(values) > 1 else values[0][order]
+    file_numbers = np.repeat(np.arange(len(values)), [len(column) for column in values])
     first_rows = order[np.minimum(bounds[:-1], len(order) - 1)]  # another column's if a metric lacks a system
-    kinds = [values_by_file[k].dtype for k in file_numbers[first_rows]]
+    kinds = [values[k].dtype for k in file_numbers[first_rows]]
 
-    def get_scores(system: str) -> NDArray[Any]:
+    def get_scores(system: str) -> Array:
         k = systems.index(system)
         span = slice(bounds[k], bounds[k + 1])
         scores = np.full(n_items, np.nan, kinds[k])
-        scores[positions[span]] = values[span]
+        scores[positions[span]] = ordered[span]
         return scores
 
     return LazyColumns(systems, get_scores)

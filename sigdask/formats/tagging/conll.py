@@ -73,8 +73,8 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
         holder = "the last column" if column == "-1" else f"column {column}"
         others = "others: conll:scheme=raw,column=N,gold-column=N"
         notes.insert(0, f"{holder} holds plain labels, compared token by token ({others})")
-    counts = _build_counts(sources, files, first, gold_labels, tags, options, notes)
-    return replace(counts, scope=(*scope, *counts.scope))
+    counts = _build_counts(list_system_names(sources), files, first, gold_labels, tags, options)
+    return replace(counts, scope=(*scope, *counts.scope), warnings=(*notes, *counts.warnings))
 
 
 def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Options) -> Options:
@@ -136,39 +136,31 @@ def _read_file(
 
 
 def _build_counts(
-    sources: Sequence[Source],
-    files: Sequence[TaggedFile],
-    first: TaggedFile,
-    gold_labels: Integers,
-    tags: _TagCodes,
-    options: Options,
-    warnings: Sequence[str],
+    names: list[str], files: list[TaggedFile], first: TaggedFile, gold: Integers, tags: _TagCodes, options: Options
 ) -> Counts:
     scheme = chunks.SCHEMES[options.own.get("scheme", "conlleval")]
-    gold, *predicted = (
+    gold_chunks, *predicted = (
         chunks.find_chunks(tags.prefix[codes], tags.type[codes], first.lengths, scheme)
-        for codes in (gold_labels, *(file.labels for file in files))
+        for codes in (gold, *(file.labels for file in files))
     )
-    is_right = [tags.same[file.labels] == tags.same[gold_labels] for file in files]
+    is_right = [tags.same[file.labels] == tags.same[gold] for file in files]
     correct = [sentences.sum_sentences(values, first.starts) for values in is_right]
     # accuracy is that of tokens
     tokens = {"items": first.lengths[:, None], "correct": np.column_stack(correct)}
     shape = (len(first.starts), len(files))
-    gold_types = {tags.types[k] for k in np.unique(gold.type)}
+    gold_types = {tags.types[k] for k in np.unique(gold_chunks.type)}
     other_types = {tags.types[k] for found in predicted for k in np.unique(found.type)} - gold_types
-    names = list_system_names(sources)
-    if other_types:
-        given = {name: [tags.types[k] for k in found.type] for name, found in zip(names, predicted, strict=True)}
-        warnings = [*warnings, *describe_foreign_types(gold_types, given)]
+    given = {name: [tags.types[k] for k in found.type] for name, found in zip(names, predicted, strict=True)}
+    warnings = describe_foreign_types(gold_types, given) if other_types else []
     return Counts(
         systems=tuple(names),
-        fields=MatchFields(chunks.count_chunks(gold, predicted), tuple(tags.types[1:]), shape, tokens),
+        fields=MatchFields(chunks.count_chunks(gold_chunks, predicted), tuple(tags.types[1:]), shape, tokens),
         n_items=len(first.starts),
         ids=first.ids,
         groups=sentences.build_groups((first, *files), options.groups),
         labels=tuple(sorted(gold_types)),
         predicted_labels=tuple(sorted(other_types)),
-        outputs=sentences.build_outputs(gold_labels, [file.labels for file in files], first.starts, tags.names),
+        outputs=sentences.build_outputs(gold, [file.labels for file in files], first.starts, tags.names),
         suggested=("accuracy",) if options.own.get("scheme") == "raw" else ("f1", "precision", "recall"),
         warnings=(*warnings, *tags.unused),
     )

@@ -37,6 +37,13 @@ class PrintedLine(NamedTuple):
     text: str
 
 
+Lines = Mapping[str, PrintedLine]
+"""Lines by topic, or those over all topics by measure."""
+
+Scores = Mapping[str, Mapping[str, float]]
+"""Numbers by measure, then topic."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrintedScores:
     """The scores printed in one file, by measure and topic.
@@ -57,7 +64,7 @@ class PrintedScores:
 
     tag: str | None
     topics: Mapping[str, None]
-    scores: Mapping[str, Mapping[str, float]]
+    scores: Scores
     messages: Sequence[str]
     misfits: Sequence[str]
 
@@ -84,10 +91,8 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     if messages := [message for file in files for message in file.messages]:
         notes.append(f"lines that hold no score are left out: {len(messages)} (first {messages[0]})")
     if misfits := [misfit for file in files for misfit in file.misfits]:
-        notes.append(
-            f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]}); "
-            "the means of topics are compared"
-        )
+        problem = f"scores over all topics that are no mean of the topics: {len(misfits)} (first {misfits[0]})"
+        notes.append(f"{problem}; the means of topics are compared")
     suggested = tuple(m for m in SUGGESTED if m in measures)
     return Counts(
         systems=tuple(names),
@@ -201,12 +206,7 @@ def _find_topic_column(rows: Sequence[Sequence[str]]) -> int:
     return 0 if 0 < changes[0] < changes[1] else 1
 
 
-def _find_mismatches(
-    path: Path,
-    scores: Mapping[str, Mapping[str, float]],
-    cells: Mapping[str, Mapping[str, PrintedLine]],
-    summary: dict[str, PrintedLine],
-) -> list[str]:
+def _find_mismatches(path: Path, scores: Scores, cells: Mapping[str, Lines], summary: Lines) -> list[str]:
     """Return a text on each measure whose printed summary is neither mean nor sum over topics, up to rounding."""
     misfits = []
     n_queries = summary["num_q"].text if "num_q" in summary else ""
