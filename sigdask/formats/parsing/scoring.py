@@ -189,6 +189,7 @@ def flag_words(gold: Treebank, system: Treebank, pairs: tuple[Integers, Integers
     is_content = is_among(mine["relation"], CONTENT, codes)[g]
     same_lemma = same["lemma"] | (mine["lemma"][g] == codes["_"])
     same_tags = same["upos"] & same["feats"]
+    same_function_words = _have_same_function_words(gold, system, pairs, right & same_tags, codes)
     masks = {
         "Words": np.ones(len(g), np.bool_),
         "UPOS": same["upos"],
@@ -199,10 +200,7 @@ def flag_words(gold: Treebank, system: Treebank, pairs: tuple[Integers, Integers
         "UAS": right_head,
         "LAS": right,
         "CLAS": right & is_content,
-        "MLAS": right
-        & is_content
-        & same_tags
-        & _have_same_function_words(gold, system, pairs, right & same_tags, codes),
+        "MLAS": right & is_content & same_tags & same_function_words,
         "BLEX": right & is_content & same_lemma,
     }
     flags = np.zeros(gold.n_words, np.uint16)

@@ -101,10 +101,9 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
 def find_dataset(path: Path) -> Path:
     """Return the first Arrow file of a folder of Hugging Face datasets, which stands for it; other paths unchanged."""
     try:
-        is_folder = path.is_dir()
+        if not path.is_dir():
+            return path
     except OSError:  # as for a name that is too long: whoever opens it says so
-        return path
-    if not is_folder:
         return path
     if (path / DATASET_DICT).is_file():
         splits = [inner.parent.name for inner in sorted(path.glob(f"*/{STATE}"))]

@@ -175,10 +175,8 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     table_by_system: dict[str, FileTable] = {}
     for source in sources:
         file_tables = read_system_tables(source, options)
-        if len(file_tables) > 1:
-            names = list_row_systems(source, [*file_tables], path_by_system, is_only_file=len(sources) == 1)
-        else:
-            names = list_row_systems(source, [source.system], path_by_system, is_only_file=True)
+        row_names = [*file_tables] if len(file_tables) > 1 else [source.system]
+        names = list_row_systems(source, row_names, path_by_system, is_only_file=len(sources) == 1)
         table_by_system |= dict(zip(names, file_tables.values(), strict=True))
     return build_metric_counts(table_by_system, options)
 

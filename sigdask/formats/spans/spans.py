@@ -360,7 +360,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         raise InputError("format spans: no gold spans; give --gold FILE or FOLDER")
     are_of_relations = [metric.lower().startswith("relation-") for metric in options.metrics]
     if not any(are_of_relations):
-        return _read_entities(sources, gold, options)
+        return _read_entities(sources, gold, options, scores_links=False)
     relations = _read_relations(sources, gold, options)
     if all(are_of_relations):
         return relations
@@ -471,9 +471,7 @@ def _iter_elements(value: Any) -> Iterator[Any]:
             yield element
 
 
-def _read_entities(
-    sources: Sequence[Source], gold: Path | None, options: Options, *, scores_links: bool = False
-) -> Counts:
+def _read_entities(sources: Sequence[Source], gold: Path | None, options: Options, *, scores_links: bool) -> Counts:
     gold_names = GOLD_NAMES if gold is None else (*GOLD_NAMES, *SPAN_NAMES)
     gold_listing = _read_listing(options, options.gold_column, gold_names, gold or sources[0].path)
     match = options.own.get("match", "auto")

@@ -253,9 +253,7 @@ def _build_single_system_error(table: FileTable, name: str, groups: Sequence[str
     )
 
 
-def _describe_doubts(
-    tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Sequence[str] | None
-) -> Iterator[str]:
+def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], ids: Texts | None) -> Iterator[str]:
     """Yield notes on columns that may not be scores of items, and on rows that may not be items."""
     path = tables[0].path
     summary = [name for name in scores if name.lower() in LEADERBOARD_NAMES]

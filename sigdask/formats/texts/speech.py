@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
+from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
 from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
@@ -52,7 +52,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
             "or give a table of ids and groups by --groups"
         )
     reference = _read_utterances(gold, shape)
-    systems: dict[str, list[str | None]] = {}
+    systems: dict[str, Texts] = {}
     notes: list[str] = []
     for name, source in zip(list_system_names(sources), sources, strict=True):
         utterances, case_notes = _match_case(reference, gold, _read_utterances(source.path, shape), source.path)
@@ -148,9 +148,7 @@ def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path:
     return {matched_ids[name]: text for name, text in utterances.items()}, [note]
 
 
-def _align_texts(
-    path: Path, utterances: Utterances, gold: Path, reference: Utterances, options: Options
-) -> list[str | None]:
+def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utterances, options: Options) -> Texts:
     for name in utterances:
         if name not in reference:
             raise InputError(f"{path}: utterance {name!r} is not in {gold}; every id must be one of the reference")
