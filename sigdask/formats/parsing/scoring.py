@@ -263,8 +263,11 @@ def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem
     bounds = {"tokens": (gold.token_ends, system.token_ends), "sentences": (ends, system.sentence_ends)}
     totals = {}
     for name, (gold_ends, system_ends) in bounds.items():
-        sentences = find_sentences(ends, np.append(0, system_ends[:-1]))
-        is_right = _match_spans(gold_ends, system_ends)
+        starts = np.append(0, system_ends[:-1])
+        sentences, is_end = find_sentences(ends, starts), np.isin(system_ends, gold_ends)
+        # both files part the same text, so a span is right if it ends where the gold span at its first character does
+        gold_end = gold_ends[np.searchsorted(gold_ends, starts, side="right")]
+        is_right = is_end & np.append(True, is_end[:-1]) & (gold_end == system_ends)
         totals[f"correct[{name}]"] = np.bincount(sentences[is_right], minlength=len(ends))
         totals[f"system[{name}]"] = np.bincount(sentences, minlength=len(ends))
     return ScoredSystem(
@@ -279,14 +282,6 @@ def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem
 def find_sentences(ends: Integers, starts: Integers) -> Integers:
     """Return the gold sentence in which the first character of each span lies."""
     return np.searchsorted(ends, starts, side="right")
-
-
-def _match_spans(gold_ends: Integers, system_ends: Integers) -> NDArray[np.bool_]:
-    """Return which of a system's spans are spans of gold; both part the same text, so ends say all."""
-    is_end = np.isin(system_ends, gold_ends)
-    starts = np.append(0, system_ends[:-1])
-    gold_end = gold_ends[np.searchsorted(gold_ends, starts, side="right")]  # of the gold span at the first character
-    return np.asarray(is_end & np.append(True, is_end[:-1]) & (gold_end == system_ends))
 
 
 def compare_by_position(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:

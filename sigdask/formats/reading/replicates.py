@@ -222,8 +222,12 @@ def select_one_sample(
     if len(np.unique(_compute_cell_numbers(items, side))) == len(items):
         return table
     if options.id_column is None and (part_columns := _find_part_columns(table, id_name, items, side, gold)):
-        joined_table, id_options = _prefix_ids(table, id_name, part_columns), replace(options, id_column=id_name)
-        return select_one_sample(joined_table, id_name, id_options, within=within, gold=gold)
+        columns = [*(table.columns[name] for name in part_columns), table.get_column(id_name)]
+        ids = Texts.from_values(map("/".join, zip(*columns, strict=True)))
+        scope = f"ids are numbered within {' and '.join(map(repr, part_columns))}"
+        note = f"{table.path}: {scope}: items are known by {'+'.join((*part_columns, id_name))}"
+        table = table.replace_column(id_name, ids, ScopeNote(note))
+        return select_one_sample(table, id_name, replace(options, id_column=id_name), within=within, gold=gold)
     _check_samples(table, id_name, items, options, gold, within)
     return _number_samples(table, id_name, items, side).select_sample(table.path)
 
@@ -258,17 +262,6 @@ def _find_part_columns(
 def _varies(table: FileTable, name: str, items: Factor) -> bool:
     """Return whether a column differs between rows of the same id."""
     return len(np.unique(_compute_cell_numbers(items, Factor.from_values(table.columns[name])))) > len(items.levels)
-
-
-def _prefix_ids(table: FileTable, id_name: str, part_columns: Sequence[str]) -> FileTable:
-    """Prefix ids by the columns within which they are numbered."""
-    columns = [*(table.columns[name] for name in part_columns), table.get_column(id_name)]
-    ids = Texts.from_values("/".join(cells) for cells in zip(*columns, strict=True))
-    note = (
-        f"{table.path}: ids are numbered within {' and '.join(map(repr, part_columns))}: items are known by "
-        f"{'+'.join((*part_columns, id_name))}"
-    )
-    return table.replace_column(id_name, ids, ScopeNote(note))
 
 
 def _check_samples(

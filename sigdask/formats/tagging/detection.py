@@ -285,7 +285,8 @@ MARKS = ("/", "_", "|")
 
 def find_mark(path: Path, gold: Path) -> str | None:
     """Return the mark between word and tag in files of one sentence per line, "" for tags alone, else None."""
-    files = [[line.split() for line in _read_head(name)] for name in (path, gold)]
+    heads = [read_head_lines(name) for name in (path, gold)]
+    files = [[line.split() for line in (lines[:-1] if lines and not lines[-1] else lines)] for lines in heads]
     if not all(files) or any(not row for rows in files for row in rows):
         return None
     lengths = [[len(row) for row in rows[: min(map(len, files))]] for rows in files]
@@ -306,11 +307,6 @@ def _are_marked(cells: Sequence[str], gold_cells: Sequence[str], mark: str) -> b
     system_words = [cell.rsplit(mark, 1)[0] for cell in cells[: len(words)]]
     n_same = sum(a == b for a, b in zip(system_words, words, strict=False))
     return 10 * n_same >= 9 * len(system_words) and 3 * len({*tags}) <= 2 * len(tags)
-
-
-def _read_head(path: Path) -> list[str]:
-    lines = read_head_lines(path)
-    return lines[:-1] if lines and not lines[-1] else lines
 
 
 def read_tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> TaggedFile:

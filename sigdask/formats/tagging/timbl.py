@@ -120,20 +120,14 @@ def _split_line(line: str, separator: str) -> tuple[str, str, str, str] | None:
     """
     end = line.rfind(" }")
     has_distribution = end >= 0 and TRAILERS[separator].fullmatch(line, end + 2) is not None
-    class_text = line[:end] if has_distribution else line
-    if separator == "blank":
-        match = _match_words(class_text, has_distribution)
+    text = line[:end] if has_distribution else line
+    if separator == "blank":  # the first two words that only a trailer or a distribution follows
+        ending, position = re.compile(ENDS[has_distribution]), 0
+        while (match := CLASS_WORDS.search(text, position)) is not None and not ending.match(text, match.end()):
+            position = max(match.start(3), text.rfind(" ", 0, match.end()) + 1)
     else:
-        match = CLASS_LINES[separator, has_distribution].match(class_text)
+        match = CLASS_LINES[separator, has_distribution].match(text)
     return match and (line[: match.start(1)], match[2], match[3], line[match.end(3) :])
-
-
-def _match_words(line: str, has_distribution: bool) -> re.Match[str] | None:
-    """Return the match of gold and predicted class: the first two words followed only by a trailer or distribution."""
-    end, position = re.compile(ENDS[has_distribution]), 0
-    while (match := CLASS_WORDS.search(line, position)) is not None and end.match(line, match.end()) is None:
-        position = max(match.start(3), line.rfind(" ", 0, match.end()) + 1)
-    return match
 
 
 def _detect_separator(head: Sequence[tuple[int, str]]) -> str | None:
