@@ -177,9 +177,8 @@ def _find_gold_name(table: FileTable, usual: Conventions) -> str:
         return lowered["gold"]
     likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
-    raise InputError(
-        f"{table.path}: no column 'gold' that says which candidates are true; name it with --gold-column{hint}"
-    )
+    remedy = f"name it with --gold-column{hint}"
+    raise InputError(f"{table.path}: no column 'gold' that says which candidates are true; {remedy}")
 
 
 def _are_truth_values(cells: Sequence[str]) -> bool:
@@ -196,19 +195,16 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
         where = f"{table.path}, line {table.lines[cells.index(cell)]}, column {name!r}: found {cell[:40]!r}"
         if cell in MISSING and cell not in choices.positive:
             if not choices.partial:
-                raise InputError(
-                    f"{where}, expected whether the candidate is true; where only a random sample was judged, say so "
-                    "with --partial"
-                )
+                remedy = "where only a random sample was judged, say so with --partial"
+                raise InputError(f"{where}, expected whether the candidate is true; {remedy}")
             codes[cell] = UNKNOWN
         elif choices.positive:
             codes[cell] = int(cell in choices.positive)
         elif cell.lower() in TRUE | FALSE:
             codes[cell] = int(cell.lower() in TRUE)
         else:
-            raise InputError(
-                f"{where}, expected 1 or 0, true or false; where gold holds labels, say with --positive which are true"
-            )
+            remedy = "where gold holds labels, say with --positive which are true"
+            raise InputError(f"{where}, expected 1 or 0, true or false; {remedy}")
     for label in choices.positive:
         if label not in codes:
             raise InputError(

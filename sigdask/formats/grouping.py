@@ -79,10 +79,8 @@ class GroupFile:
             if id_name is not None:
                 return self._build_factors(table, id_name, self._find_rows(table, id_name, ids))
         if len(self.table.columns) < 2:
-            raise InputError(
-                f"{self.path}: one column, but items have ids ({ids[0]!r}); give a table with a column of ids and one "
-                "of groups"
-            )
+            remedy = "give a table with a column of ids and one of groups"
+            raise InputError(f"{self.path}: one column, but items have ids ({ids[0]!r}); {remedy}")
         columns = [set(cells) for cells in self._headerless_table.columns.values()]
         best = max(columns, key=lambda cells: sum(item in cells for item in ids))
         missing = [item for item in ids if item not in best]

@@ -310,10 +310,8 @@ def _check_words(gold: Treebank, system: Treebank, codes: Codes) -> None:
             "compared word by word: parse the words of the gold file"
         )
     if gold.n_words != system.n_words:
-        raise InputError(
-            f"{system.path}: {system.n_words:,} words, but {gold.path} has {gold.n_words:,}; the files must hold the "
-            "same words"
-        )
+        remedy = "the files must hold the same words"
+        raise InputError(f"{system.path}: {system.n_words:,} words, but {gold.path} has {gold.n_words:,}; {remedy}")
     starts = np.setxor1d(gold.starts, system.starts)
     if len(starts):
         raise InputError(

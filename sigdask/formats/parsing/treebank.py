@@ -348,10 +348,8 @@ def check_trees(bank: Treebank) -> None:
         )
     if in_cycle.any():
         word = int(np.argmax(in_cycle))
-        raise InputError(
-            f"{bank.get_location(word)}: the heads of this word lead in a circle and to no root; mend the heads, or "
-            "score the tags alone with --format conll"
-        )
+        remedy = "mend the heads, or score the tags alone with --format conll"
+        raise InputError(f"{bank.get_location(word)}: the heads of this word lead in a circle and to no root; {remedy}")
 
 
 def find_cycles(heads: Integers) -> NDArray[np.bool_]:

@@ -118,9 +118,8 @@ class Judgements:
         a, b = (str(record[key] or "").strip() for key in names)
         if source.name is not None:
             if names != ALPACA:
-                raise InputError(
-                    f"{where}: the models are named in the fields {' and '.join(names)}; give the file without NAME="
-                )
+                remedy = "give the file without NAME="
+                raise InputError(f"{where}: the models are named in the fields {' and '.join(names)}; {remedy}")
             b = source.name
         if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
             # a file holds the annotations of one run of a model

@@ -309,10 +309,8 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
         if options.own.get("raters") != "mean":
             for owner in dict.fromkeys(zip(table.get_cells("system", table.system), *scope_columns, strict=True)):
                 if homes.setdefault(owner, table.path) != table.path:  # ratings of both files would be averaged
-                    raise InputError(
-                        f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; or average them as "
-                        "ratings of one system: --format ratings:raters=mean"
-                    )
+                    remedy = "or average them as ratings of one system: --format ratings:raters=mean"
+                    raise InputError(f"{build_repeated_system_error(table.path, owner[0], homes[owner])}; {remedy}")
         if "score" in table.names:
             ratings.add_scores(table)
         else:  # rows are MQM errors

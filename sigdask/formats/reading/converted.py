@@ -124,9 +124,8 @@ def _list_shards(folder: Path) -> list[Path]:
     except (OSError, ValueError, KeyError, TypeError, MissingError):
         return []
     if state.get("_indices_data_files"):
-        raise RefusedFileError(
-            f"{folder}: the data set has a mapping of its rows; save it again with dataset.flatten_indices()"
-        )
+        remedy = "save it again with dataset.flatten_indices()"
+        raise RefusedFileError(f"{folder}: the data set has a mapping of its rows; {remedy}")
     return files
 
 

@@ -152,9 +152,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             start = raw.read(START_BYTES)
             raw.seek(0)
             if start.startswith(UNWRITTEN_START):
-                raise InputError(
-                    f"{path}: begins with zeros, so it was never written completely; fetch or write it again"
-                )
+                remedy = "fetch or write it again"
+                raise InputError(f"{path}: begins with zeros, so it was never written completely; {remedy}")
             if (converted := convert_file(path, start)) is not None:
                 yield io.BytesIO(converted)
                 return
@@ -591,10 +590,8 @@ def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ())
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header; name it, or remove it if it is empty")
         if name in known and name not in ignore:
-            raise InputError(
-                f"{path}: column {name!r} occurs twice in the header; name each system once, or leave these out with "
-                f"--ignore {name!r}"
-            )
+            remedy = f"name each system once, or leave these out with --ignore {name!r}"
+            raise InputError(f"{path}: column {name!r} occurs twice in the header; {remedy}")
         known.add(name)
 
 

@@ -193,10 +193,8 @@ def read_listing(
         if key is None:
             content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
             format_ = "spans" if noun == "relations" else noun
-            raise InputError(
-                f"{path}, {record.place}: no list of {noun}; found: {content}; name its key, "
-                f"--format {format_}:{noun}=KEY"
-            )
+            remedy = f"name its key, --format {format_}:{noun}=KEY"
+            raise InputError(f"{path}, {record.place}: no list of {noun}; found: {content}; {remedy}")
         if count_unscored is not None:
             listing.add_unscored(count_unscored(record.value, key))
         if record.key is not None:
@@ -239,10 +237,8 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
             location = f"{listing.path}, {listing.places[extra[0]]}"
-            raise InputError(
-                f"{location}: {describe_items(extra)} not in {gold.path}; give both files the same ids, "
-                f"or name the key of the ids: --id KEY or KEY+KEY"
-            )
+            remedy = "give both files the same ids, or name the key of the ids: --id KEY or KEY+KEY"
+            raise InputError(f"{location}: {describe_items(extra)} not in {gold.path}; {remedy}")
         all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
         if absent and listing.complete:

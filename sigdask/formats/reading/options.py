@@ -204,10 +204,8 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
-            raise InputError(
-                f"{seen[name]} and {source.path} are both taken for a system {name!r}; give each a name of its own: "
-                "NAME=FILE"
-            )
+            remedy = "give each a name of its own: NAME=FILE"
+            raise InputError(f"{seen[name]} and {source.path} are both taken for a system {name!r}; {remedy}")
         seen[name] = source.path
 
 

@@ -80,9 +80,8 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
     for k, source in enumerate(sources):
         system_sources = systems.setdefault(k if source.name is None else source.name, [])
         if (source.path, source.parts) in [(other_name.path, other_name.parts) for other_name in system_sources]:
-            raise InputError(
-                f"{source.path}: is given twice for system {source.name!r}; give each replicate a file of its own"
-            )
+            remedy = "give each replicate a file of its own"
+            raise InputError(f"{source.path}: is given twice for system {source.name!r}; {remedy}")
         system_sources.append(source)
     files = list(systems.values())
     longest, shortest = max(files, key=len, default=[]), min(files, key=len, default=[])

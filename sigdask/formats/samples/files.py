@@ -81,10 +81,8 @@ def _open_source_logs(source: Source, options: Options, *, is_alone: bool) -> li
         return logs
     files = list_source_files(source)
     if not files:
-        raise InputError(
-            f"{path}: no logs in this folder; expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs "
-            "of Inspect, or .jsonl files"
-        )
+        remedy = "expected samples_*.jsonl of lm-evaluation-harness, .eval or .json logs of Inspect, or .jsonl files"
+        raise InputError(f"{path}: no logs in this folder; {remedy}")
     logs = [log for file in files for log in _open_file(file, path, source.name, in_folder=True)]
     if source.name is None:
         _name_logs(path, logs, is_alone=is_alone)
@@ -215,10 +213,8 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
     for log in logs:
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
-            raise InputError(
-                f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; which is newer cannot "
-                f"be told: remove one of them; {ALL}"
-            )
+            remedy = f"which is newer cannot be told: remove one of them; {ALL}"
+            raise InputError(f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; {remedy}")
     ordered = sorted(logs, key=_get_date)
     last, previous = ordered[-1], ordered[-2]
     if not any_folder:
@@ -237,9 +233,8 @@ def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bo
                 f"keep each model in a folder of its own; {NEWEST}, of any model"
             )
     if last.moment == previous.moment:
-        raise InputError(
-            f"{previous.path} and {last.path} are of the same {owner} and the same date; remove one of them; {ALL}"
-        )
+        remedy = f"remove one of them; {ALL}"
+        raise InputError(f"{previous.path} and {last.path} are of the same {owner} and the same date; {remedy}")
     before = next((log for log in ordered[-2::-1] if log.is_whole), previous)
     n, n_before = (_count_items(log, options, is_last=log is last) for log in (last, before))
     if n < n_before:  # its run may have been cut off

@@ -151,9 +151,8 @@ def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(path) as packed:
             yield packed
     except NotImplementedError:
-        raise InputError(
-            f"{path}: packed by zstd, which Python's zipfile lacks here; convert it: inspect log convert --to json"
-        ) from None
+        remedy = "convert it: inspect log convert --to json"
+        raise InputError(f"{path}: packed by zstd, which Python's zipfile lacks here; {remedy}") from None
     except ZIP_ERRORS as error:
         raise InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it") from None
 

@@ -122,9 +122,8 @@ def _read_helm(path: Path) -> list[Run]:
         for stat in _get_records(path, record.get("stats", []), f"instance {number}, statistic"):
             key = stat.get("name")
             if not isinstance(key, dict) or "name" not in key:
-                raise InputError(
-                    f"{where}: a statistic has no `name`; expected statistics as in per_instance_stats.json of HELM"
-                )
+                remedy = "expected statistics as in per_instance_stats.json of HELM"
+                raise InputError(f"{where}: a statistic has no `name`; {remedy}")
             if key.get("perturbation") is None and not HELM_COSTS.fullmatch(str(key["name"])):
                 scores[str(key["name"])] = stat.get("mean")
         split = next((stat["name"].get("split") for stat in record.get("stats", [])), None)

@@ -92,10 +92,8 @@ def read_meta(sources: Sequence[Source], gold: Path | None, options: Options) ->
             sets[key] = cells
     metric_names = _list_shared_metrics(sets, options, notes)
     if len(metric_names) < 2:
-        raise InputError(
-            f"{sources[0].path}: only the metric {metric_names[0]!r} has scores; a comparison needs columns of two "
-            "metrics"
-        )
+        remedy = "a comparison needs columns of two metrics"
+        raise InputError(f"{sources[0].path}: only the metric {metric_names[0]!r} has scores; {remedy}")
     complete = {name: _select_complete(cells, metric_names, notes) for name, cells in sets.items()}
     return _build_counts(complete, metric_names, options, notes)
 
@@ -114,9 +112,8 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     is_group = {name: name.lower() in GROUP_NAMES or name in options.groups for name in others}
     scored = listed or [name for name in others if not is_group[name] and table.is_numeric(name)]
     if len(scored) < 1:
-        raise InputError(
-            f"{table.path}: no column of numbers except {system}, {segment} and {human}; add one per metric"
-        )
+        remedy = "add one per metric"
+        raise InputError(f"{table.path}: no column of numbers except {system}, {segment} and {human}; {remedy}")
     numbers = {name: table.get_numbers(name).astype(np.float64) for name in (human, *scored)}
     lower = _list_lower(options, numbers)
     if turned := [name for name in numbers if name in lower]:
@@ -125,10 +122,8 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
     systems, segments = list(table.get_column(system)), list(table.get_column(segment))
     for name, column in ((system, systems), (segment, segments)):
         if "" in column:
-            raise InputError(
-                f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty; "
-                f"name it, or remove the row"
-            )
+            remedy = "name it, or remove the row"
+            raise InputError(f"{table.path}, line {table.lines[column.index('')]}: column {name!r} is empty; {remedy}")
     set_names = list(table.get_column(set_column)) if set_column else [""] * len(systems)
     line_by_cell: dict[tuple[str, str, str], int] = {}
     for line, *cell in zip(table.lines, set_names, systems, segments, strict=True):
@@ -247,9 +242,8 @@ def _select_complete(cells: ScoredCells, metric_names: Sequence[str], notes: lis
     if (n := len(cells.human) - len(rated.human)) and len(rated.human):
         notes.append(ScopeNote(f"{cells.path}: {format_count(n, 'cell')} without human scores: not used"))
     if not len(selected.human):
-        raise InputError(
-            f"{cells.path}: no cell has a human score and scores of all metrics; name fewer metrics with --metric"
-        )
+        remedy = "name fewer metrics with --metric"
+        raise InputError(f"{cells.path}: no cell has a human score and scores of all metrics; {remedy}")
     return selected
 
 

@@ -46,9 +46,8 @@ def _list_test_sets(path: Path) -> list[str]:
 def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
     """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
     if len(sources) > 1:
-        raise InputError(
-            f"{sources[1].path}: a second folder; give the folder of one test set, which holds all systems"
-        )
+        remedy = "give the folder of one test set, which holds all systems"
+        raise InputError(f"{sources[1].path}: a second folder; {remedy}")
     path = sources[0].path
     if not path.is_dir():
         raise InputError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}; expected one with {HUMAN}")

@@ -174,9 +174,8 @@ def _find_columns(
             return names, lowered.index(name), True
     if len(names) == 2 and requested is None:
         return ["item", "term"], 1, False
-    raise InputError(
-        f"{path}: which column holds the terms? Columns: {', '.join(names)}; name it with --format terms:terms=COLUMN"
-    )
+    remedy = "name it with --format terms:terms=COLUMN"
+    raise InputError(f"{path}: which column holds the terms? Columns: {', '.join(names)}; {remedy}")
 
 
 def find_kinds(path: Path) -> frozenset[str]:
@@ -232,9 +231,8 @@ def _is_flat(path: Path) -> bool:
 def _read_term_lists(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
     """Read one list of terms per file; each term is an item."""
     if options.groups:
-        raise InputError(
-            f"flat lists of terms have no column {options.groups[0]!r}; give terms by sentence or document"
-        )
+        remedy = "give terms by sentence or document"
+        raise InputError(f"flat lists of terms have no column {options.groups[0]!r}; {remedy}")
     gold_terms = _read_flat_terms(options, gold)
     system_terms = listings.read_by_system(sources, partial(_read_flat_terms, options))
     notes = ["one flat list a system: each term is exchanged on its own"]

@@ -482,9 +482,8 @@ def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
     """Return the name of the gold column, which the file of each system must have."""
     name = options.gold_column or find_gold_column(tables[0])
     if name is None:
-        raise InputError(
-            f"{tables[0].path}: no gold labels; give --gold FILE, or --gold-column where each file holds them"
-        )
+        remedy = "give --gold FILE, or --gold-column where each file holds them"
+        raise InputError(f"{tables[0].path}: no gold labels; {remedy}")
     for table in tables:
         table.get_column(name)
     return name

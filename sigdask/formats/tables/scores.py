@@ -267,10 +267,8 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
     if lower:
         yield f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
     if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
-        yield (
-            f"{path}: the columns are called like metrics, but are taken for systems; if they are metrics of one "
-            "system, give one file per system"
-        )
+        hint = "if they are metrics of one system, give one file per system"
+        yield f"{path}: the columns are called like metrics, but are taken for systems; {hint}"
     n_items = tables[0].n_rows
     yield from describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)
     most_systems = n_items if n_items < CLEAR_ITEMS else 3 * n_items  # tables of TREC have 129 runs on 50 topics
@@ -322,10 +320,8 @@ def _describe_rows(path: object, values: Floats) -> Iterator[str]:
     """Yield a note on rows that hold ranks, codes of right and wrong, or probabilities of classes."""
     n_systems = values.shape[1]
     if (np.sort(values, axis=1) == np.arange(1, n_systems + 1)).all():
-        yield (
-            f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. If rank 1 is best, "
-            f"write {n_systems + 1} minus the rank"
-        )
+        hint = f"If rank 1 is best, write {n_systems + 1} minus the rank"
+        yield f"{path}: each row holds the ranks 1 to {n_systems}, and higher is taken as better. {hint}"
     elif {*values.ravel().tolist()} == {1, 2}:
         yield f"{path}: every score is 1 or 2, and 2 is taken as better. If 1 is better, -m mean:better=lower"
     elif values.min() >= 0 and (np.abs(values.sum(axis=1) - 1) < ROUNDED_TOTAL).all() and len(np.unique(values)) > 3:
@@ -392,10 +388,8 @@ def describe_groups(name: str, columns: Sequence[Any]) -> str:
     """Return the sentence that a column, one in each table, was taken as groups of items."""
     column, *others = columns
     if name.lower() in LABEL_NAMES and any([*other] != [*column] for other in others):  # what systems answer
-        return ScopeNote(
-            f"column {name!r} holds labels, taken as groups of items. If scores are confidences in these labels, give "
-            "--gold FILE with the right ones"
-        )
+        hint = "If scores are confidences in these labels, give --gold FILE with the right ones"
+        return ScopeNote(f"column {name!r} holds labels, taken as groups of items. {hint}")
     has_no_numbers = name.lower() not in DOCUMENT_NAMES or not has_numbers(Texts.from_values(column[:1]))
     return f"column {name!r}{' holds no numbers' * has_no_numbers}: taken as groups of items"
 
@@ -436,10 +430,8 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
             raise InputError(f"lists of ids have no column {options.groups[0]!r}; use one table of responses")
         return build_set_counts(_read_ids(options, gold), read_by_system(sources, partial(_read_ids, options)))
     if len(sources) > 1:
-        raise InputError(
-            "format responses: several files and no gold list; give --gold FILE (the right ids), or one table with a "
-            "column a system"
-        )
+        remedy = "give --gold FILE (the right ids), or one table with a column a system"
+        raise InputError(f"format responses: several files and no gold list; {remedy}")
     table = summaries.remove_summary_rows(read_table(sources[0].path, options.ignore), options)
     names = ("gold", "of_interest", "correct")
     name = table.require_column(options.gold_column, names, "column 'gold'", "--gold-column")

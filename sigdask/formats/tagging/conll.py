@@ -278,10 +278,8 @@ def _choose_columns(
             )
     label, token, gold = label % width, token % width, None if gold is None else gold % width
     if gold == label:
-        raise InputError(
-            f"{path}: gold and predicted labels are both column {label + 1}; choose two with "
-            f"conll:column=N and conll:gold-column=N"
-        )
+        remedy = "choose two with conll:column=N and conll:gold-column=N"
+        raise InputError(f"{path}: gold and predicted labels are both column {label + 1}; {remedy}")
     own_token = None if token in {label, gold} else token  # a column alone holds labels and no tokens
     return FileColumns(path, detection.find_column_names(path), (), label, gold, own_token)
 

@@ -177,9 +177,8 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
 def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
     """Yield the sentences of a JSON file."""
     if _is_one_sentence(path):
-        raise InputError(
-            f"{path}: is one list of tags, so one sentence; write a list of such lists, one for each sentence"
-        )
+        remedy = "write a list of such lists, one for each sentence"
+        raise InputError(f"{path}: is one list of tags, so one sentence; {remedy}")
     if (by_columns := _read_by_columns(path, keys)) is not None:
         yield from by_columns
         return
@@ -281,6 +280,5 @@ def _check_tags(path: Path, sentence: TaggedRecord) -> None:
             )
     for noun, values in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
         if values is not None and len(values) != len(sentence.tags):
-            raise InputError(
-                f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(values)} {noun}; they must be as many"
-            )
+            remedy = "they must be as many"
+            raise InputError(f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(values)} {noun}; {remedy}")

@@ -130,10 +130,8 @@ def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     for log in with_targets[1:]:
         for k, target in sorted(log.texts["T"].items()):
             if first.texts["T"].get(k, target) != target:
-                raise InputError(
-                    f"{log.path}: target {k} differs from that in {first.path}; give --ref FILE, or logs "
-                    f"of one test set"
-                )
+                remedy = "give --ref FILE, or logs of one test set"
+                raise InputError(f"{log.path}: target {k} differs from that in {first.path}; {remedy}")
     return {k: target for log in reversed(with_targets) for k, target in log.texts["T"].items()}
 
 

@@ -40,17 +40,14 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     """
     assert gold is not None
     if options.references:
-        raise InputError(
-            "format speech: WER and CER compare with one reference; leave out --reference, and give --ref FILE"
-        )
+        remedy = "leave out --reference, and give --ref FILE"
+        raise InputError(f"format speech: WER and CER compare with one reference; {remedy}")
     shape = options.own.get("ids") or _detect_shape(gold) or "none"
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
-        raise InputError(
-            f"{options.documents}: has one document per line, but these transcripts have ids; choose --unit speaker, "
-            "or give a table of ids and groups by --groups"
-        )
+        remedy = "choose --unit speaker, or give a table of ids and groups by --groups"
+        raise InputError(f"{options.documents}: has one document per line, but these transcripts have ids; {remedy}")
     reference = _read_utterances(gold, shape)
     systems: dict[str, Texts] = {}
     notes: list[str] = []
@@ -155,8 +152,6 @@ def _align_texts(path: Path, utterances: Utterances, gold: Path, reference: Utte
     texts = [utterances.get(name) for name in reference]
     if options.missing_policy == "error" and None in texts:
         missing = list(reference)[texts.index(None)]
-        raise InputError(
-            f"{path}: utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); choose --missing "
-            "pairwise (compare each pair on what both have) or zero (an empty transcript)"
-        )
+        remedy = "choose --missing pairwise (compare each pair on what both have) or zero (an empty transcript)"
+        raise InputError(f"{path}: utterance {missing!r} of {gold} is missing ({texts.count(None)} in all); {remedy}")
     return texts

@@ -183,10 +183,8 @@ def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, sug
         Metrics.
     """
     if options.documents or (options.references and is_xml(sources[0].path)):
-        raise InputError(
-            f"{sources[0].path}: WMT's XML and SGML hold references and documents; choose with --format "
-            "segments:reference=TRANSLATOR and --unit document"
-        )
+        remedy = "choose with --format segments:reference=TRANSLATOR and --unit document"
+        raise InputError(f"{sources[0].path}: WMT's XML and SGML hold references and documents; {remedy}")
     requested = options.own.get("reference")
     if gold is not None and not gold.exists():
         requested, gold = requested or str(gold), None
@@ -280,10 +278,8 @@ def _select_collection(
     selected = {name: d for name, d in documents.items() if collections[name] == collection}
     left_out = dict.fromkeys(collections[name] for name in translated if name not in selected)
     if left_out and requested is None:
-        warnings.append(
-            f"{path}: documents of {', '.join(map(repr, left_out))} are left out; choose with --format "
-            "segments:collection=NAME, or all"
-        )
+        hint = "choose with --format segments:collection=NAME, or all"
+        warnings.append(f"{path}: documents of {', '.join(map(repr, left_out))} are left out; {hint}")
     return selected
 
 
@@ -352,10 +348,8 @@ def _select_translators(
         return list(sizes)
     largest = max(sizes, key=lambda name: sizes[name])
     if len(sizes) > 1:
-        warnings.append(
-            f"{path}: references of {available}; {largest} is taken, choose with --format segments:reference=NAME "
-            "(A+B: both)"
-        )
+        hint = f"{largest} is taken, choose with --format segments:reference=NAME (A+B: both)"
+        warnings.append(f"{path}: references of {available}; {hint}")
     return [largest]
 
 
