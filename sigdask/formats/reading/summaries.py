@@ -284,8 +284,7 @@ def _are_equal(cells: Array, base: Array, expected: Array, printed: Integers, sl
 
 def _bound_error(base: Array, expected: Array) -> Array:
     """Return the largest numerical error of a statistic of each column."""
-    error: Array = TOLERANCE * np.maximum(np.nanmax(np.abs(base), axis=0), np.abs(expected))
-    return error
+    return np.asarray(TOLERANCE * np.maximum(np.nanmax(np.abs(base), axis=0), np.abs(expected)))
 
 
 def _count_decimals(cell: str) -> int:

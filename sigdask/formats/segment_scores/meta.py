@@ -292,11 +292,9 @@ def _note_little_information(sets: Mapping[str, ScoredCells], metric_names: Sequ
                 "choose another --human, or leave this data out"
             )
         if (n_systems := len({*cells.groups["system"]})) < 3:
-            limit = (
-                "agreement can only be measured between its segments, not between systems"
-                if n_systems == 1
-                else "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
-            )
+            limit = "between them (--level system, or --group item within a segment) a correlation is always 1 or -1"
+            if n_systems == 1:
+                limit = "agreement can only be measured between its segments, not between systems"
             notes.append(ScopeNote(f"only {format_count(n_systems, 'system')}{place}: {limit}"))
         if (n_segments := len({*cells.groups["segment"]})) < 3:
             limit = "in its segments (--group system) a correlation is always 1 or -1, or undefined"

@@ -121,8 +121,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
     def read_scores(system: str) -> Floats:
         table, column, order = score_columns[system]
-        numbers: Floats = table.get_numbers(column)[order]
-        return numbers
+        return np.asarray(table.get_numbers(column)[order])
 
     scores = ScoreMatrix.from_scores(LazyColumns([*score_columns], read_scores))
     groups = get_group_columns(tables[0], options)
