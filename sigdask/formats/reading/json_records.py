@@ -490,10 +490,14 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:
     """Return a field of a record as text, looked up also inside `containers` and as a dotted path; None if absent."""
-    holders = (record, *(record.get(key) for key in containers))
-    value = next((holder[name] for holder in holders if isinstance(holder, dict) and name in holder), ABSENT)
-    if value is ABSENT and (value := _follow_path(record, name)) is ABSENT:
-        return None
+    for holder in (record, *(record.get(key) for key in containers)):
+        if isinstance(holder, dict) and name in holder:
+            return _format_value(holder[name])
+    value = _follow_path(record, name)
+    return None if value is ABSENT else _format_value(value)
+
+
+def _format_value(value: Any) -> str:
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else files.format_cell(value)
 
 
