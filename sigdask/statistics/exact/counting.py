@@ -52,8 +52,7 @@ def count_coefficients(steps: StepSizes) -> list[int]:
     if steps.n <= MAX_UNITS:
         first, second = (_compute_coefficients(half) for half in (steps.weights[::2], steps.weights[1::2]))
         tails = np.cumsum(second[::-1])[::-1]
-        needed = [np.maximum(threshold - np.arange(len(first)), 0) for threshold in steps.thresholds]
-        return [int(first[rest < len(tails)] @ tails[rest[rest < len(tails)]]) for rest in needed]
+        return [int(_sum_tail(first, tails, threshold)) for threshold in steps.thresholds]
     bits, product = steps.n + 1, 1
     for w in steps.weights.tolist():
         product += product << (w * bits)
@@ -72,6 +71,17 @@ def _compute_coefficients(weights: Integers) -> Integers:
         coefficients[w : reach + w + 1] += coefficients[: reach + 1]  # times 1 + z**w
         reach += w
     return coefficients
+
+
+@cached_njit()
+def _sum_tail(first, tails, threshold):
+    """Return the sum of a product's coefficients from the threshold on: the sum of first[x] tails[threshold - x]."""
+    total = 0
+    for x in range(first.shape[0]):
+        rest = max(threshold - x, 0)
+        if rest < tails.shape[0]:
+            total += first[x] * tails[rest]
+    return total
 
 
 def _sum_slots(number: int, bits: int) -> int:
