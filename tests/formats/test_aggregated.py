@@ -82,6 +82,25 @@ TEXTS = {
 }
 
 
+@pytest.mark.parametrize(
+    "names", [["mmlu", "gsm8k", "copa", "our_own"], ["en-de", "en-cs", "zh-en"], ["task A", "task B"]]
+)
+def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_systems(
+    tmp_path: Path, names: list[str]
+) -> None:
+    scores = {
+        f"model {c}": {name: k / 17 + j / 23 for j, name in enumerate(names)} for k, c in enumerate("abcdefghijkl")
+    }
+    (path := tmp_path / "scores.json").write_text(json.dumps(scores))
+    with pytest.raises(
+        RefusedFileError, match="compare systems over test sets, transpose it. If rows are items, say --id"
+    ):
+        read(path)
+    assert read(path, options=Options(id_column="id")).systems == tuple(names)
+    path.write_text(json.dumps({name: {model: scores[model][name] for model in scores} for name in names}))
+    assert read(path).systems == tuple(scores)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_reports_and_leaderboards_get_the_same_error(tmp_path: Path, text: str) -> None:
     (path := tmp_path / "report.txt").write_text(text)

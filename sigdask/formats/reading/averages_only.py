@@ -128,7 +128,7 @@ def build_training_curve_error(path: Path, step: str) -> RefusedFileError:
 
 def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedFileError:
     """Return the error for a table with one row of averages for each system."""
-    row_noun = "system" if column == "index" else column
+    row_noun = "system" if column in {"id", "index"} else column
     return build_averages_error(
         path, f"a table with a row for each {row_noun}", f"write one row per item and one column per system{hint}"
     )

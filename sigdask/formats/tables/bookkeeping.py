@@ -66,12 +66,21 @@ RATER_NAMES = frozenset({"judge", "rater", "annotator", "worker", "replicate"})
 MAX_ENTRIES = 50
 """Maximum number of rows that may be systems although the name of their column does not say so."""
 
+LANGUAGES = (
+    "(ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|ha|he|hi|hr|hu|id|is|it|ja|kk|km|ko|lt|lv|nl|no|pl|ps|pt|ro|ru|sv|"
+    "ta|tr|uk|vi|xx|zh)"
+)
+"""Codes of languages whose pairs name test sets."""
+
 BENCHMARKS = re.compile(
     r"(mmlu|gsm.?8k|arc|hellaswag|truthfulqa|winogrande|humaneval|mbpp|math|bbh|gpqa|ifeval|mt.?bench|drop|boolq|piqa|"
-    r"squad|sst.?2|mnli|qnli|qqp|mrpc|cola|rte|sts.?b|wnli|musr|triviaqa|nq)([^a-z]|$)",
+    r"squad|sst.?2|mnli|qnli|qqp|mrpc|cola|rte|sts.?b|wnli|musr|triviaqa|nq|copa|wic|wsc|multirc|anli|xnli|xcopa|siqa|"
+    r"logiqa|openbookqa|commonsenseqa|csqa|race|lambada|agieval|ceval|cmmlu|aime|livecodebench|swe.?bench|tydiqa|medqa|"
+    r"alpaca.?eval|arena.?hard|natural.?questions|flores|wmt.?\d+|(task|dataset|benchmark|test.?set)[ _-]?\w{1,2}|"
+    rf"{LANGUAGES}[-_>→]+{LANGUAGES})([^a-z]|$)",
     re.IGNORECASE,
 )
-"""Names of benchmarks, which are columns of leaderboards."""
+"""Names of benchmarks, test sets and language pairs, which are columns of leaderboards."""
 
 RANK_NAMES = re.compile(r"#|ranks?|ranking|place|pos(ition)?", re.IGNORECASE)
 
@@ -181,7 +190,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
     names = [name for name in table.columns if table.header and name not in aside and not _has_scores(table, name)]
     for name in names:
         is_system, is_index = name.lower() in tables.SYSTEM_NAMES, name == tables.INDEX_NAME
-        if not (is_system or is_index or name.lower() in ENTRY_NAMES):
+        if not (is_system or is_index or name.lower() in {"id", *ENTRY_NAMES}):
             continue
         numbers = [column for column in table.list_other_columns(name, *aside) if _has_scores(table, column)]
         scores = [column for column in numbers if column.lower() not in ID_NAMES and not RANK_NAMES.fullmatch(column)]
@@ -190,13 +199,18 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         if is_system:
             raise averages_only.build_leaderboard_error(table.path, name)
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
-        are_metrics = bool(metrics) and all(
-            averages_only.is_metric_name(name) or is_summary_name(name) or BENCHMARKS.match(name) for name in metrics
-        )
-        is_index &= not any(map(BENCHMARKS.match, metrics))
-        are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and are_metrics)
+        benchmarks = {name for name in metrics if BENCHMARKS.match(name)}
+        others = [name for name in metrics if name not in benchmarks]
+        are_metrics = all(averages_only.is_metric_name(name) or is_summary_name(name) for name in others)
+        are_metrics |= len(benchmarks) > max(1, len(others))
+        is_index &= not benchmarks
+        if name.lower() == "id" and not benchmarks:
+            continue
+        are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            raise averages_only.build_leaderboard_error(table.path, name, f". If rows are items, say --id {name!r}")
+            hint = ". To compare systems over test sets, transpose it" if benchmarks else ""
+            hint += f". If rows are items, say --id {name!r}"
+            raise averages_only.build_leaderboard_error(table.path, name, hint)
 
 
 def _check_rows_are_items(table: FileTable, options: Options) -> None:
