@@ -184,8 +184,14 @@ def build_joint_panel(
 
     Parameters
     ----------
-    counts, units, metric, pairs, subset
-        As in `build_panels`, with one metric; the panel's pairs stand as given.
+    counts : Counts
+    units : SwapUnits
+        The units whose outputs are swapped.
+    metric : BoundMetric
+    pairs : sequence of (int, int), or int array of shape (n, 2)
+        Positions of systems; the panel has the pairs in this order.
+    subset : bool array of shape (n_items,), optional
+        The items that are compared; all if None.
     """
     systems = np.unique(pairs).tolist()
     lists = {s: counts.in_common([s], subset, metric.held) for s in systems}

@@ -1,12 +1,5 @@
 """Tails of integer sums, by the fast Fourier transform of a tilted distribution: accurate even far in the tail.
 
-Saddlepoint approximation of the tail of a sum of randomly signed numbers; it decides no verdict.
-
-References
-----------
-Lugannani & Rice 1980, Advances in Applied Probability 12:475; Robinson 1982, JRSS B 44:91;
-Daniels 1987, International Statistical Review 55:37 (the correction for lattices).
-
 Under weights proportional to exp(theta S) the threshold is where the mean is, so that the tail is not lost in
 the rounding of a transform; what the transform wraps around is bounded and made negligible by its length.
 
