@@ -200,7 +200,7 @@ def test_a_rank_beside_the_scores_is_no_system(tmp_path):
 
 
 def test_a_table_of_more_systems_than_items_is_asked_about(tmp_path):
-    (tmp_path / "t.csv").write_text("id,arc,mmlu,boolq\nbert,0.5,0.4,0.1\ngpt,0.7,0.6,0.2\n")
+    (tmp_path / "t.csv").write_text("id,run1,run2,run3\nbert,0.5,0.4,0.1\ngpt,0.7,0.6,0.2\n")
     assert any("are systems rows?" in warning for warning in read(tmp_path / "t.csv").notices)
 
 
