@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -75,6 +75,26 @@ class CodedColumn(Generic[Value]):
         return np.array([condition(value) for value in self.values], np.bool_)[self.codes]
 
 
+class DeferredNumbers:
+    """Stands for an array of a `ColumnGroup` until the numbers are first read; only then they are computed."""
+
+    def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """The array."""
+        values = self._compute()
+        del self._compute  # with the data that it holds
+        return values
+
+    def __array__(self, *args: Any, **options: Any) -> NDArray[Any]:
+        return np.asarray(self.values, *args, **options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.asarray, (self.values,)
+
+
 Column = NDArray[Any] | CodedColumn[Any]
 Name = TypeVar("Name", bound=Hashable)
 
@@ -118,7 +138,8 @@ class ColumnGroup:
     @property
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        return {name: getattr(self, name) for name in _list_fields(type(self), np.ndarray, CodedColumn)}  # type: ignore[arg-type]
+        columns = {name: getattr(self, name) for name in _list_fields(type(self), np.ndarray, CodedColumn)}  # type: ignore[arg-type]
+        return {name: c.values if isinstance(c, DeferredNumbers) else c for name, c in columns.items()}
 
     def to_columns(self, n: int) -> dict[str, Column]:
         """Return all that `n` rows have as columns of this length."""

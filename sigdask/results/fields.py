@@ -201,7 +201,7 @@ FIELDS = (
     *map(ResultField, ("n_trials", "n_extreme", "p_value")),
     ResultField("p_interval", lambda t: build_pairs(t.p_low, t.p_high)),
     ResultField("p_adjusted", lambda t: build_optional(t.p_adjusted)),
-    ResultField("r12", lambda t: build_optional(t.r12)),
+    ResultField("r12", lambda t: build_optional(np.asarray(t.r12))),
     ResultField("second_run", _read_second_runs),
     ResultField("exact", _read_exact),
     ResultField("checks", _read_checks),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from sigdask.identity import dataclass
 from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn, ScoredMetric
+from sigdask.results.columns import CodedColumn, DeferredNumbers, ScoredMetric
 from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, ExactValues, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
@@ -117,7 +118,7 @@ class JudgementSettings:
             p_value=p,
             p_low=low,
             p_high=high,
-            r12=compute_r12(comparisons),
+            r12=cast(Floats, DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and most reports lack it
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,
