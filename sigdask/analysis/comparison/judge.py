@@ -118,7 +118,7 @@ class JudgementSettings:
             p_value=p,
             p_low=low,
             p_high=high,
-            r12=cast(Floats, DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and most reports lack it
+            r12=cast("Floats", DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and most reports lack it
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,

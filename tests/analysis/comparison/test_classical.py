@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -10,6 +11,7 @@ from builders import build_rng
 from reference import wilcoxon
 from scipy import stats
 
+from sigdask.analysis.comparison import judge
 from sigdask.api import compare, compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -17,6 +19,7 @@ from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
+from sigdask.report.terminal import render
 from sigdask.results.fields import iter_results
 from sigdask.results.record import ClassicalTest
 from sigdask.results.table import Table
@@ -282,3 +285,17 @@ def test_r12_of_several_metrics_is_numpys_for_each_of_them():
         losses = [np.abs(outputs[name] - gold) ** (1 + (r.metric == "MSE")) for name in (r.a, r.b)]
         assert r.r12 == pytest.approx(np.corrcoef(losses)[0, 1], rel=1e-9)
     assert len(results) == 12
+
+
+def test_r12_is_computed_once_and_only_for_output_that_shows_it(monkeypatch):
+    calls, compute = [], judge.compute_r12
+    monkeypatch.setattr(judge, "compute_r12", lambda sets: calls.append(len(sets)) or compute(sets))
+    results = compare_all(Counts.from_scores(DECIMALS), metrics=["mean"], trials=99)
+    text = render(results)
+    assert (calls, "r12" in text) == ([], False)
+    values = [record["r12"] for record in json.loads(results.to_json())["results"]]
+    expected = [np.corrcoef(DECIMALS[r.a], DECIMALS[r.b])[0, 1] for r in results]
+    assert values == pytest.approx(expected, rel=1e-9)
+    assert pickle.loads(pickle.dumps(results.table)).r12.tolist() == values
+    assert "r12 = " in render(results, everything=True)
+    assert calls == [1]
