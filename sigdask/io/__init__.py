@@ -505,11 +505,6 @@ class SheetPath(PosixPath):
         place = text.lower().rfind(SHEET)
         return (text, "", "") if place < 0 else (text[: place + 5], "#", text[place + len(SHEET) :])
 
-    @staticmethod
-    def names_sheet(path: Path) -> bool:
-        """Return whether a path that is not there itself names a sheet of a workbook that is."""
-        return SHEET in path.name.lower() and not is_present(path.exists) and is_present(SheetPath(path).is_file)
-
 
 def as_path(text: str | Path) -> Path:
     """Return the path that a text names: a local one, or a URL as a path that can be read.
@@ -531,7 +526,8 @@ def as_path(text: str | Path) -> Path:
     """
     if isinstance(text, RemotePath | SheetPath) or not is_url(str(text)):
         path = text if isinstance(text, Path) else Path(text)
-        return SheetPath(path) if SheetPath.names_sheet(path) else path
+        names_sheet = SHEET in path.name.lower() and not is_present(path.exists)
+        return SheetPath(path) if names_sheet and is_present(SheetPath(path).is_file) else path
     try:
         if str(text).startswith("file://"):
             return Path(unquote(urlsplit(str(text)).path))

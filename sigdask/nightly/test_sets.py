@@ -115,12 +115,10 @@ class FamilySettings(Protocol):
     @property
     def comparison(self) -> SelectionOptions:
         """Options of comparisons."""
-        ...
 
     @property
     def family(self) -> Family:
         """What is adjusted together."""
-        ...
 
 
 def judges_sets_together(plan: FamilySettings) -> bool:

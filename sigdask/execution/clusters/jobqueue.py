@@ -72,7 +72,14 @@ class _Queue:
 
     def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
         cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind][0]}Cluster")
-        self._check_texts(files)
+        texts = {name: self.description.options.get(name) for name in ("log_directory", "local_directory")}
+        texts |= {f"certificate file {path.name}": str(path) for path in files or ()}
+        for name, text in texts.items():
+            if text is not None and not SAFE_TEXT.fullmatch(str(text)):
+                raise self.description.build_error(
+                    f"{name} = {text!r}: is written into a job script, so it may have only letters, digits and "
+                    "./_-; use another path"
+                )
         job = _build_job_class(cluster_class.job_cls, self.refusals)
         self.cluster = cluster_class(job_cls=job, **self._build_options(files))
         return self.cluster
@@ -105,17 +112,6 @@ class _Queue:
         if life < SHORTEST_LIFE:
             return []
         return ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{min(life * 0.05, 300):.0f}s"]
-
-    def _check_texts(self, files: CertificateFiles | None) -> None:
-        texts = {"log_directory": self.description.options.get("log_directory"),
-                 "local_directory": self.description.options.get("local_directory")}  # fmt: skip
-        texts |= {f"certificate file {path.name}": str(path) for path in files or ()}
-        for name, text in texts.items():
-            if text is not None and not SAFE_TEXT.fullmatch(str(text)):
-                raise self.description.build_error(
-                    f"{name} = {text!r}: is written into a job script, so it may have only letters, digits and "
-                    "./_-; use another path"
-                )
 
     def get_status(self) -> str:
         """Return, as one line, what the submit command refused, the states of the jobs, and the end of a log."""

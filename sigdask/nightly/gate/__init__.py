@@ -3,19 +3,3 @@
 Nothing is read or counted here: results, spreads and tests of margins come from elsewhere, the
 p-values of earlier runs from the store.
 """
-
-from sigdask.nightly.gate.rules import (
-    Equivalent,
-    Evidence,
-    Fdr,
-    GateVerdict,
-    NonInferior,
-    NotWorse,
-    Rule,
-    RuleVerdict,
-    WithinMargin,
-)
-
-__all__ = [
-    "Equivalent", "Evidence", "Fdr", "GateVerdict", "NonInferior", "NotWorse", "Rule", "RuleVerdict", "WithinMargin",
-]  # fmt: skip

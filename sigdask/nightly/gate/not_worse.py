@@ -138,19 +138,15 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Any
 
 
 def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> list[float]:
-    if rule.adjust == "plan":
-        return [_get_plan_p(c, basis) for c in covered]
     p_values = [c.result.p_value for c in covered]
-    return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
-
-
-def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
-    """Return a comparison's p-value as the plan adjusted it; raise if the plan left out a needed adjustment."""
-    if c.result.p_adjusted is not None:
-        return c.result.p_adjusted
-    if basis.sizes[basis.get_family(c.result)] > 1:
-        raise InputError('gate: adjust = "plan", but the results are not adjusted; choose "holm" or "none"')
-    return c.result.p_value
+    if rule.adjust != "plan":
+        return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
+    for k, c in enumerate(covered):
+        if c.result.p_adjusted is not None:
+            p_values[k] = c.result.p_adjusted
+        elif basis.sizes[basis.get_family(c.result)] > 1:
+            raise InputError('gate: adjust = "plan", but the results are not adjusted; choose "holm" or "none"')
+    return p_values
 
 
 def _simulate_losses(

@@ -86,7 +86,11 @@ def check_plan(plan: Plan, complain: Complain) -> None:
                 f"{format_value(test_set.name)} is already the name of test_set[{first_number}]; choose another",
             )
     _check_adjustment(plan, complain)
-    _check_outputs(plan, complain)
+    uses = list_inputs(plan)
+    for key, path in _iter_outputs(plan):
+        if path in uses:
+            complain(key, f"{path} is {uses[path]}; expected another file")
+        uses[path] = f"what {'.'.join(map(str, key))} writes"
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         _check_rule(rule, plan, ("gate", "rules", number), complain)
 
@@ -138,15 +142,6 @@ def list_files(plan: Plan) -> dict[Path, str]:
         if key[0] != "report"
     }
     return {path.resolve(): use for path, use in {**list_inputs(plan), **written}.items()}
-
-
-def _check_outputs(plan: Plan, complain: Complain) -> None:
-    """Complain about output files that overwrite each other or an input."""
-    uses = list_inputs(plan)
-    for key, path in _iter_outputs(plan):
-        if path in uses:
-            complain(key, f"{path} is {uses[path]}; expected another file")
-        uses[path] = f"what {'.'.join(map(str, key))} writes"
 
 
 def _iter_outputs(plan: Plan) -> Iterator[tuple[PlanKey, Path]]:

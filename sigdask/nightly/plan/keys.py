@@ -38,6 +38,10 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
+Format = Annotated[Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")]
+Margin = Annotated[
+    float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
+]
 
 
 def _find_shape(value: Any) -> str | None:
@@ -187,9 +191,7 @@ class TestSetKeys:
         ),
     ]
     gold: Annotated[Text | None, Field(description="Gold-standard file.")] = None
-    format: Annotated[
-        Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")
-    ] = "auto"
+    format: Format = "auto"
     unit: Annotated[Text, Field(description="The unit that is swapped as a whole: item or a column.")] = "item"
 
 
@@ -212,9 +214,7 @@ class IndependenceKeys:
     gold: Annotated[
         Text | None, Field(description="Labelling that all are compared with. By default a column gold.")
     ] = None
-    format: Annotated[
-        Text, Field(description="A format that `sigdask formats` lists, with its options after the name.")
-    ] = "labels"
+    format: Format = "labels"
     metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
     within: Annotated[Text | None, Field(description="Permute labels only within each value of this column.")] = None
 
@@ -316,9 +316,7 @@ class NonInferiorKeys:
     """Every system is shown to be worse by less than a margin, if at all."""
 
     rule: Literal["non-inferior"]
-    margin: Annotated[
-        float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
-    ]
+    margin: Margin
     alpha: Annotated[Share | None, Field(description="By default the plan's.")] = None
 
 
@@ -327,9 +325,7 @@ class EquivalentKeys:
     """Every system is shown to differ by less than a margin, whichever is better."""
 
     rule: Literal["equivalent"]
-    margin: Annotated[
-        float, Field(strict=True, gt=0, description="Margin on the metric's own scale: 0.01 for a point of accuracy.")
-    ]
+    margin: Margin
     alpha: Annotated[Share | None, Field(description="Level of each one-sided test. By default the plan's.")] = None
 
 

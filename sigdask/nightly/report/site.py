@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -221,6 +221,8 @@ def _get_night_file(run: PlanRun) -> str:
 def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) -> PlanSummary:
     run = report.run
     verdict = run.details.get("verdict")
+    failing = list_failing_sets(verdict)
+    first_sets = sorted(report.results, key=lambda name: name not in failing)[:MAX_HEADLINES]
     return PlanSummary(
         plan=run.plan,
         history=history,
@@ -229,17 +231,11 @@ def _build_summary(report: PlanReport, runs: Sequence[PlanRun], history: str) ->
         state=run.state + (f" ({run.message})" if run.message else ""),
         gate=format_gate(run).lower(),
         reasons=(*list_first_reasons(verdict, MAX_REASONS),),
-        answers=tuple(_iter_answers(report)),
+        answers=tuple((name, build_verdict(report.results[name]).headline) for name in first_sets),
         n_sets=len(report.results),
         marks=tuple((run.number, format_gate(run).lower()) for run in runs[-MAX_MARKS:]),
         n_nights=len(runs),
     )
-
-
-def _iter_answers(report: PlanReport) -> Iterator[tuple[str, str]]:
-    failing = list_failing_sets(report.run.details.get("verdict"))
-    for name in sorted(report.results, key=lambda name: name not in failing)[:MAX_HEADLINES]:
-        yield name, build_verdict(report.results[name]).headline
 
 
 def _read_summary(file: Path) -> PlanSummary:

@@ -107,7 +107,7 @@ class CountRunner:
                 return
             n_before = self.n_done
             try:
-                self._count_on_cluster(cluster, workers, jobs, entries_of_jobs, [costs[id(job.panel)] for job in jobs])
+                self._run_jobs(cluster, workers, jobs, entries_of_jobs, [costs[id(job.panel)] for job in jobs])
             except ClusterLostError as error:
                 if clusters.is_closed(cluster):
                     raise UnfinishedError(f"{error}; all counts so far are stored") from None
@@ -143,7 +143,7 @@ class CountRunner:
                 costs[id(entry.panel)] = math.inf
                 self._leave_out([other for other in entries if other.panel is entry.panel], str(error))
 
-    def _count_on_cluster(
+    def _run_jobs(
         self,
         cluster: ClusterLike,
         workers: int | None,
@@ -152,15 +152,13 @@ class CountRunner:
         costs: Sequence[float],
     ) -> None:
         work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
-        if isinstance(cluster, Cluster):
-            self._run_jobs(cluster, jobs, entries, costs, work)
-            return
         with ExitStack() as stack:
-            with self.stop.interruptible():  # a queue may let us wait for long
-                connected = stack.enter_context(_connect(resolve_cluster(cluster, jobs, work), workers))
-            self._run_jobs(connected, jobs, entries, costs, work)
+            if not isinstance(cluster, Cluster):
+                with self.stop.interruptible():  # a queue may let us wait for long
+                    cluster = stack.enter_context(_connect(resolve_cluster(cluster, jobs, work), workers))
+            self._run_tasks(cluster, jobs, entries, costs, work)
 
-    def _run_jobs(
+    def _run_tasks(
         self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""

@@ -159,7 +159,11 @@ def _pack_column(name: Name, column: Column) -> tuple[dict[str, Any], list[bytes
         kind, data = _pack_integers(codes)
         return {"values": values, "codes": kind}, [data]
     if column.dtype.kind == "f":
-        return _pack_floats(column)
+        bits, codes = np.unique(column.astype("<f8").view("<u8"), return_inverse=True)
+        if ROWS_PER_VALUE * len(bits) > len(column):
+            return {"type": "<f8"}, [_compress(column.astype("<f8"))]
+        kind, data = _pack_integers(codes)
+        return {"type": "<f8", "codes": kind}, [_compress(bits.view("<f8")), data]
     kind, data = _pack_integers(column.astype(np.int64))
     return {"type": column.dtype.str, "codes": kind}, [data]
 
@@ -173,14 +177,6 @@ def _unpack_column(name: Name, header: dict[str, Any], parts: list[bytes]) -> Co
         return _unpack_integers(header["codes"], parts[0]).astype(header["type"])
     distinct = _decompress(parts[0], "<f8")
     return distinct if len(parts) == 1 else distinct[_unpack_codes(header, parts[1], len(distinct))]
-
-
-def _pack_floats(column: Values) -> tuple[dict[str, Any], list[bytes]]:
-    bits, codes = np.unique(column.astype("<f8").view("<u8"), return_inverse=True)
-    if ROWS_PER_VALUE * len(bits) > len(column):
-        return {"type": "<f8"}, [_compress(column.astype("<f8"))]
-    kind, data = _pack_integers(codes)
-    return {"type": "<f8", "codes": kind}, [_compress(bits.view("<f8")), data]
 
 
 def _pack_integers(values: Values) -> tuple[str, bytes]:

@@ -441,18 +441,14 @@ def _has_columns(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
 COMPUTED = re.compile(r"\b(view|virtual|as)\b", re.IGNORECASE)
 
 
-def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:
-    with suppress(sqlite3.Error):
-        last_id = old.execute(f"SELECT max({order}) FROM {table}").fetchone()[0]  # noqa: S608
-        if isinstance(last_id, int):
-            return last_id
-    return MAX_ID
-
-
 def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str], max_bytes: int) -> Iterator[Any]:
     """Yield a table's rows, at most a number of bytes. A range of rows that cannot be read is split into halves."""
     query = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE {order} BETWEEN ? AND ?"  # noqa: S608
-    ranges, tries, has_any, n_bytes = deque([(0, _find_last_id(old, table, order))]), 0, False, 0
+    last_id: Any = None
+    with suppress(sqlite3.Error):
+        last_id = old.execute(f"SELECT max({order}) FROM {table}").fetchone()[0]  # noqa: S608
+    ranges = deque([(0, last_id if isinstance(last_id, int) else MAX_ID)])
+    tries, has_any, n_bytes = 0, False, 0
     while ranges and tries < (MAX_FAILURES if has_any else MAX_FIRST_FAILURES):
         low, high = ranges.popleft()
         try:

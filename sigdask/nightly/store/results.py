@@ -98,7 +98,10 @@ A row is -1 where there is none. New or changed results come first, in order, th
 
 def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
     """Save a run's results; unchanged rows are kept. Return how many results are new, changed or gone."""
-    current = _join_run_results(run_results)
+    current = join_columns(
+        [{**r.table.columns_by_path(), COMPARISON: r.comparison, COMPLETE: r.complete} for r in run_results]
+    )
+    current[POSITION] = np.arange(count_rows(current))
     live = _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL")))
     # of each row, the one that it succeeds
     predecessors = match_rows(select_identity(live.columns), select_identity(current))
@@ -222,14 +225,6 @@ class _LiveRows:
             np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, masks)]),
             np.repeat(np.array([block.is_earlier for block in blocks], np.bool_), sizes),
         )
-
-
-def _join_run_results(run_results: Sequence[StoredResults]) -> Columns:
-    """Return the columns of all results of a run, with their positions."""
-    of_store = ({COMPARISON: results.comparison, COMPLETE: results.complete} for results in run_results)
-    parts = [{**results.table.columns_by_path(), **own} for results, own in zip(run_results, of_store, strict=True)]
-    columns = join_columns(parts)
-    return {**columns, POSITION: np.arange(count_rows(columns))}
 
 
 def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Integers) -> Truths:

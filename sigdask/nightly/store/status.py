@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ KINDS = ("new", "gone", "scores", "gained", "lost", "p")
 
 
 @dataclass(frozen=True, eq=False)
-class Changes(Sequence[Change]):
+class Changes:
     """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
 
     Attributes
@@ -136,13 +136,7 @@ class Changes(Sequence[Change]):
     def __len__(self) -> int:
         return len(self.old_rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Change: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Change]: ...
-    def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
-        if isinstance(index, slice):
-            return [self[k] for k in range(len(self))[index]]
+    def __getitem__(self, index: int) -> Change:
         row, after = int(self.old_rows[index]), int(self.new_rows[index])
         return Change(
             get_result(self.old, row) if row >= 0 else None, get_result(self.new, after) if after >= 0 else None

@@ -190,9 +190,8 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredP
         A row differs from what was stored.
     """
     rows, inverse = _read_rows(connection, ids, keys, run)
-    prefixes = rows.sum_prefixes(inverse.max(initial=-1) + 1)
-    columns = (prefixes.n_trials, prefixes.counts, prefixes.before, prefixes.gap)
-    return StoredPrefixes(*(column[inverse] for column in columns))
+    p = rows.sum_prefixes(inverse.max(initial=-1) + 1)
+    return StoredPrefixes(p.n_trials[inverse], p.counts[inverse], p.before[inverse], p.gap[inverse])
 
 
 def read_tallies_by_round(
@@ -309,10 +308,14 @@ def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], 
     """Write tallies, each of which replaces a row of the same round with fewer trials."""
     pairs = []
     for entry, entry_keys in zip(new_tallies, keys, strict=True):
-        if entry.whole:
-            _write_family(connection, entry)
-        else:
+        if not entry.whole:
             pairs.append((entry, entry_keys))
+            continue
+        number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
+        query = text("SELECT digest FROM comparisons WHERE id = :c")
+        digest = connection.execute(query, {"c": number}).scalar_one()
+        row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
+        connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
     if connection.dialect.name == "postgresql":  # where one statement must not name a row twice
         for pair in pairs:
             _write_pairs(connection, [pair])
@@ -356,14 +359,6 @@ def _write_pairs(connection: Connection, pairs: Sequence[tuple[StoredTallies, Ke
     else:
         columns = (numbers.tolist(), run.tolist(), first.tolist(), stop.tolist(), *values)
         connection.exec_driver_sql(query, list(zip(*columns, strict=True)))
-
-
-def _write_family(connection: Connection, entry: StoredTallies) -> None:
-    number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
-    query = text("SELECT digest FROM comparisons WHERE id = :c")
-    digest = connection.execute(query, {"c": number}).scalar_one()
-    row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
-    connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
 
 
 def unpack_counts(packed: bytes, size: int) -> Integers:
