@@ -28,17 +28,17 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
 
 
 def _make_cluster(cluster_class: Any, description: ClusterDescription, files: CertificateFiles | None) -> Any:
-    options = dict(description.options)
+    options, parameters = dict(description.options), inspect.signature(cluster_class).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if files is not None:
-        if not _has_parameter(cluster_class, "security"):
+        if "security" not in parameters and not takes_any:
             raise description.build_error(
                 f'{description.kind} takes no security=, so it cannot use TLS; write security = "tcp" to start '
                 "it without TLS"
             )
         options["security"] = files.to_security()
-        if _has_parameter(cluster_class, "protocol"):
+        if "protocol" in parameters or takes_any:
             options.setdefault("protocol", "tls://")
-    parameters = inspect.signature(cluster_class).parameters
     for name in ("dashboard_address", "worker_dashboard_address"):
         if name in parameters:
             options.setdefault(name, PAGES)
@@ -46,8 +46,3 @@ def _make_cluster(cluster_class: Any, description: ClusterDescription, files: Ce
         if name in parameters and "dashboard_address" not in parameters:
             options[name] = {"dashboard_address": PAGES, **(options.get(name) or {})}
     return cluster_class(**options)
-
-
-def _has_parameter(cluster_class: Any, name: str) -> bool:
-    parameters = inspect.signature(cluster_class).parameters
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

@@ -221,7 +221,11 @@ def format_report(
     changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
     is_folded = opened is None and len(report.results) > MAX_OPENED and not verbose
     if is_folded:
-        lines += [*changes, *([""] if changes else []), *_format_overview(report, everything=everything, width=width)]
+        changed = overview.list_changed_groups(report.changes.sides)
+        lines += [*changes, *([""] if changes else [])]
+        lines.append(overview.format_overview(report.table, changed=changed, everything=everything, width=width))
+        lines += overview.format_shared_warnings(report.noted, everything=everything)
+        lines.append("--set NAME shows the results of one test set, -v those of all")
     else:
         lines += _format_opened(report, opened, everything=everything, verbose=verbose, width=width)
     for name, text in format_evaluations(report.evaluations, everything=everything, width=width).items():
@@ -237,14 +241,6 @@ def format_report(
     if page_path:
         lines.append(make_printable(f"page: {page_path}"))
     return "\n".join(lines).rstrip("\n")
-
-
-def _format_overview(report: PlanReport, *, everything: bool, width: int | None) -> Iterator[str]:
-    """Yield a table of the test sets, totals, and warnings with the test sets that they hold for."""
-    changed = overview.list_changed_groups(report.changes.sides)
-    yield overview.format_overview(report.table, changed=changed, everything=everything, width=width)
-    yield from overview.format_shared_warnings(report.noted, everything=everything)
-    yield "--set NAME shows the results of one test set, -v those of all"
 
 
 def _format_opened(

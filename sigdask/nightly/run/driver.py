@@ -274,7 +274,7 @@ class _PlanRunner:
             details["extracted"] = self.extracted
         progress_before = self.progress.compute()
         number = self.store.begin_run(str(self.plan.path), details, progress_before)
-        self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
+        self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.progress.n_results)
         counting = CountRunner(
             self.ledger, self.stop, note, progress=self.show_progress, early=self.early, plan_progress=self.progress
         )
@@ -358,7 +358,7 @@ class _PlanRunner:
         by_set: dict[str, Results] = {}
         recorded: dict[str, StoredResults] = {}
         evaluations: dict[str, Evaluation | Independences] = {}
-        is_judged = bool(self.plan.test_sets) and (self.n_results <= MAX_REPORTED or not signalled)
+        is_judged = bool(self.plan.test_sets) and (self.progress.n_results <= MAX_REPORTED or not signalled)
         if is_judged or not self.plan.test_sets:
             if self.early is not None:
                 self.early.update()
@@ -373,7 +373,9 @@ class _PlanRunner:
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
         }
-        stopped = self.stop.reason if not self._is_complete() else ""
+        progress = self.progress.compute()
+        is_counted = all(p.finished == p.comparisons for p in progress)
+        stopped = "" if is_counted and (self.early is None or self.early.is_settled) else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         frames = {name: history.build_frame(results) for name, results in by_set.items()}
         unread = self.unread
@@ -387,7 +389,7 @@ class _PlanRunner:
         }
         if evaluations:
             details |= self.store.pack_evaluations(evaluations)
-        pairs = enumerate(zip(progress_before, self.progress.compute(), strict=True))
+        pairs = enumerate(zip(progress_before, progress, strict=True))
         advanced = [(k, now) for k, (before, now) in pairs if now != before]
         self.store.end_run(state, stopped or "; ".join(counting.problems), details, advanced)
         return Outcome(
@@ -436,15 +438,6 @@ class _PlanRunner:
                 if len(selected):
                     savings[name] = early.compute_saving(selected)
         return savings
-
-    @property
-    def n_results(self) -> int:
-        """Number of comparisons over all test sets."""
-        return self.progress.n_results
-
-    def _is_complete(self) -> bool:
-        is_counted = all(p.finished == p.comparisons for p in self.progress.compute())
-        return is_counted and (self.early is None or self.early.is_settled)
 
     def _judge_batch(
         self, batch: Batch, looks: Integers, counting: CountRunner

@@ -134,14 +134,7 @@ class Store:
 
     def save_results(self, new_results: Sequence[StoredResults]) -> int:
         """Save the run's results; return how many are new, changed or gone."""
-        changed = 0
-
-        def write(connection: Any) -> None:
-            nonlocal changed
-            changed = results.save_results(connection, self.plan, self._run, new_results)
-
-        self._commit_once(write)
-        return changed
+        return self._commit_once(lambda c: results.save_results(c, self.plan, self._run, new_results))
 
     def end_run(
         self, state: str, message: str, details: dict[str, Any], sets: Sequence[tuple[int, Progress]] = ()
@@ -196,14 +189,14 @@ class Store:
         numbers, keys = self._known_keys
         return keys[np.searchsorted(numbers, ids)]
 
-    def _commit_once(self, write: Callable[[Any], None]) -> None:
-        """Commit one transaction exactly once, even if a lost connection hides whether it was committed."""
+    def _commit_once(self, write: Callable[[Any], T]) -> T:
+        """Commit one transaction exactly once, even if a lost connection hides it; return the value of `write`."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
                 with self.database.write_transaction() as connection:
                     self._lease.renew(connection, commits=1)
-                    write(connection)
+                    result = write(connection)
             except StoreError as error:
                 if not error.lost or time.monotonic() > until or not self._patient():
                     raise
@@ -214,6 +207,7 @@ class Store:
             else:
                 break
         self._lease.commits += 1
+        return result
 
 
 @contextmanager

@@ -467,9 +467,6 @@ def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str]
                 ranges += [(low, middle), (middle + 1, high)]
 
 
-__all__ = ["Fault", "StoreCondition", "check_store", "repair_store"]
-
-
 @dataclass(frozen=True, slots=True)
 class StoreCondition:
     """The condition of a store.
