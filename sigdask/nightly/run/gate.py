@@ -191,7 +191,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
 
 
 def _list_observations(
-    runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool
+    runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
 ) -> tuple[list[PlanRun], PlanRun | None]:
     """Return the earlier runs whose p-values are used for a rule, and the run whose outputs this run repeats, if any.
 
