@@ -136,7 +136,10 @@ def test_verdicts_on_dependent_items_are_doubted_where_they_are_read():
     results = compare_all(Counts.from_scores({"a": d, "b": np.zeros(240)}, groups=groups), trials=4095)
     first, second, *_ = str(results).splitlines()
     assert first.startswith("a is better than b")
-    assert first.endswith("But p is too small, as differences are correlated within document: see the warning.")
+    assert first.endswith(
+        "But differences are correlated within document, so p is too small if the result should hold for other groups "
+        "too: the warning says what to do."
+    )
     assert second == f"warning: {results.warnings[0]}".replace("--unit document", "unit='document'")
     assert str(results).count("differences are correlated within document in") == 1
     by_document = str(compare_all(Counts.from_scores({"a": d, "b": np.zeros(240)}, groups=groups), unit="document"))
@@ -150,7 +153,7 @@ def test_a_verdict_on_independent_items_is_not_doubted_for_other_pairs():
     scores = {"a": noise[0] + 4, "b": noise[1], "c": noise[2] + rng.integers(-9, 10, 30)[of_document]}
     groups = {"document": of_document.astype(str).tolist()}
     first, *_ = str(compare_all(Counts.from_scores(scores, groups=groups), trials=999)).splitlines()
-    assert "But p is too small in 2 of 3 comparisons, as differences are correlated within document" in first
+    assert "But differences are correlated within document in 2 of 3 comparisons, so p is too small there if" in first
 
 
 def test_independent_items_are_not_warned_of():

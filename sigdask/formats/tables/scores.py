@@ -266,7 +266,7 @@ def _describe_doubts(tables: Sequence[FileTable], scores: Mapping[str, Floats], 
     if lower:
         yield f"{path}: higher is taken as better. Is lower better, as the {lower}? Then -m mean:better=lower"
     if all(map(is_metric_name, scores)) and (len(tables) == 1 or len(scores) > len(tables)):
-        hint = "if they are metrics of one system, give one file per system"
+        hint = "if they are metrics, add a column `system` that names the system of each row"
         yield f"{path}: the columns are called like metrics, but are taken for systems; {hint}"
     n_items = tables[0].n_rows
     yield from describe_uncorrelated(scores, by_position=ids is None and len(tables) > 1)

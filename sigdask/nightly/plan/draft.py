@@ -57,6 +57,8 @@ def _iter_lines(test_set: DiscoveredTestSet, survey: FolderSurvey) -> Iterator[s
     yield "[[test_set]]"
     yield f"name = {_format_value(test_set.name)}"
     if not isinstance(test_set.systems, dict):
+        if not isinstance(test_set.systems, str):
+            yield "# No pattern has these files alone. Add each new system to the list."
         yield f"systems = {_format_value(test_set.systems)}"
     yield f"format = {_format_value(test_set.format)}"
     options = test_set.options
@@ -123,12 +125,14 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
             yield '  tasks       each by itself; to compare all items together, leave out the line by = "task"'
         if isinstance(test_set.systems, dict):
             yield "  note        each file is a system; if some are runs of one system, write NAME = [FILE, FILE]"
+        elif not isinstance(test_set.systems, str):
+            yield "  note        add each new system to the list: in a folder of their own, a pattern would find them"
     if baseline is None:
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
     yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
-    if survey.unread:
+    if any("--" in reason for reason in survey.unread[:MAX_PATHS]):
         yield (
             "to compare files that are not read, add a [[test_set]] to the plan. Options of compare are keys there: "
             '--align position is align = "position"'

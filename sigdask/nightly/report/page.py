@@ -61,7 +61,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     changes = report.changes
     names = list_keys(changes.new)
     for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
-        is_changed = row >= 0 and "new" not in kinds and {"lost", "gained", "scores"} & {*kinds}
+        is_changed = row >= 0 and {"lost", "gained", "scores"} & {*kinds}
         if is_changed and names[row] in row_index:
             rank[row_index[names[row]]] = 2
     verdict = report.run.details.get("verdict") or {"rules": ()}
@@ -193,8 +193,8 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
 
 
 def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
-    """Yield the kinds of a change to show: "p" only if it is the sole kind, and "gained" not with "new"."""
-    selected = {*kinds} - ({"p"} if len(kinds) > 1 else set()) - ({"gained"} if "new" in kinds else set())
+    """Yield the kinds of a change to show: "p" only if it is the sole kind."""
+    selected = {*kinds} - ({"p"} if len(kinds) > 1 else set())
     yield from (kind for kind in KIND_WORDS if kind in selected)
 
 

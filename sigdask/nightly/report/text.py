@@ -26,7 +26,6 @@ from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.results import FigureStyle, write_figures
 from sigdask.report.presentable import Results
-from sigdask.report.summary import headline
 from sigdask.report.summary.sentences import describe_p
 from sigdask.report.tables.latex import iter_document_parts as to_latex
 from sigdask.report.tables.markdown import iter_document_parts as to_markdown
@@ -70,15 +69,6 @@ def format_results(
         text = render(results, everything=everything, verbose=verbose, width=width)
         parts.append("\n".join([make_printable(f"== {name} =="), *warnings, text]))
     return "\n\n".join(parts)
-
-
-def format_answers(results_by_set: Mapping[str, Results]) -> str:
-    """Return a line for each test set: its name, and the verdict on its results in a sentence."""
-    verdicts = {name: headline.build_verdict(results) for name, results in results_by_set.items()}
-    return "\n".join(
-        make_printable(" ".join([f"{name}:", *set_verdict.scope, set_verdict.headline]))
-        for name, set_verdict in verdicts.items()
-    )
 
 
 def format_status(status: Status, now: float, *, width: int | None = None) -> str:
@@ -246,15 +236,13 @@ def format_report(
 def _format_opened(
     report: PlanReport, opened: Collection[str] | None, *, everything: bool, verbose: bool, width: int | None
 ) -> Iterator[str]:
-    """Yield the results of some test sets in full; for several, first the verdict on each."""
+    """Yield the results of some test sets in full."""
     if unknown := [name for name in opened or () if name not in report.results]:
         raise InputError(
             f"--set {unknown[0]}: run {report.run.number} has no test set of this name; test sets: "
             f"{format_list([*report.results], 10)}"
         )
     shown = {name: results for name, results in report.results.items() if opened is None or name in opened}
-    if len(shown) > 1:
-        yield from (format_answers(shown), "")
     if shown:
         yield from (format_results(shown, everything=everything, verbose=verbose, width=width), "")
 
@@ -428,7 +416,7 @@ def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
 
 
 def _rank_change(kinds: Sequence[str]) -> int:
-    return 0 if "lost" in kinds else 1 if "gained" in kinds and "new" not in kinds else 2 if "scores" in kinds else 3
+    return 0 if "lost" in kinds else 1 if "gained" in kinds else 2 if "scores" in kinds else 3
 
 
 def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:

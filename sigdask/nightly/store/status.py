@@ -157,7 +157,7 @@ class Changes:
             for table, rows in self.sides
         )
         scores, p = (is_changed & self._differ(names) for names in (("score_a", "score_b"), P_COLUMNS))
-        gained, lost = new_significant & ~old_significant & ~is_gone, old_significant & ~new_significant & is_changed
+        gained, lost = is_changed & new_significant & ~old_significant, is_changed & old_significant & ~new_significant
         return np.column_stack([is_new, is_gone, scores, gained, lost, p])
 
     def _differ(self, names: Iterable[str]) -> NDArray[np.bool_]:

@@ -383,10 +383,13 @@ def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
     notes = [note for note in results.notes if note.kind == "dependence"]
     if notes and (results.table.decision == 1).any():
         n, of = (max(int(note.numbers.get(key) or 0) for note in notes) for key in ("n_comparisons", "of"))
-        some = "" if n == of else f" in {n:,} of {of:,} comparisons"
+        some, there = ("", "") if n == of else (f" in {n:,} of {of:,} comparisons", " there")
         columns = join_phrases([*dict.fromkeys(str(note.numbers["column"]) for note in notes)])
-        warnings = "warning" if len(notes) == 1 else "warnings"
-        yield f"But p is too small{some}, as differences are correlated within {columns}: see the {warnings}."
+        warning = "warning says" if len(notes) == 1 else "warnings say"
+        yield (
+            f"But differences are correlated within {columns}{some}, so p is too small{there} if the result should "
+            f"hold for other groups too: the {warning} what to do."
+        )
 
 
 def _add_full_stop(text: str) -> str:

@@ -31,7 +31,7 @@ subtracted.
 PAGE_POINTS = 460
 """Points of both columns of the two-column article, with a reserve subtracted."""
 
-CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.7)
+CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "+": 1.6, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.7)
 """Widths of characters relative to a digit. Capitals have the width `CAPITAL`, all others that of a digit."""
 
 CAPITAL, BOLD = 1.4, 1.15
@@ -210,9 +210,8 @@ def _measure(column: TableColumn, long_header: int) -> float:
     """Return the width of a column in digits. Headers stand above texts and marks."""
     header = max(map(_measure_text, _split_header(column, long_header)))
     marks = max(map(len, column.marks or [""]), default=0)
-    texts = (
-        max(map(_measure_text, column.texts), default=0.0) if column.is_name else max(map(len, column.texts), default=0)
-    )
+    signs = ("", "") if column.is_name else ("-", "+")  # a hyphen in a name, a minus sign in a number
+    texts = max((_measure_text(text.replace(*signs)) for text in column.texts), default=0.0)
     return max(header, texts * (1.0 if column.bold is None else BOLD) + marks)
 
 

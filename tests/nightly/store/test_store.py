@@ -528,8 +528,8 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
     decided = replace(result, method="approximate", p_value=math.nan, stopped=sequence)
     open_ = replace(decided, stopped=replace(sequence, is_significant=None))
     kinds = {
-        (None, result): ("new",), (None, small): ("new", "gained"), (None, family): ("new",),
-        (None, decided): ("new", "gained"), (None, open_): ("new",), (small, None): ("gone",),
+        (None, result): ("new",), (None, small): ("new",), (None, family): ("new",),
+        (None, decided): ("new",), (None, open_): ("new",), (small, None): ("gone",),
         (result, small): ("gained", "p"), (small, family): ("lost", "p"), (result, family): ("p",),
         (small, replace(small, score_a=0.5)): ("scores",), (small, replace(small, score_b=0.5)): ("scores",),
         (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
