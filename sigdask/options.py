@@ -937,7 +937,7 @@ GUESSES = {
             "results.plot_null": "null_distribution plot",
         },
         "sigdask": {
-            **{f"sigdask {name} in a terminal": name for name in ("check", "cite", "init", "meta", "reproduce", "verify")},
+            **{f"sigdask {name} in a terminal": name for name in ("check", "init", "meta", "reproduce", "verify")},
             "compare": "permutation_test approximate_randomization randomization_test bootstrap paired_bootstrap test",
             "compare(a, b, tests='t,wilcoxon')": "ttest ttest_rel wilcoxon sign_test mcnemar",
             "compare_all": "compare_systems compare_many pairwise",
