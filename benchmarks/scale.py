@@ -1,7 +1,8 @@
 """Measure large comparisons as commands: `python -m benchmarks.scale [PART OF A NAME] [--small]`.
 
 Writes `results-scale.md` with the goal of each beside wall time, CPU and peak memory, those of worker processes included;
-a run of some of them replaces their lines alone.
+a run of some of them replaces their lines alone. `--small` runs the commands on little data, without the one on Slurm, and
+writes no file.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +68,7 @@ class CommandUsage:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # after the command and Slurm have ended
     words = [word for word in sys.argv[1:] if word != "--small"]
     small = "--small" in sys.argv
     rows = json.loads(RESULTS.read_text()) if RESULTS.is_file() and not small else {}
@@ -84,11 +87,11 @@ def measure(name_part: str = "", *, size: str = "full") -> Iterator[tuple[scale_
     for group in scale_cases.GROUPS:
         if name_part not in group.__doc__:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            cases, usage = group(Path(folder), size), None
+        with tempfile.TemporaryDirectory() as folder, closing(group(Path(folder), size)) as cases:
+            usage = None
             with suppress(StopIteration):
                 while True:
-                    case = cases.send(usage) if isinstance(cases, Generator) else next(cases)
+                    case = cases.send(usage)
                     print(case.name, file=sys.stderr)
                     usage = run_measured([sys.executable, "-m", "sigdask", *case.arguments], Path(folder))
                     yield case, usage
@@ -107,7 +110,12 @@ def run_measured(command: list[str], folder: Path, *, env: dict[str, str] | None
         samples: list[float] = []
         watcher = threading.Thread(target=_watch_memory, args=(process.pid, samples), daemon=True)
         watcher.start()
-        _, status, used = os.wait4(process.pid, 0)
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
     watcher.join()

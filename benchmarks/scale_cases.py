@@ -52,7 +52,11 @@ class Case:
     describe_result: Callable[[Any], str] = describe_nothing
 
 
-def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
+Cases = Generator[Case, Any, None]
+"""Yields the cases of a group, and is sent the usage of each."""
+
+
+def pairs_of_300(folder: Path, size: str) -> Cases:
     """300 systems x 1,000 items"""
     n_systems, n_items = (300, 1000) if size == "full" else (12, 50)
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
@@ -61,7 +65,7 @@ def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"{name}, Holm", "likewise", ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm"])
 
 
-def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
+def pairs_of_1000(folder: Path, size: str) -> Cases:
     """1,000 systems x 1,000 items"""
     n_systems, n_items = (1000, 1000) if size == "full" else (12, 50)
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
@@ -74,7 +78,7 @@ def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"{name}, max-T", "likewise", arguments, partial(describe_file_size, folder / "out.json"))
 
 
-def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
+def millions_of_items(folder: Path, size: str) -> Cases:
     """2 systems x 10^6 and 10^7 items, CSV"""
     for n_items, goal in ((10**6, "2 s"), (10**7, "15 s")) if size == "full" else ((1000, "none"),):
         write_table(folder / "scores.csv", draw_answers(2, n_items))
@@ -82,7 +86,7 @@ def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
         yield Case(f"2 systems x {n_items:,} items, CSV, 10,000 trials", goal, arguments)
 
 
-def documents(folder: Path, size: str) -> Iterator[Case]:
+def documents(folder: Path, size: str) -> Cases:
     """10^6 items in 10^5 documents"""
     n_items, n_documents = (10**6, 10**5) if size == "full" else (1000, 100)
     document_numbers = np.sort(np.random.default_rng(1).integers(0, n_documents, n_items))
@@ -91,7 +95,7 @@ def documents(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"{n_items:,} items in {n_documents:,} documents, 10,000 trials", "6 s", arguments)
 
 
-def parquet(folder: Path, size: str) -> Iterator[Case]:
+def parquet(folder: Path, size: str) -> Cases:
     """1,000 systems x 10^5 items, Parquet"""
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -107,7 +111,7 @@ def parquet(folder: Path, size: str) -> Iterator[Case]:
     )
 
 
-def plan(folder: Path, size: str) -> Iterator[Case]:
+def plan(folder: Path, size: str) -> Cases:
     """plan of 100,128 comparisons"""
     n_systems, n_items, n_trials = (448, 1000, 10_000) if size == "full" else (12, 50, 1000)
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
@@ -119,7 +123,7 @@ def plan(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"plan of {n:,} comparisons: run again", "3 s", ["run", "plan.toml"])
 
 
-def nights(folder: Path, size: str) -> Iterator[Case]:
+def nights(folder: Path, size: str) -> Cases:
     """26 systems of mt_wmt24_en-de"""
     if not WMT.is_dir():
         return
@@ -145,7 +149,7 @@ def nights(folder: Path, size: str) -> Iterator[Case]:
         yield Case(f"{name}: another night, one changed file{suffix}", "2 s", arguments)
 
 
-def few_units(folder: Path, size: str) -> Iterator[Case]:
+def few_units(folder: Path, size: str) -> Cases:
     """few units and many systems"""
     n_systems, n_items = (2000, 20) if size == "full" else (20, 8)
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
@@ -158,7 +162,7 @@ def few_units(folder: Path, size: str) -> Iterator[Case]:
     )
 
 
-def long_ids(folder: Path, size: str) -> Iterator[Case]:
+def long_ids(folder: Path, size: str) -> Cases:
     """ids of 200 characters"""
     n_items = 10**6 if size == "full" else 1000
     write_table(folder / "scores.csv", draw_answers(2, n_items), stem="x" * 190)
@@ -169,7 +173,7 @@ def long_ids(folder: Path, size: str) -> Iterator[Case]:
     )
 
 
-def subsets(folder: Path, size: str) -> Iterator[Case]:
+def subsets(folder: Path, size: str) -> Cases:
     """many subsets"""
     n_items, n_subsets, n_systems = (50_000, 500, 20) if size == "full" else (200, 10, 3)
     topics = [f"topic-{k % n_subsets}" for k in range(n_items)]
@@ -178,7 +182,7 @@ def subsets(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"{n_systems} systems x {n_items:,} items in {n_subsets} subsets", "none", arguments)
 
 
-def test_sets(folder: Path, size: str) -> Iterator[Case]:
+def test_sets(folder: Path, size: str) -> Cases:
     """many test sets"""
     n_sets = 2000 if size == "full" else 5
     names = [f"set-{k}" for k in range(n_sets)]
@@ -201,7 +205,7 @@ def describe_lines(output: Path, _usage: Any) -> str:
     return f"{len(output.read_text(encoding='utf-8').splitlines()):,} lines printed"
 
 
-def printed_lines(folder: Path, size: str) -> Iterator[Case]:
+def printed_lines(folder: Path, size: str) -> Cases:
     """lines printed by a run"""
     n_sets = 300 if size == "full" else 5
     names = [f"set-{k}" for k in range(n_sets)]
@@ -212,9 +216,11 @@ def printed_lines(folder: Path, size: str) -> Iterator[Case]:
     yield Case(f"plan of {n_sets} test sets of 3 systems: lines printed", "60 lines", ["run", "plan.toml"], describe)
 
 
-def on_clusters(folder: Path, size: str) -> Generator[Case, Any, None]:
+def on_clusters(folder: Path, size: str) -> Cases:
     """the same plan on Slurm and dask"""
-    n_systems, n_items, n_trials = (100, 5000, 10**6) if size == "full" else (5, 50, 1000)
+    n_systems, n_items, n_trials = (
+        (100, 5000, 10**6) if size == "full" else (5, 500, 1000)
+    )  # no p is exact: trials count
     write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     write_plan(folder, [("scores", "scores.csv")], n_trials)
     name = f"plan of {n_systems} systems x {n_items:,} items, {n_trials:,} trials"
@@ -268,7 +274,7 @@ def describe_overhead(ideal: float, usage: Any) -> str:
     return f"{max(0.0, 1 - ideal / usage.wall):.0%} of the time is not counting"
 
 
-def start(_folder: Path, _size: str) -> Iterator[Case]:
+def start(_folder: Path, _size: str) -> Cases:
     """start"""
     yield Case("start: help", "0.1 s", ["--help"])
     yield Case("start: metrics", "none", ["metrics"])

@@ -61,6 +61,14 @@ class Slurm:
         self.environment = {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def __enter__(self):
+        try:
+            self._start_daemons()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start_daemons(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
         for name in ("state", "spool/n1", "spool/n2"):
@@ -74,7 +82,6 @@ class Slurm:
         for node in ("n1", "n2"):
             self._start("slurmd", "-D", "-N", node)
         self._wait_until_idle()
-        return self
 
     def _start_munge(self):
         folder = self.folder
@@ -110,7 +117,12 @@ class Slurm:
         return self.run("squeue", "-h", "-t", LIVE_STATES if state == "all" else state, "-o", "%i").split()
 
     def __exit__(self, *_):
-        self.run("scancel", "--full", *self.jobs("all"), check=False)
+        try:
+            self.run("scancel", "--full", *self.jobs("all"), check=False)
+        finally:
+            self._stop_daemons()
+
+    def _stop_daemons(self):
         for process in reversed(self.started):
             process.send_signal(signal.SIGTERM)
         for process in reversed(self.started):
