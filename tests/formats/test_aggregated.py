@@ -93,7 +93,7 @@ def test_scores_of_systems_on_benchmarks_are_not_compared_as_if_benchmarks_were_
     }
     (path := tmp_path / "scores.json").write_text(json.dumps(scores))
     with pytest.raises(
-        RefusedFileError, match="compare systems over test sets, transpose it. If rows are items, say --id"
+        RefusedFileError, match="compare systems over test sets, write a CSV file .* If rows are items, say --id"
     ):
         read(path)
     assert read(path, options=Options(id_column="id")).systems == tuple(names)
@@ -145,3 +145,19 @@ def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:
     path.write_text(json.dumps(with_samples))
     old.write_text(json.dumps(with_samples))
     assert read(path, old).suggested == ("acc",)
+
+
+@pytest.mark.parametrize("name", ["model", "id"])
+def test_scores_of_systems_on_benchmarks_are_read_as_the_error_says(tmp_path, name):
+    systems = {f"model_{k}": [(k * 7 % 12) / 12, (k * 5 % 12) / 12, k / 12] for k in range(12)}
+    (tmp_path / "t.csv").write_text(
+        "\n".join([f"{name},mmlu,gsm8k,arc", *(",".join(map(str, [m, *s])) for m, s in systems.items())]) + "\n"
+    )
+    with pytest.raises(
+        RefusedFileError, match="write a CSV file with a row for each test set and a column for each system"
+    ):
+        read(tmp_path / "t.csv")
+    rows = zip(["mmlu", "gsm8k", "arc"], *systems.values(), strict=True)
+    (tmp_path / "t.csv").write_text("\n".join([",".join(["name", *systems]), *(",".join(map(str, r)) for r in rows)]))
+    counts = read(tmp_path / "t.csv", options=Options(id_column="name"))
+    assert (counts.n_items, counts.systems) == (3, tuple(systems))

@@ -196,10 +196,14 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
         scores = [column for column in numbers if column.lower() not in ID_NAMES and not RANK_NAMES.fullmatch(column)]
         if not scores or not len(Factor.from_values(table.columns[name]).levels) == table.n_rows > 1:
             continue
-        if is_system:
-            raise averages_only.build_leaderboard_error(table.path, name)
         metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
         benchmarks = {name for name in metrics if BENCHMARKS.match(name)}
+        turned = (
+            "a CSV file with a row for each test set and a column for each system, and name the first column with --id"
+        )
+        hint = f". To compare systems over test sets, write {turned}" if benchmarks else ""
+        if is_system:
+            raise averages_only.build_leaderboard_error(table.path, name, hint)
         others = [name for name in metrics if name not in benchmarks]
         are_metrics = all(averages_only.is_metric_name(name) or is_summary_name(name) for name in others)
         are_metrics |= len(benchmarks) > max(1, len(others))
@@ -208,7 +212,6 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
             continue
         are_averages = any(map(RANK_NAMES.fullmatch, numbers)) or (len(scores) > 1 and bool(metrics) and are_metrics)
         if table.n_rows <= (MIN_ROWS - 1 if is_index else MAX_ENTRIES) and are_averages:
-            hint = ". To compare systems over test sets, transpose it" if benchmarks else ""
             hint += f". If rows are items, say --id {name!r}"
             raise averages_only.build_leaderboard_error(table.path, name, hint)
 
