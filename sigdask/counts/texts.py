@@ -213,8 +213,7 @@ class Texts(Sequence[str]):
             words = sizes[rows].astype(np.uint64) if ends else self.get_words(offset, rows)
             tied_now = tied[positions]
             if (words[1:] < words[:-1])[tied_now[1:]].any():
-                group = np.cumsum(~tied_now)
-                inner = np.lexsort((words, group)) if group[-1] > group[0] else np.argsort(words)
+                inner = np.argsort(words) if tied_now[1:].all() else np.lexsort((words, np.cumsum(~tied_now)))
                 order[positions] = rows[inner]
                 words = words[inner]
             tied[positions[1:]] = tied_now[1:] & (words[1:] == words[:-1])
