@@ -153,7 +153,7 @@ def test_large_integers_beside_small_decimals_do_not_overflow(large, small):
     assert r.p_value == 2 / 2 ** len(large)
 
 
-@pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-310])
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_the_largest_and_smallest_numbers_are_compared_without_a_warning(scale):
     r = compare(np.array([1, 2, 3, 4]) * scale, np.array([2, 1, 1, 1]) * scale)
     assert r.p_value == float(enumerate_p([-1, 1, 2, 3]))

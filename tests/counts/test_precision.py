@@ -185,6 +185,13 @@ def test_sums_beyond_float64_are_refused_by_item(ids):
         compare([1e308, -1.5e308, 3.0], [1.0, 2.0, 3.0], ids=ids)
 
 
+@pytest.mark.parametrize("size", [1e-303, 5e-310, 5e-324])
+def test_scores_below_the_digits_of_float64_are_refused(size):
+    scores = {name: [k * size for k in ranks] for name, ranks in {"A": [1, 2, 3, 5], "B": [0, 1, 1, 2]}.items()}
+    with pytest.raises(InputError, match=r"largest score, .* is too small .* larger scale"):
+        compare_all(Counts.from_scores(scores))
+
+
 @pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "position 2 is infinite")])
 def test_a_number_that_float64_does_not_hold_is_refused(value, what):
     with pytest.raises(InputError, match=f"scores of 'B': .*{what}"):

@@ -43,6 +43,9 @@ MAX_NUMBERS = 2**20
 MAX_SUM = 1e304
 """Maximum sum of real scores. Differences of sums, and small multiples of them, then fit into float64."""
 
+MIN_SCORE = 1e-302
+"""Smallest size of a field's largest score. The steps of smaller scores have too few digits in float64."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedPanel:
@@ -232,11 +235,9 @@ def _find_scales(
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
-            columns = (_get_column(field, s, counts) for s in range(counts.n_systems))
-            scales[f] = [
-                ScoreScale.from_scores(_check_scores(column, s, counts), margin)
-                for s, (column, margin) in enumerate(zip(columns, rounding[f], strict=True))
-            ]
+            columns = [_check_scores(_get_column(field, s, counts), s, counts) for s in range(counts.n_systems)]
+            _check_largest(max(float(np.abs(column).max(initial=0)) for column in columns))
+            scales[f] = [ScoreScale.from_scores(*pair) for pair in zip(columns, rounding[f], strict=True)]
     return scales
 
 
@@ -260,6 +261,15 @@ def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
             f"items; sums must stay below {MAX_SUM:.0e}, so give scores on a smaller scale"
         )
     return column
+
+
+def _check_largest(score: float) -> None:
+    """Raise if the largest score is so small that float64 does not hold differences of such scores."""
+    if 0 < score < MIN_SCORE:
+        raise InputError(
+            f"the largest score, {score:g}, is too small for float64 to tell scores apart; it must be at least "
+            f"{MIN_SCORE:.0e}, so give scores on a larger scale"
+        )
 
 
 def _describe_place(counts: Counts, system: int, item: int) -> str:
