@@ -72,7 +72,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         )
     write.write_json(files["json"], lambda: results.json_parts(options["json_layout"]))
     write.write_csv(files["csv"], lambda: iter_csv([results.table], csv_safe=options["csv_safe"]))
-    write.write_parquet(files["parquet"], results.table)
+    write.write_parquet(files["parquet"], [results.table])
     _write_tables(results, files, options)
     if files["text"] is not None:
         write.write_text(files["text"], render_with_warnings(results, everything=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,12 +168,12 @@ def write_files(
 ) -> None:
     """Write the JSON, the tables and the text of a report to the files that are given for them."""
 
-    def list_tables() -> list[Table]:
-        return [results.table for results in plan_report.results.values()]
+    def iter_tables() -> Iterator[Table]:
+        return (results.table for results in plan_report.results.values())
 
     write_json(files["json"], lambda: render_json(plan_report, options["json_layout"]))
-    write_csv(files["csv"], lambda: iter_csv(list_tables(), csv_safe=csv_safe))
-    write_parquet(files["parquet"], *list_tables())
+    write_csv(files["csv"], lambda: iter_csv(iter_tables(), csv_safe=csv_safe))
+    write_parquet(files["parquet"], iter_tables())
     write_tables(files, lambda: iter_paper_tables(plan_report, select_layout(options)))
     if files["text"] is not None:
         write_text(files["text"], format_report(plan_report, opened=plan_report.results, everything=True))

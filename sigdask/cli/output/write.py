@@ -156,8 +156,8 @@ def write_csv(file: str | None, lines: Callable[[], Iterable[str]]) -> None:
         write_data(file, lines(), "--csv")
 
 
-def write_parquet(file: str | None, *tables: Table) -> None:
-    """Write Parquet if a file was given."""
+def write_parquet(file: str | None, tables: Iterable[Table]) -> None:
+    """Write Parquet if a file was given; otherwise the tables stay unread."""
     if file == "-":
         buffer = BytesIO()
         export.write_parquet(tables, buffer)
