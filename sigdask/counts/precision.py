@@ -1,18 +1,16 @@
-"""Exact reading of numbers: the decimals that floats stand for, or else a limit of their rounding error.
+"""Reading real scores as integers, so that sums are exact and ties are ties.
 
-A tenth in float32 is 0.10000000149011612 in float64, and sums of such numbers tie no more where the
-tenths do. A column that holds nothing but decimals is read as those; of other numbers in less than
-float64 it is kept how far they may lie from what they were rounded from.
+Sums of integers do not depend on their order, on how work is divided, or on the machine. A column is read in one of two
+ways:
 
-Real scores as integers: exactly for decimals, otherwise as multiples of a small step with a slack.
+- As decimals: scores of at most nine digits (0.25, 37.5, trec_eval's four digits) become integers exactly. This also
+  holds for float32. There a tenth is 0.10000000149011612, and sums of such numbers would no longer tie where those of
+  tenths do.
+- As multiples of a small step: all other scores. No step makes three thirds sum to one, so each unit has a slack of two
+  steps, in addition to the rounding of float32 or other short numbers. Every true tie counts as an exceedance, and p
+  errs upwards.
 
-Sums of integers do not depend on order, tiling or machine, and ties are ties. A score that is a
-decimal of at most nine digits (0.25, 37.5, trec_eval's four digits) becomes an integer exactly. No
-lattice makes other reals exact (three thirds are not one), so these carry a slack of two lattice
-steps a unit: every true tie counts as an exceedance, and p errs upwards (STATISTICS, section 3).
-Numbers that were rounded before they came (float32) carry that rounding as well.
-
-The scale of a pair depends on its own two systems and the number of items alone.
+The step of a pair depends only on its two systems and the number of items.
 """
 
 from __future__ import annotations

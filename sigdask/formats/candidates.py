@@ -1,15 +1,11 @@
-"""Read lists of candidates with the scores of several measures: tables, UCS data sets and XML of mwetoolkit.
+"""Readers for lists of candidates with the scores of several measures: tables, UCS data sets and XML of mwetoolkit.
 
-Every kind of file is first read as a table of text, with columns of ids, of the gold standard and of the measures.
-Candidates are then built from the table.
+Each file is first read as a table of text with columns of ids, of the gold standard and of the measures. Candidates are
+then built from the table.
 
-The columns of a table of candidates: ids, the gold standard and the scores of each measure.
-
-XML of mwetoolkit (mwetoolkit-candidates.dtd): candidates with measures and gold-standard classes.
-
-The document type may be named, and is not fetched; a file that declares entities is refused.
-
-Data sets of UCS (.ds): comments, then a tab-separated table of `am.*` scores and `b.*` annotations.
+- UCS (`.ds`): comments, then a tab-separated table with scores in `am.*` and annotations in `b.*`.
+- mwetoolkit (`mwetoolkit-candidates.dtd`): candidates with measures and gold-standard classes. The document type is
+  never fetched, and a file that declares entities is refused.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
 """Folders of this program: compiled functions that persist between runs, and private temporary folders.
 
-Private temporary folders of one process; the next run removes what a killed process left.
+A process keeps a file in its temporary folder locked. The system removes the lock when the process ends, however it
+ends, so the next run removes folders of this host without a lock. Some shared file systems do not show one host the
+locks of another, so folders of other hosts are removed only when they are old.
 
-A folder holds a file that its maker keeps locked, with its host's name. The system drops the lock with
-the process, however it ended, so that an unlocked one of this host is of no use to anyone. Not every
-shared file system shows one host the locks of another: what is another's must be old, too.
-
-Cache of the functions that numba compiles, which persists between runs. Everything works without it.
-
-numba knows a change of a function's own file only. The names of cached files therefore have a digest of all files with
-kernels: a helper in another file is compiled into its callers, and old code of theirs would count wrong.
-
-numba unpickles what it finds, so nothing is taken from a folder that somebody else could have filled.
+The cache of functions that numba compiles saves time, but everything works without it. numba notices only changes of a
+function's own file, although functions of other files are compiled into it. So the names of cached files have a digest
+of all files with kernels. numba unpickles the cache, so a folder that other users could write to is not used.
 """
 
 from __future__ import annotations

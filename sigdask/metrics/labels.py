@@ -1,21 +1,13 @@
 """Metrics of labels and label sets: accuracy, precision, recall, F, agreement, and types.
 
-Means, accuracy, precision, recall and F: of one label, or micro and macro averages.
-
-F_beta = (1 + beta^2) P R / (beta^2 P + R) = (1 + beta^2) tp / (beta^2 gold + predicted)
-(van Rijsbergen 1979, ch. 7), kept in integers up to the one division.
-
-Matthews' correlation and Cohen's kappa, for any number of labels.
-
-Type-level precision, recall and F: a system's set of distinct terms compared with the gold set.
-
-A set measure: a term counts once, wherever and however often it was given, so its score is no sum
-over items.
-
-Scores of label sets: of whole sets, of single decisions, and means over items.
-
-The names are those of scikit-learn's multilabel metrics and of Tsoumakas & Katakis 2007, "Multi-label classification".
-Averages over labels take the labels of the gold data, as everywhere; means over items compare whole sets.
+- Precision, recall and F exist for one label, and as micro and macro averages. F_beta = (1 + beta^2) P R / (beta^2 P +
+  R) = (1 + beta^2) tp / (beta^2 gold + predicted) (van Rijsbergen 1979, ch. 7). All are integers up to one division.
+- Matthews' correlation and Cohen's kappa allow any number of labels.
+- Type-level precision, recall and F compare a system's set of distinct terms with the gold set. A term counts once,
+  however often it was given, so the score is not a sum over items.
+- Label sets are scored as whole sets, by single decisions, or by means over items. The names are those of
+  scikit-learn's multilabel metrics and of Tsoumakas & Katakis 2007, "Multi-label classification". Averages over labels
+  use the labels of the gold data.
 """
 
 from __future__ import annotations

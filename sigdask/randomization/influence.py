@@ -1,17 +1,12 @@
-"""Influence of single units on a comparison: their contributions, skewness, and few units that decide.
+"""Influence of single units on a comparison: contributions, skewness, and whether a few units decide the result.
 
-Contribution of each unit to a pair's difference: half of what the difference loses if only that unit is swapped.
+The contribution of a unit in the test is half of what the difference loses if only this unit is swapped. For a mean,
+the contributions sum to the difference. For other scores they do so only approximately. Users see another contribution:
+the unit's share of a sum, or the difference without the unit.
 
-For a mean, the contributions add up to the difference, and each is what the unit adds to it. For other scores, they
-are the effects of swapping single units and add up only approximately: they show which units decide, not shares.
-
-Contribution of each unit to the difference as users see it: its share of a sum, or the difference without the unit.
-
-Diagnose single comparisons: skewed differences of units, and few units that decide the result.
-
-A test that swaps outputs assumes that the differences of units are symmetric about 0 if the systems are equal. Rare
-large losses break this: most units gain a little and a few lose much, or would if they had been drawn. The diagnosis
-reads the units' differences, linearised for scores that are not means. Limits were chosen by simulation
+The test assumes that differences of units are symmetric about 0 if the systems are equal. Rare large losses break this:
+most units gain a little, and a few lose much or would, if they had been drawn. The diagnosis looks for this in the
+units' differences, which are linearised if scores are not means. Its limits were chosen by simulation
 (docs/statistics/assumptions.md).
 """
 

@@ -1,20 +1,16 @@
-"""Power by simulation: samples of any size are drawn from the observed units under a tilt, and tested.
+"""Power by simulation: samples of any size are drawn from the observed units and tested.
 
-The observed units of two systems as a population to sample from, with their influence on the difference.
+The observed units of two systems are a population, with weights that give it the wanted difference
+(`statistics.power`). Each trial draws a sample of units, and rejected samples are counted like exceedances. Unit k of a
+sample is the same however work is divided into tasks. Purpose 5 of the stream (`stream`): position k of sample s is
+word k mod 4 of the call at (s, k div 4) in run 0. The swaps by which samples are tested, which all samples share, are
+in run 1.
 
-Draw samples of units from the random stream: unit k of sample s is the same however work is divided into tasks.
-
-Purpose 5 of the stream (`stream`): in run 0 position k of sample s is word k mod 4 of the call at
-(s, k div 4); in run 1 are the swaps by which samples are judged, which all samples share.
-
-Decide whether the randomization test rejects a sample, with as few trials as possible.
-
-Of a mean, a sample whose statistic is beyond the bound of Bentkus & Dzindzalieta 2015 ("A tight Gaussian bound for
-weighted sums of Rademacher random variables", Bernoulli 21: P(sum >= x) <= 3.18 P(Z >= x)) is rejected by every number
-of swaps. Any other is swapped in rounds, until the confidence sequence of its p (Robbins 1970; Ding, Gandy & Hahn 2020)
-leaves alpha; what is left at the last round is judged by its bound (k + 1) / (n + 1).
-
-Power simulation as a panel: each trial is a sample, and rejected samples are counted like exceedances.
+A sample is tested with as few trials as possible. For a mean, a statistic beyond the bound of Bentkus & Dzindzalieta
+2015 ("A tight Gaussian bound for weighted sums of Rademacher random variables", Bernoulli 21: P(sum >= x) <= 3.18 P(Z
+>= x)) is rejected without swaps. Other samples are swapped in rounds until the confidence sequence of p (Robbins 1970;
+Ding, Gandy & Hahn 2020) excludes alpha. Samples that are still open after the last round are decided by (k + 1) / (n +
+1).
 """
 
 from __future__ import annotations

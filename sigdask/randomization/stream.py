@@ -1,26 +1,26 @@
 """The addressed random stream, scheme 1: which units are swapped in which trial.
 
-A swap bit is a pure function of (seed, test set, run, trial, unit): it is computed, not drawn in
-turn. So every task is seeded by the counters it owns, and no partition, order, restart or number
-of workers can change a count. This module alone knows the layout, which is frozen as `SCHEME`.
+A swap bit is a function of seed, test set, run, trial and unit. It is computed from these, not drawn in turn. So every
+task is seeded by its own counters, and partition, order, restarts and number of workers cannot change a count. Only
+this module knows the layout, which is fixed as `SCHEME`.
 
 Philox4x32-10 (Salmon, Moraes, Dror & Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"):
 
-- key: NumPy's `SeedSequence` over the seed and the SHA-256 of the test set's name and unit ids;
-- counter word 0: low 32 bits of the trial; word 1: high 16 bits of the trial, 8 bits run, 8 bits
-  purpose; word 2: column of 128 units; word 3: 0;
-- unit u is bit u mod 32 of output word (u mod 128) // 32 in column u // 128.
+- key: NumPy's `SeedSequence` over the seed and the SHA-256 of the test set's name and unit ids
+- counter word 0: low 32 bits of the trial; word 1: high 16 bits of the trial, 8 bits run, 8 bits purpose; word 2:
+  column of 128 units; word 3: 0
+- unit u: bit u mod 32 of output word (u mod 128) // 32 in column u // 128
 
-Relabelling needs several words a unit: there word 2 is the unit and word 3 the number of the call.
+Other purposes use the words as follows:
 
-A resample draws as many units as there are, with replacement, slot by slot: slot s of resample t is
-output word s mod 4 of the call at (trial t, purpose 3, word 2 = s // 4, word 3 = 0), and what it draws
-is the place floor(word * n_units / 2**32) among the units in canonical order. A place is drawn with a
-probability that is off 1 / n_units by less than n_units / 2**32 of itself: less than 1 in 4,000 for a
-million units, which moves no interval.
-
-Permuting needs about one word per item: there word 2 is the number of the call and word 3 is 0. A trial's words, each
-call's four in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order (`kernels.permute`).
+- Permuting systems needs several words per unit: word 2 is the unit, and word 3 the number of the call.
+- A resample draws as many units as there are, with replacement. Draw s of resample t is output word s mod 4 of the call
+  at (trial t, purpose 3, word 2 = s // 4, word 3 = 0). It takes the unit at place floor(word * n_units / 2**32) in
+  canonical order. The probability of a place differs from 1 / n_units by less than the share n_units / 2**32 of it:
+  less than 1 in 4,000 for a million units, which changes no interval.
+- Permuting labels needs about one word per item: word 2 is the number of the call, and word 3 is 0. A trial's words,
+  the four of each call in turn, are the draws of a Fisher-Yates shuffle of the items in canonical order
+  (`kernels.labels`).
 """
 
 from __future__ import annotations

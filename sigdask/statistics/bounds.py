@@ -1,24 +1,19 @@
-"""p-values from counts of exceedances: bound, Clopper-Pearson interval, and trials needed to decide.
+"""p-values from counts of exceedances, their checks, and confidence intervals.
 
-Lower tails of the hypergeometric distribution of two equally long runs, for many pairs of counts.
+Results that comparisons share are computed once for each distinct pair of counts.
 
-Distinct pairs of counts, so that results shared by many comparisons are computed once.
-
-Noreen 1989; Phipson & Smyth 2010; Clopper & Pearson 1934.
-
-Cross-checks of the exceedances that trials counted: against a second run, a sign test or an exact p-value.
-
-Each judges exceedances by an exact distribution. The alarm is raised at `ALARM` divided by the
-number of comparisons judged together. The smaller of two p-values is never reported.
-
-Confidence intervals of scores and differences, from counts of resamples and of arrangements.
+- p-values: the bound (nc + 1) / (nt + 1), its Clopper-Pearson interval, and the trials needed to decide.
+- Checks of the exceedances against a second run (lower tails of the hypergeometric distribution of two equally long
+  runs), a sign test or an exact p-value. Each check uses an exact distribution. A check raises an alarm at the level
+  `ALARM` divided by the number of comparisons that are checked together. p is never replaced by a smaller one.
+- Intervals of scores and differences, from counts of resamples and of arrangements.
 
 References
 ----------
-Efron 1987, Journal of the American Statistical Association 82:171 (BCa). Efron & Tibshirani 1993, An
-Introduction to the Bootstrap, chapter 14. Wilson 1927, Journal of the American Statistical Association
-22:209. Hartigan 1969, Journal of the American Statistical Association 64:1303 (typical values: the
-means of subsets). Garthwaite 1996, Biometrics 52:1387 (randomization tests inverted).
+Noreen 1989; Phipson & Smyth 2010; Clopper & Pearson 1934. Efron 1987, Journal of the American Statistical Association
+82:171 (BCa). Efron & Tibshirani 1993, An Introduction to the Bootstrap, chapter 14. Wilson 1927, Journal of the
+American Statistical Association 22:209. Hartigan 1969, Journal of the American Statistical Association 64:1303 (typical
+values: the means of subsets). Garthwaite 1996, Biometrics 52:1387 (inverted randomization tests).
 """
 
 from __future__ import annotations

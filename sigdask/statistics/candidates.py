@@ -1,17 +1,15 @@
-"""Statistics of ranked lists: n best, average precision, pairs of lists, and samples of them.
+"""Statistics of ranked lists of candidates: the n best, average precision, pairs of lists, and samples.
 
-Evert 2004, "Significance tests for the evaluation of ranking methods"; Evert & Krenn 2005, "Using small random
-samples for the manual evaluation of statistical association measures".
+- One list: how many of its n best candidates are true, and its average precision. If candidates tie, the result is the
+  mean over all orders of the tied candidates, with the smallest and the largest value.
+- Repeated samples, compared with the binomial model: the spread of their precision, and the coverage of intervals.
+  Evert 2004, section 4, takes one acceptance set from each of 80 parts of a corpus, with T true of N accepted in each.
+- Exact tests of many two-by-two tables at once, and limits of the number of true candidates from a random sample.
 
-One ranked list of candidates: how many of its n best are true, for any order of ties, and average precision.
-
-What tied candidates leave open is told as a mean over all their orders, with the least and the most of any.
-
-Repeated samples compared with the binomial model: spread of their precision and coverage of intervals.
-
-Evert 2004, section 4: one acceptance set from each of 80 parts of a corpus, T true of N accepted in each.
-
-Exact tests of many two-by-two tables at once, and limits of a list's true candidates from a random sample.
+References
+----------
+Evert 2004, "Significance tests for the evaluation of ranking methods". Evert & Krenn 2005, "Using small random samples
+for the manual evaluation of statistical association measures".
 """
 # ruff: noqa: ANN001
 # mypy: disable-error-code="no-untyped-def"

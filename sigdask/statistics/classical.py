@@ -1,28 +1,15 @@
-"""The classical tests that Yeh 2000 discusses, vectorized over many comparisons.
+"""The classical tests that Yeh 2000 discusses, vectorized over many comparisons, and the correlation r12.
 
-Correlation of two systems' item scores, and the cost of ignoring it (Yeh 2000, section 2.1).
-
-Names of the classical tests, their descriptions in papers, and which assume independent systems.
-
-Tests of two independent proportions: the z-test of their difference, and Pearson's chi-square.
-
-Yeh 2000, section 2.2, tests the precision of two systems by the chi-square of their right and spurious responses. Both
-tests are approximations, and one is the other's square: z**2 = chi-square.
-
-The sign test, which is McNemar's exact test on 0/1 scores of single items.
-
-What is the same for both systems is dropped. McNemar 1947; Conover 1999, section 3.4.
-
-Student's t-test for matched pairs and for two independent samples (Yeh 2000, section 2).
-
-Both ask whether the mean difference is zero and take it for normal. The matched one knows that the systems answered
-the same units; the other one adds their variances, which are too wide for systems that go together.
-
-Wilcoxon's signed-rank test: exact for the observed ranks, with ties and two rules for zeros.
-
-Sizes of differences are ranked, equal ones share their mean rank, and each rank has either sign with probability 1/2.
-Wilcoxon (1945) drops zeros and ranks the rest; Pratt (1959) ranks zeros as well and then drops them. What is summed are
-doubled ranks, which are integers: their distribution is that of all sums of subsets (Streitberg & Röhmel 1986).
+- r12 is the correlation of two systems' item scores. Tests that ignore it lose power (Yeh 2000, section 2.1).
+- Two independent proportions: the z-test of their difference, and Pearson's chi-square. Yeh 2000, section 2.2, tests
+  precision by the chi-square of right and spurious responses. Both are approximations, and z**2 = chi-square.
+- Sign test, which is McNemar's exact test on 0/1 scores of items. Units on which both systems are equal are dropped
+  (McNemar 1947; Conover 1999, section 3.4).
+- Student's t-test for matched pairs and for two independent samples (Yeh 2000, section 2). Both assume normal scores.
+  The second one adds the variances of the systems, which is too much if their scores are correlated.
+- Wilcoxon's signed-rank test, exact for the observed ranks. Equal sizes share their mean rank, and each rank has either
+  sign with probability 1/2. Wilcoxon (1945) drops zeros and ranks the rest. Pratt (1959) ranks zeros too and then drops
+  them. Doubled ranks are integers, so their distribution is that of the sums of subsets (Streitberg & Röhmel 1986).
 """
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"

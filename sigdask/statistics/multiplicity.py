@@ -1,15 +1,13 @@
-"""Adjusted p-values of many comparisons, and the number of test sets in which a difference replicates.
+"""Adjusted p-values of many comparisons, replication over test sets, and online control over nights.
 
-An adjusted p at most alpha rejects at family-wise error alpha (Holm, Hochberg, max-T) or at false
-discovery rate alpha (BH, BY).
+An adjusted p of at most alpha rejects at family-wise error rate alpha (Holm, Hochberg, max-T), or at false discovery
+rate alpha (BH, BY). The number of test sets in which a difference replicates is tested too.
 
-Online FDR control over nights: significance levels that keep the share of false alarms below alpha.
-
-LORD++: Ramdas, Yang, Wainwright & Jordan 2017, "Online control of the false discovery rate with
-decaying memory", for p-values independent between nights. LOND: Javanmard & Montanari 2015, "On online
-control of false discovery rate", valid as well for positively dependent ones (Zrnic, Ramdas & Jordan
-2021), as of systems that are judged on the same test set every night. Both hold for any weights that sum to
-at most one.
+Online control gives each night a level, so that the share of false alarms stays below alpha. LORD++ (Ramdas, Yang,
+Wainwright & Jordan 2017, "Online control of the false discovery rate with decaying memory") is for p-values that are
+independent between nights. LOND (Javanmard & Montanari 2015, "On online control of false discovery rate") is also valid
+for positively dependent ones (Zrnic, Ramdas & Jordan 2021), such as those of systems that are tested on the same test
+set every night. Both hold for any weights whose sum is at most one.
 """
 
 from __future__ import annotations

@@ -1,25 +1,20 @@
 """Statistical power: populations with a given difference, power of sign tests, and search for a power.
 
-Search for the number of units, or the difference, at which power reaches a target.
+Populations: the observed units with exponential weights. Unit u is drawn with probability w_u proportional to exp(s
+L_u), where L_u is its influence on the difference of scores. Of all weights that give the wanted (linearised)
+difference, these are closest to equal weights in Kullback-Leibler distance. Scores are not shifted, so each drawn score
+was observed (Efron 1981, "Nonparametric standard errors and confidence intervals", Canadian Journal of Statistics 9,
+section 7; Davison & Hinkley 1997, "Bootstrap Methods and their Application", section 4).
 
-Near the crossing the probit of power grows about as the difference, or as the root of the units: each measured power
-tells where to look next, and how far its own error carries. What is measured at all places rests on the same random
-numbers, so that it hardly ever falls where it should grow.
+Sign test: power is exact for given probabilities of winning, losing and tying a unit. The number of units that do not
+tie is binomial, and so is the number of wins among them, so power is a sum of binomial tails. Miettinen 1968, "The
+matched pairs design in the case of all-or-none responses", Biometrics 24, approximates it. The randomization test of
+0/1 scores is this test.
 
-Exact power of the sign test for fixed probabilities of winning, losing and tying a unit.
-
-The number of units that are not tied is binomial, and so is the number of wins among them: the power is a sum of
-binomial tails over the former (Miettinen 1968, "The matched pairs design in the case of all-or-none responses",
-Biometrics 24, who approximates it). The randomization test of 0/1 scores is this test.
-
-Populations with a given difference of two systems: the observed units, exponentially tilted.
-
-Unit u is drawn with probability w_u proportional to exp(s L_u), where L_u is its influence on the difference of
-scores: of all weights under which the (linearised) difference is as wanted these are nearest to equal ones in
-Kullback-Leibler distance. No score is shifted, so that what is drawn are scores that were seen.
-
-Efron 1981, "Nonparametric standard errors and confidence intervals", Canadian Journal of Statistics 9, section 7;
-Davison & Hinkley 1997, "Bootstrap Methods and their Application", sections 4.4 and 5.3.
+Search for the number of units, or the difference, at which power reaches a target: near the target the probit of power
+grows about as the difference, or as the square root of the number of units. Each measured power therefore says where to
+look next, and how far its own error reaches. All measurements use the same random numbers, so measured power rarely
+falls where true power grows.
 """
 
 from __future__ import annotations

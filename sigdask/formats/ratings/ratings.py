@@ -1,24 +1,17 @@
 """Ratings by people: rows of system, segment and score, or of MQM errors, by one or more raters.
 
-Takes the files of WMT as they are: MQM averages (header by blanks, rows by tab or blanks, `None` for
-a segment that was not rated), MQM errors (rater, category, severity), and direct assessment, SQM and
-ESA exports (rater, score), with their columns in any order and others among them; and
-mt-metrics-eval's rows of system and score alone. Scores are kept with their sign: of MQM averages,
-0 is best.
-
-Rows are split by tabs, blanks or both, delimited, JSON or Parquet; a header is optional.
+The files of WMT are read as published: MQM averages, MQM errors, direct assessment, SQM and ESA, and mt-metrics-eval's
+rows of system and score. Columns may have any order, and rows may be split by tabs, blanks or both, or be delimited
+text, JSON or Parquet. A header is optional. Scores keep their sign: for MQM averages, 0 is best.
 
 - Several ratings of one segment are averaged (`ratings:raters=error` refuses them).
-- MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor
-  punctuation, 25 for major non-translation (Freitag et al. 2021); `ratings:major=10,critical=25`
-  sets weights.
-- Grades of a model as judge (MT-bench) that are -1 are missing; controls of quality and whole
-  documents among the rows of Appraise are left out; a note says how many.
-- A segment that no system has a rating of is left out, with a note; one that some systems lack is
-  `--missing`'s to decide.
-- Segments of other languages (lp; src and tgt) are other segments.
-- The document is a column to swap by (`--unit doc`), and part of the id where segments are
-  numbered within documents.
+- MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor punctuation, and 25
+  for major non-translation (Freitag et al. 2021). `ratings:major=10,critical=25` sets weights.
+- A grade of -1 by a model as judge (MT-bench) is missing. Quality controls and whole documents of Appraise are left
+  out, and a note says how many.
+- A segment that no system has a rating for is left out with a note. If only some systems lack it, `--missing` decides.
+- Segments of different languages (lp, or src and tgt) are different segments.
+- The document is a unit (`--unit doc`). Where segments are numbered within documents, it is also part of the id.
 """
 
 from __future__ import annotations

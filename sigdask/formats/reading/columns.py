@@ -1,13 +1,12 @@
-"""Columns of tables without one object per cell: plain text, Parquet, and their conversion to numbers.
+"""Reading the columns of tables without one Python object per cell: plain text, Parquet, and conversion to numbers.
 
-Compiled functions find the cells of plain tables and lists in a file's bytes: one row per line, all equally wide,
-simple quoting. Whatever is not so plain, or wrong in any way, is left to the careful reader (`tables.read_table`),
-which says what is the matter. Both give the same table of what both read.
+Compiled functions find the cells of plain tables and lists in a file's bytes: one row per line, rows of equal width,
+simple quoting. All other files are left to the slower reader (`tables.read_table`), which explains errors. If both can
+read a file, both return the same table.
 
-Columns of Parquet files are loaded one by one: numbers stay numbers, texts stay in Arrow's buffers. JSON objects with
-one list per column are read as `evaluate`, BERTScore and pandas write them.
-
-Text is converted to float64 by the block. Odd cells are parsed one by one.
+Columns of Parquet are loaded one by one: numbers stay numbers, and texts stay in Arrow's buffers. JSON objects with one
+list per column are read as `evaluate`, BERTScore and pandas write them. Text is converted to float64 in blocks, and
+unusual cells are parsed one by one.
 """
 
 from __future__ import annotations

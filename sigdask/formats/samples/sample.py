@@ -1,10 +1,7 @@
-"""One sample of a log, and one log: the common output of all log readers.
+"""The common output of all readers of evaluation logs: one log, and one sample of it.
 
-Parse the dates in the names of logs, to find the newest of several.
-
-The question, gold standard and answer of samples, read again from the logs on request.
-
-Logs are large and their texts are no part of any score, so none is kept while they are read.
+The newest of several logs is found by the date in its name. Questions, gold answers and answers are not kept while logs
+are read, because logs are large and scores do not need their texts. They are read again on request.
 """
 
 from __future__ import annotations

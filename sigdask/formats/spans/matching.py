@@ -1,10 +1,9 @@
-"""Counts of list elements that match the gold standard: exact matches, or one-to-one entity matches.
+"""Counts of list elements that match the gold standard, and edit distances.
 
-Distances of many pairs of short sequences: longest common subsequence and edit distance.
-
-Sequences lie end to end in one array of codes; sequence k is codes[starts[k] : starts[k + 1]].
-
-Count correct morphs and edit distances of predicted words or sentences, row by row.
+Elements match exactly, or one to one as entities do. Distances (longest common subsequence and edit distance) are
+computed for many pairs of short sequences at a time. The sequences lie end to end in one array of codes; sequence k is
+`codes[starts[k] : starts[k + 1]]`. Correct morphs and edit distances of predicted words or sentences are counted row by
+row.
 """
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"

@@ -1,16 +1,11 @@
-"""Written values in tables: decimal commas, thousands separators, truth values and lists as scores.
+"""Conversion of written scores to numbers: decimal commas, thousands separators, truth values, and lists of one number.
 
-Convert decimal commas and thousands separators in score columns, in the same way throughout a table.
+All score columns of a table are converted in the same way. A cell that can be read in one way only is converted with a
+note. If it can be read in two ways, an error asks. Columns of labels and ids stay as they are.
 
-A comma parts decimals where other than three digits follow it, or none or a 0 stands before it (`0,125`). Where
-every comma of a table may as well part thousands (`1,234`), it must be said: `--decimal ,` or `--decimal .`.
-
-Convert columns of truth values (True/False, yes/no) to scores of 1 and 0.
-
-Convert written scores to numbers: decimal commas, truth values, lists of one number.
-
-What is no number but stands for one is read as it, with a note; what may stand for two is an error that asks.
-Columns of labels and ids stay as they are written.
+A comma is a decimal comma if a number of digits other than three follows it, or if no digit or a 0 stands before it
+(`0,125`). If every comma of a table may also separate thousands (`1,234`), `--decimal ,` or `--decimal .` must be
+given.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""Answers to questions, compared with answers by people.
+"""Answers to questions in the JSON of SQuAD or Hugging Face, compared with the answers of people.
 
-Exact match and F1 of an answer, as in SQuAD's official scripts.
+The gold file is `{"version": ..., "data": [{"title", "paragraphs": [{"context", "qas": [{"id", "answers":
+[{"text"}]}]}]}]}`, or records of `id` and `answers: {"text": [...]}`. Systems are `{id: answer}`, or records of `id`
+and `prediction_text`.
 
-Rajpurkar, Zhang, Lopyrev & Liang 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text"
-(evaluate-v1.1.py); Rajpurkar, Jia & Liang 2018, "Know What You Don't Know" (evaluate-v2.0.py). The two differ where
-nothing is left of an answer: 2.0 holds nothing equal to nothing (no answer), 1.1 gives it no F1.
+Metrics are exact_match and f1, as shares of 1, by the official scripts (evaluate-v1.1.py of Rajpurkar, Zhang, Lopyrev &
+Liang 2016; evaluate-v2.0.py of Rajpurkar, Jia & Liang 2018). The scripts differ where an answer is empty after
+normalisation: in version 2.0 an empty answer equals an empty gold answer, in version 1.1 its F1 is 0. Questions without
+a gold answer are those of version 2.0. `squad:version=1.1|2.0` chooses.
 
-SQuAD: questions about paragraphs with gold answers, in the JSON of SQuAD or Hugging Face.
-
-Gold is `{"version": ..., "data": [{"title", "paragraphs": [{"context", "qas": [{"id", "answers": [{"text"}]}]}]}]}`,
-or records of `id` and `answers: {"text": [...]}`. Systems are `{id: answer}`, or records of `id` and `prediction_text`.
-Metrics are exact_match and f1, shares of 1. Questions without a gold answer are those of version 2.0, where the empty
-text is right; `squad:version=1.1|2.0` says it. A question that is not answered counts 0 in version 1.1, as in the
-official script; that of 2.0 leaves it out of the system's score, which is `--missing pairwise`, asked for.
+A question without an answer counts 0, as in the script of version 1.1. The script of version 2.0 leaves it out of the
+system's score. `--missing pairwise` does the same.
 """
 
 from __future__ import annotations

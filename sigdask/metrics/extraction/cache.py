@@ -1,13 +1,11 @@
-"""Caches of extracted statistics, which store bytes by key; the user's cache is a folder of files.
+"""Caches of extracted statistics, which store bytes by key. The user's cache is a folder of files.
 
-Files are written whole or not at all, under names that say what they are of, so that several processes can use one
-folder; what cannot be read or written is as if it were not there.
+A file is written completely or not at all, and its name is its key, so several processes can share the folder. A file
+that cannot be read counts as missing.
 
-Statistics as bytes: a header, the raw array and a checksum; reading them executes nothing.
-
-A line of magic words; a line of JSON, `{"key": …, "dtype": "<i8", "stored": "<u2", "shape": [997, 10]}`; the array,
-compressed by zlib; 32 bytes of BLAKE2b of all that. What was cut off, changed on its way or put under another's name is
-told by it, and is no entry.
+A file has a line that names the format; a line of JSON, `{"key": …, "dtype": "<i8", "stored": "<u2", "shape": [997,
+10]}`; the array, compressed by zlib; and 32 bytes of BLAKE2b of all of this. Reading it runs no code. A file that was
+cut off, changed or renamed does not have the right checksum or key, and counts as missing too.
 """
 
 from __future__ import annotations

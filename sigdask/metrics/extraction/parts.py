@@ -1,13 +1,11 @@
-"""The counting of missing statistics in parts of a second or two, and their assembly per system.
+"""Counting of missing statistics in parts of a second or two, also in several processes, and their assembly per system.
 
-A part is some items of several systems, so that what a counter makes of the gold items is made once for all of them.
+A part has some items of several systems, so that the gold items are prepared once for all of these systems. Progress is
+reported at the start and then at intervals.
 
-Progress of extraction, reported at the start and then at intervals.
-
-Extraction in several local processes; threads would wait for each other, as counters hold Python's lock.
-
-The processes are fresh interpreters that import the counters and nothing of the program that started them, so that a
-script needs no guard around what it does; they are spoken to over pipes and end with the process that started them.
+Threads would wait for each other, because the counters hold Python's lock. So processes are used: new interpreters that
+import the counters but nothing of the program that started them. A script therefore needs no `if __name__ ==
+"__main__"`. They communicate over pipes, and end with the process that started them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The plan's part of the page: gate verdict, recent changes, scores and p over the nights.
+"""The parts of the page that belong to a plan: gate verdict, recent changes, and scores and p over the nights.
 
-All of it is drawn here and stands in the page; it needs no script but for sorting.
-
-Highlights of a plan's run: counts of changes, and the comparisons to show first.
-
-Figures of a plan's runs: results, single comparisons, rankings, and scores and p over the nights.
+They also choose which comparisons stand first, and make the figures of a plan's runs. They work without scripts, except
+for sorting.
 """
 
 from __future__ import annotations

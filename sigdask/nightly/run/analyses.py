@@ -1,10 +1,7 @@
-"""Candidate rankings, tests of independence and details of comparisons in a plan's run.
+"""The other analyses of a plan's run: candidate rankings, tests of independence, and details of comparisons.
 
-The candidate rankings of a plan: read them, watch their progress, and evaluate them.
-
-The tests of independence of a plan: read them, watch their progress, and evaluate them.
-
-Select and open the comparisons that a run's page details: gated and borderline ones.
+Rankings and tests of independence are read, watched while they are counted, and evaluated. Details are made for the
+comparisons that the page opens: gated and borderline ones.
 """
 
 from __future__ import annotations

@@ -1,16 +1,9 @@
-"""Repair of damaged stores: damaged rows are listed and removed, and the next run counts them.
+"""Repair of damaged stores: every row is checked, and damaged rows are removed with the rows that depend on them.
 
-Nothing else is lost: rows that are what was kept stay, and of trials that are missing between others only these are
-counted. What SQLite cannot read is copied row by row, as far as rows are whole; the damaged file stays beside.
+The next run counts what was removed, and trials that are missing between others. Intact rows stay.
 
-Search for the damaged rows of a store, checking every row.
-
-Removal of damaged rows from a store, with the rows that depend on them.
-
-Copying what can be read of a damaged SQLite file into a new one.
-
-Where a range of rows cannot be read it is halved, until what cannot be is single rows. What comes out as something else
-than was kept is told by its checksum later.
+If SQLite cannot read a file, its readable rows are copied into a new file, and the damaged file is kept. If a range of
+rows cannot be read, its halves are tried, down to single rows. Rows that were read wrongly have another checksum.
 """
 
 from __future__ import annotations

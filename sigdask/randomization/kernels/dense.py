@@ -1,11 +1,11 @@
-"""Sums over swapped units as a float32 matrix product: exact, and fastest if columns are many.
+"""Sums over swapped units as a float32 matrix product: exact, and fastest for many columns.
 
-Distinct columns of a panel: a system's contributions to a field minus those of its base system, up to sign.
+A product of integers is exact in any order of summation while every sum stays below 2^24. Units are multiplied `UNITS`
+at a time and each product is added to integers, so only the sums of one chunk must stay below this limit.
 
-They are views of the panel's contributions: a panel of 1,000 systems and 10^5 items is not held twice.
-
-A product of integers is exact in whatever order it is summed while every sum stays below 2^24. Units
-are taken `UNITS` at a time, each chunk's product is added to integers, so only a chunk's sums must.
+A column has a system's contributions to a field minus those of its base system. Columns that are equal up to sign are
+computed once. Columns are views of the panel's contributions, so that a panel of 1,000 systems and 10^5 items is not in
+memory twice.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""Kernels that permute labels over items, or systems within units.
+"""Kernels that permute labels over items (purpose 2 of the stream), or systems within units (purpose 1).
 
-Count agreements of labellings with a labelling that is permuted over the items (purpose 2 of the stream).
+Labels: the agreements of labellings with a permuted labelling are counted. Items stand in canonical order, with the
+items of a stratum together. In trial t, each stratum is shuffled in turn (Fisher-Yates, from its last item down), with
+the words at counters (t, call).
 
-The items stand in canonical order, those of a stratum together. In trial t a Fisher-Yates shuffle of each stratum
-in turn, from its last item down, takes its draws from the words at counters (t, call), in turn; each draw is unbiased
-(Lemire 2019), a rejected word is followed by the next one. So a permutation is addressed as a swap is: a pure function
-of seed, test set, run and trial.
+Systems: contributions are summed after the systems' labels are permuted within each unit. In trial t, the systems of
+unit u are shuffled in the same way, with the words at counters (t, u, call).
 
-Sums of contributions after the systems' labels are permuted within each unit (purpose 1 of the stream).
-
-A Fisher-Yates shuffle of the systems of unit u in trial t takes its draws from the words at
-counters (t, u, call), in turn; each draw is unbiased (Lemire 2019), a rejected word is followed by
-the next one. So a relabelling is addressed as a swap is.
+Each draw is unbiased (Lemire 2019): a rejected word is followed by the next one. So a permutation depends only on seed,
+test set, run and trial (and unit), as a swap does.
 """
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"

@@ -1,14 +1,11 @@
-"""Count exceedances of scores that are not a single ratio: one loop scores both systems after swaps and compares.
+"""Kernels that score two systems after swaps and count exceedances, for scores that are not a single ratio.
 
-One kernel for macro averages, BLEU and chrF, so that a trial of a pair costs nanoseconds and no
-array of pairs x trials is made.
+One loop computes macro averages, BLEU or chrF of both systems and compares them. So a trial of a pair costs
+nanoseconds, and no array of pairs x trials is made.
 
-Count how often a difference after swaps is at least as extreme as the observed one.
-
-Ties count (`>=`). Three tails at once: greater, less and two-sided.
-
-With D = moved_j - moved_i the shuffled difference of a pair is t + 2 D on the scale of numerators,
-so in one dimension the observed difference is reached exactly when D >= 0.
+A trial counts if the difference after swaps is at least as extreme as the observed one, so ties count (`>=`). All three
+tails are counted at once: greater, less and two-sided. With D = moved_j - moved_i, the difference after swaps is t + 2
+D on the scale of numerators, so in one dimension it reaches the observed difference exactly when D >= 0.
 """
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"

@@ -1,19 +1,17 @@
 """Sums of integer contributions over the swapped units, for ranges of trials.
 
-For system s and field f of a panel, `moved[s, f][t]` is the sum over the units swapped in trial t
-of (values of s) - (values of the first system). Only differences matter: the pseudo-system of pair
-(i, j) sums to total_i + moved_j - moved_i. Columns that are zero everywhere cost nothing, equal
-columns (up to sign) are summed once.
+For system s and field f of a panel, `moved[s, f][t]` is the sum of (values of s) - (values of the first system) over
+the units that are swapped in trial t. Only differences matter: after swaps, system i of pair (i, j) has the sum total_i
++ moved_j - moved_i. Columns of zeros cost nothing, and columns that are equal up to sign are summed once.
 
-Two exact ways to sum one column over 128 units, whichever was measured to be faster:
+There are two exact ways to sum one column over 128 units. The one that was measured to be faster is used:
 
-- bit planes: sum_k 2^k (popcount((word & plane_k) ^ minus_k) - popcount(minus_k)), where few bits tell the values
-  apart. A plane has the units whose value has bit k, and `minus_k` has those of them whose value is negative;
-- byte tables: for each 8 units the 256 possible sums, one look-up a byte of the swap word.
+- bit planes: sum_k 2^k (popcount((word & plane_k) ^ minus_k) - popcount(minus_k)), if values need few bits. Plane k has
+  the units whose value has bit k, and `minus_k` has those of them whose value is negative.
+- byte tables: the 256 possible sums of each 8 units, with one look-up per byte of the swap word.
 
-and one for all columns at once, where it was measured to be faster: a matrix product (`dense`).
-
-All stay in the L1/L2 cache: a slab of trials is summed column of units by column of units.
+For many columns a matrix product (`dense`) sums all at once, where it was measured to be faster. All ways keep their
+data in the L1 and L2 cache.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Digests of the inputs of counts. Equal digests mean equal counts, for any files, names and plans.
 
-A pair's digest holds the key of its stream (seed, test set, unit ids), the score's form, and what
-the two systems contribute to each unit, and nothing of any other system: changing one system file
-of twenty leaves the other pairs' digests, and so their counts, as they are.
+The digest of a pair has the key of its random stream (seed, test set, unit ids), the form of the score, and the
+contributions of the two systems to each unit, but nothing of other systems. If one system file of twenty changes, the
+counts of the pairs without this system can still be used.
 
-Content hashes of systems on a test set, which depend on no file, format, name or order of items.
-
-Digests of pairs (`digests`) say whether counts may be used again. Content hashes say of each system alone whether it
-is the one that a result was computed from, so that a signature can name the system that has changed.
+Content hashes are digests of one system on a test set, and do not depend on file, format, name or order of items. A
+signature uses them to name the system that has changed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Weighted sums of units' contributions for all systems of a panel, by a matrix product that is exact in any order.
+"""Bootstrap sums for all systems of a panel, histograms of resampled values, and the jackknife.
 
-Histogram cells in which resampled values are counted, with the same edges in every task, so that counts add up.
+Weighted sums of contributions are a matrix product that is exact in any order of summation.
 
-Values are counted by their distance from an origin in widths, a power of two that is 1/128 to 1/64 of their
-standard deviation. The first `INNER` widths on either side are cells of their own (four deviations or
-more), each octave beyond has `PARTS`. A value that ties with the origin has the middle cell, one that is
-not defined the last. So a quantile is known to a part of a width, whatever the partition, and where
-all values lie on steps that are no finer than cells it is known exactly.
+Resampled values are counted in histograms whose cells have the same edges in every task, so that counts add up. A value
+is counted by its distance from an origin in widths. A width is a power of two, and 1/128 to 1/64 of the standard
+deviation. The first `INNER` widths on either side (four standard deviations or more) are cells of their own, and each
+further octave has `PARTS` cells. A value that ties with the origin has the middle cell, and an undefined value the
+last. So a quantile is known to a part of a width. If values lie on steps that are no finer than cells, it is known
+exactly.
 
-Jackknife (leave out one unit at a time): standard errors, and the acceleration of BCa intervals.
+The jackknife leaves out one unit at a time. It gives standard errors, and the acceleration of BCa intervals.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""The frame of the page: its template, style, scripts, embedded data and content security policy.
+"""The frame of the page: its template, style, scripts, embedded data, content security policy and provenance.
 
-A page is one file that requests nothing. Its policy allows the style and the scripts by their digests and pictures
-that stand in the page, and nothing else: no `style` attribute, no `onclick`. What users named reaches it as text of
-Jinja's autoescape or as JSON, which `sigdask.make` sets as `textContent`.
+A page is one file that requests nothing. Its policy allows its own style and scripts by their digests, and embedded
+pictures, but no `style` attribute and no `onclick`. Names from users are escaped by Jinja, or are JSON, which
+`sigdask.make` sets as `textContent`. The provenance of results has the digests of files and the versions of packages.
 
-A part adds sections: `page(…, parts={"details": Part(shown, data)})`. Its files stand in this folder under its name:
-`NAME.html` is included at its place with `shown` as the variable NAME, `NAME.css` and `NAME.js` are added to the
-page's own, and `data` is what its script gets from `sigdask.data("NAME")`.
-
-Provenance of results: digests of files and versions of packages.
+A part adds a section: `page(…, parts={"details": Part(shown, data)})`. The files of part NAME stand in this folder.
+`NAME.html` is included at its place with `shown` as the variable NAME, `NAME.css` and `NAME.js` are added to the page's
+own, and the script gets `data` from `sigdask.data("NAME")`.
 """
 
 from __future__ import annotations

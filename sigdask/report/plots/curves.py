@@ -1,14 +1,10 @@
 """Figures of curves and distributions.
 
-N-best curves: precision or recall of the first n candidates of a ranking, for each n.
-
-Scores and p-values over the runs of a plan.
-
-Achieved significance: how small p is over all pairs (Sakai 2006).
-
-Histograms side by side, each with the expected density.
-
-Null distribution of a difference, with the observed one.
+- n-best curves: precision or recall of the first n candidates of a ranking, for each n
+- scores and p-values over the runs of a plan
+- achieved significance: how small p is over all pairs (Sakai 2006)
+- histograms side by side, each with the expected density
+- the null distribution of a difference, with the observed difference
 """
 
 from __future__ import annotations

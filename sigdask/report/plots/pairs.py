@@ -1,10 +1,8 @@
-"""Figures of pairs of systems: forest plot, matrix of all pairs, and critical-difference diagram.
+"""Figures of pairs of systems.
 
-Forest plots: differences with their intervals, one below the other (Lewis and Clarke 2001).
-
-Matrix of all pairs of systems: which of the two is better, and its p-value.
-
-Critical-difference diagrams: bars join systems that are not significantly different (Demšar 2006).
+- forest plot: differences with their intervals, one below the other (Lewis and Clarke 2001)
+- matrix of all pairs: which of the two systems is better, and the p-value
+- critical-difference diagram: bars join systems that are not significantly different (Demšar 2006)
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""Comparisons as plain text: tables, verdicts over several sets, classical tests, details and rankings.
+"""Comparisons and rankings as plain text.
 
-Comparisons as a table: scores, differences with intervals, p, and marks for the verdicts.
-
-Verdicts over several test sets or subsets as text.
-
-Classical tests as a table. Of tests that assume independent systems, it shows what the assumption costs.
-
-Details of each verdict for few comparisons: runs, checks, dependence, other units, and all notes.
-
-Rankings as plain text: systems best first, with letters for those not significantly different.
+- the table of comparisons: scores, differences with intervals, p, and marks for the verdicts
+- verdicts over several test sets or subsets
+- classical tests, and for those that assume independent systems what this assumption costs
+- details of each verdict if there are few comparisons: runs, checks, dependence, other units, and all notes
+- rankings: systems with the best first, with letters for those that are not significantly different
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Tails of integer sums, by dynamic programming within a window that almost no arrangement leaves.
+"""Tails of sums of integers by dynamic programming, and limits of tails of sums of real numbers.
 
-All numbers are positive and each step rounds once, so the relative error of a sum is at most gamma_k
-of the k roundings behind it (Higham 2002, section 3.1). What leaves the window is bounded by Levy's and
-Hoeffding's inequalities and added above.
+Integers: the sums are kept in a window that almost no arrangement leaves. All numbers are positive and each step rounds
+once, so the relative error of a sum is at most gamma_k for its k roundings (Higham 2002, section 3.1). The probability
+outside the window is bounded by Levy's and Hoeffding's inequalities and added.
 
-Limits of tails of sums of many real numbers, from sums of sizes that are rounded to a coarse lattice.
-
-With sizes w = h k + r, the sum X of a random half of them is h K + sum(r) / 2 + E, where E is half of a sum of random
-signs of the small r: |E| is at most half of sum |r|, and larger than d with a probability of at most
-exp(-2 d**2 / sum r**2) on either side (Hoeffding 1963). The tails of K at two thresholds, widened by these
-probabilities, are therefore limits of p.
+Real numbers: sizes are rounded to a coarse lattice, w = h k + r. The sum X of a random half of them is h K + sum(r) / 2
++ E, where E is half of a sum of the small r with random signs. |E| is at most half of sum |r|, and exceeds d on either
+side with a probability of at most exp(-2 d**2 / sum r**2) (Hoeffding 1963). So the tails of K at two thresholds,
+widened by these probabilities, are limits of p.
 """
 
 from __future__ import annotations

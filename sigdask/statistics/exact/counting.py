@@ -1,21 +1,21 @@
-"""Count arrangements by their integer sum: coefficients of a polynomial, or meeting in the middle.
+"""Counting arrangements by their integer sum: coefficients of a polynomial, or meeting in the middle.
 
-The polynomial is the product of 1 + z**w over the sizes w. Up to 62 units its coefficients are numbers of 64 bits and
-the product is split into two of half as many factors, which never meet: tails are made of the one and of the sums of
-the other. Beyond that the whole product is one large integer whose slots of bits are the coefficients.
+The polynomial is the product of 1 + z**w over the sizes w. Up to 62 units its coefficients are 64-bit numbers. The
+product is split into two halves that are never multiplied: tails are made of the one half and the cumulative sums of
+the other. With more units the whole product is one large integer, with a slot of bits for each coefficient.
 
-Ranges of many small problems are counted together, on arrays: a range of arrangements consists of ranges in which some
+Ranges of many small problems are counted together on arrays. A range of arrangements consists of ranges in which some
 units are fixed and all others free.
 
-Meeting in the middle counts pairs of sums from the sorted sums of two halves. Sums of a half are sorted as they are
-made, by merging those without a unit with those with it. The largest sizes are not in the halves: each choice of their
-signs is a part that is counted on its own, against the same halves, and parts add up. Where sums are not exact, X is
-held against the threshold minus and plus the slack.
+Meeting in the middle counts pairs of sums from the sorted sums of two halves. The sums of a half are made in order, by
+merging those without a unit with those with it. The largest sizes are in neither half: each choice of their signs is a
+part that is counted separately with the same halves, and the parts add up. If sums are not exact, X is compared with
+the threshold minus the slack, and with the threshold plus the slack.
 
 References
 ----------
-Pagano & Tritchler 1983, JASA 78:435; Streitberg & Roehmel 1986, Statistical Software Newsletter 12:10.
-Horowitz & Sahni 1974, Journal of the ACM 21:277.
+Pagano & Tritchler 1983, JASA 78:435; Streitberg & Roehmel 1986, Statistical Software Newsletter 12:10. Horowitz & Sahni
+1974, Journal of the ACM 21:277.
 """
 
 from __future__ import annotations
