@@ -1,8 +1,8 @@
 """Data classes that are quick to define, and stable names of classes and functions in digests.
 
-A store finds what it keeps by digests of what was counted. Were these made of Python's names, a class
-or module renamed would orphan every count. So whatever can be hashed says here, once, what it is
-called and which of its fields count, and neither may change without a reason to count again.
+A store finds counts by digests of their inputs. If digests were made of Python's names, renaming a class or module
+would lose every count. So each class that can be hashed declares its name in digests, and which of its fields belong to
+them. Neither may change unless counts have to be made again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Checks of the program against known answers: random streams, Yeh's example, exact p-values, ties, the cluster.
 
-Yeh's printed counts for F and precision (14,794 and 25,770 of 2^20) do not follow from the printed
-cell counts under a fair swap, which give 15,493.4 +- 123.5 and 20,965.5 +- 143.3; the exact values
-computed here are the target.
+Yeh's printed counts for F and precision (14,794 and 25,770 of 2^20) do not follow from the printed cell counts under
+fair swaps, which give 15,493.4 +- 123.5 and 20,965.5 +- 143.3. The checks use the exact values that are computed here.
 """
 
 from __future__ import annotations

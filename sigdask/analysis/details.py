@@ -1,11 +1,11 @@
 """Details of single comparisons: the null distribution, how p converges, and the units that decide.
 
-The null distribution holds the differences of all arrangements where they are few, else of the first trials of the
-first run, as many as take some tens of milliseconds. The counts of the convergence are exact, made again from the
-stream's first trials by the panel's own tally; where all trials would take too long, those up to a power of two, and
-at the end what the result says. All comparisons get details if they are few, else those of a gate and borderline ones.
+The null distribution has the differences of all arrangements if they are few. Otherwise it has those of the first
+trials of the first run, as many as take some tens of milliseconds. The counts of the convergence are exact: they are
+counted again from the first trials. If all trials would take too long, the curve goes up to a power of two and ends
+with the final result. All comparisons get details if they are few, else those of a gate and borderline ones.
 
-Tables of units have both systems' scores on every unit, and what each unit contributes to the difference.
+Tables of units have both systems' scores on every unit, and the contribution of each unit to the difference.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Tests whether labellings are independent of a reference labelling: from labels to results.
 
-The frequency of each label in both labellings is fixed. Precision, recall and F of a label, accuracy, micro and macro
-averages, kappa and Matthews' correlation: all are then a constant and a weight for each agreement, so that they are
-compared in whole numbers. A metric of another shape is scored by its own form.
+The frequency of each label is fixed in both labellings. Then precision, recall and F of a label, accuracy, micro and
+macro averages, kappa and Matthews' correlation are a constant plus a weight for each agreement, and are compared in
+integers. Other metrics are scored by their own form.
 """
 
 from __future__ import annotations

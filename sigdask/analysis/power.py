@@ -1,7 +1,7 @@
 """Power analysis: the number of units that detect a difference, and the difference that the present units detect.
 
-Power is exact for sign tests, else simulated, or by normal approximation. All searches advance one point at a time
-together.
+Power is exact for sign tests. Otherwise it is simulated, or computed by the normal approximation. Searches of several
+comparisons advance together, one point at a time.
 """
 
 from __future__ import annotations

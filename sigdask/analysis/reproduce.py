@@ -1,8 +1,8 @@
 """Reproduction of recorded results: find their data by digest, compute them again, and compare every field.
 
-Recorded results are read from signatures or from the JSON and CSV files that `compare` and plans write. What compares
-is given (`sigdask.compare_all`, on any cluster). The data are looked at by comparing with a single trial, which counts
-next to nothing and signs every pair.
+Recorded results are read from signatures, or from files that `compare` and plans write. The function that compares is
+an argument (`sigdask.compare_all`, on any cluster). To find the data, it is first called with a single trial, which
+costs little and gives the signature of every pair.
 """
 
 from __future__ import annotations

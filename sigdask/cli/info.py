@@ -1,7 +1,4 @@
-"""The commands that list metrics and formats, and the one that makes certificates.
-
-`sigdask verify`: checks the installation against known numbers.
-"""
+"""The commands `metrics`, `formats`, `certificates` and `verify`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The aligned data that every reader returns: items x systems x named count fields.
 
-A field is an array over items; a metric is a function of sums of fields (STATISTICS: counts, then
-sums, then a score). Integer fields are exact; float fields are put on a lattice per pair of systems
-in `sigdask.counts.precision`, so that no system's scale depends on who else takes part.
+A field is an array over items, and a metric is a function of sums of fields. Integer fields are exact. Float fields
+become multiples of a small step for each pair of systems (`sigdask.counts.precision`), so the step of a system does not
+depend on the other systems.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Columns in which many texts are the same: group columns, labels, systems of long tables.
+"""Columns in which many texts are equal, such as groups, labels and systems of long tables, and grouping of their rows.
 
-Numbering and grouping of rows with equal values; numbers follow the order of first appearance.
+Distinct values are numbered in the order of their first appearance.
 """
 
 from __future__ import annotations

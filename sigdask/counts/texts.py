@@ -1,10 +1,9 @@
 """Columns of texts stored in one buffer instead of as Python objects: ids, labels and group columns.
 
-The texts of a column lie in one buffer of UTF-8, each known by where it starts and stops. They are compared
-and sorted eight bytes at a time, as numbers that stand for these bytes in their order; UTF-8 sorts as the
-characters do.
+The texts of a column are in one buffer of UTF-8, with the start and end of each. They are compared and sorted eight
+bytes at a time as integers. UTF-8 sorts as the characters do.
 
-Texts of items for display, which are looked up on demand; no metric uses them.
+Texts of items for display are looked up on demand. No metric uses them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Make repeated samples of ranked candidates, as a corpus in parts gives them.
+"""Make repeated samples of ranked candidates, like those from the parts of a corpus.
 
     python -m sigdask.examples.repeated_samples FOLDER [--samples 80] [--overdispersion 1.7] [--seed 0]
 
-writes part-01.tsv, part-02.tsv, ... with columns gold and G2, of which a cutoff at 32.5 accepts 100 candidates on
-average. Without overdispersion the true ones of N accepted are Bin(N, 0.3) in every part; with it, each part has a
-probability of its own (beta), so that the variance of their number is larger by that factor where N = 100.
+This writes part-01.tsv, part-02.tsv, ... with columns gold and G2. A cutoff at 32.5 accepts 100 candidates on average.
+Without overdispersion the number of true ones among N accepted is Bin(N, 0.3) in every part. With it, each part has its
+own probability (beta distribution), so that at N = 100 the variance of this number is larger by that factor.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A certificate authority and certificates for mutual TLS between scheduler, workers and clients.
 
-The authority's key is never written: whoever joins must have been given one of these files. Keys
-are readable by their owner only, certificates live for days, and begin an hour ago since clocks
-differ. Keys and signatures are made by the `cryptography` package.
+The authority's key is never written, so only processes that were given these files can join. Keys are readable only by
+their owner. Certificates are valid for days, and from an hour ago, since clocks differ. Keys and signatures are made by
+the `cryptography` package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Extraction of statistics from outputs for metrics: in this process, in other processes or on a cluster.
 
-Counters in Python hold the interpreter's lock, so that threads become processes. A cluster whose workers have other
-versions of a library, or none, is left out of it; what it does not count is counted on this machine.
+Counters in Python hold the interpreter's lock, so processes are used instead of threads. If the workers of a cluster
+have another version of a library, or lack it, they are not used. What a cluster does not count is counted on this
+machine.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Counting of jobs: their trials are split into tasks, run in this process or on dask, and summed to tallies.
+"""Counting of jobs: their trials are divided into tasks, run in this process or on dask, and summed to tallies.
 
-A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
-seeded by the counters they own, so which tasks there are, where and how often they run cannot
-change a count. Only `sigdask.execution` imports dask.
+A task is a list of ranges of trials. Its size is chosen from measured speed, so that it takes about a second. Tasks are
+seeded by their own counters, so their number and place, and repetitions, cannot change a count. Only
+`sigdask.execution` imports dask.
 
-Panels are pickled once for workers, never unpickled by the scheduler, and go without code to other machines. A large
-panel goes in blocks of systems, which are spread over the workers; what a task needs of them are sums, which workers
-make where the blocks are and fetch from each other.
+Panels are pickled once for workers and never unpickled by the scheduler. They are sent to other machines without code.
+A large panel is sent in blocks of systems, which are spread over the workers. Tasks need only sums of these, which
+workers compute where the blocks are and fetch from each other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tasks that run on a cluster: limited in number at a time, retried if lost, and reported if they keep failing.
 
-A result that is lost with its worker before it was fetched is counted again; its counts are the
-same. A task that fails is tried again; one of several jobs is taken apart first, so that what
-fails can be named. What was aboard of workers that died is suspect, and tried again alone when all
-else is done: what kills workers alone is poison. A job with such a task is given up by name.
+If a result is lost with its worker before it was fetched, it is counted again with the same counts. A task that fails
+is tried again. If it has several jobs, these are tried separately, so that the failing one can be named. Tasks of
+workers that died are suspect, and tried again alone after all others. A task that kills a worker when it runs alone is
+poison: its job is given up and named.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scores held in Python: mappings, arrays, and data frames of any library.
 
-A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses) is detected as that of a file is.
+A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses) is detected like that of a file.
 """
 
 from __future__ import annotations

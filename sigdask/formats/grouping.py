@@ -1,7 +1,7 @@
-"""Groups of items from a separate file, for every format: a table of items or one group per line.
+"""Groups of items from a separate file, for every format: a table of items, or one group per line.
 
-Items with ids are found by them, wherever they stand in the table; it may hold more. Items without ids have a row
-each, in their order. Whether the first row names the columns is told by the ids, or by the number of rows.
+Items with ids are found by their ids, in any order, and the table may have more items. Without ids, items and rows have
+the same order. Ids, or else the number of rows, show whether the first row is a header.
 """
 
 from __future__ import annotations

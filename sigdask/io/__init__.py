@@ -1,10 +1,10 @@
 """Paths of inputs: a local path, or a URL as a path that fsspec opens. Every reader takes either as a `Path`.
 
-A URL is looked at once and fetched whole when it is first opened; readers then have a local copy. What is written
-of it anywhere, in errors, records and pages, is without what may be secret in it.
+A URL is fetched as a whole when it is first opened, and readers then use the local copy. Secrets in a URL are hidden in
+errors, records and pages.
 
-Requests to servers have a time limit, and those that may succeed the next time are repeated. Errors are in plain
-words, without the libraries' messages, which may hold credentials.
+Requests have a time limit and are repeated if they may succeed later. Errors do not contain messages of the libraries,
+because these may contain credentials.
 """
 
 from __future__ import annotations

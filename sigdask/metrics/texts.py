@@ -1,8 +1,8 @@
 """Metrics of texts with references: segments are counted, and the sums of the counts are scored.
 
-The sums for BLEU, chrF, chrF++ and TER are sacrebleu's own sufficient statistics, and the score of a sum is its corpus
-score. With one reference, n-grams are counted here, all else by sacrebleu. The sums for WER and CER are jiwer's errors,
-and reference lengths.
+For BLEU, chrF, chrF++ and TER the sums are sacrebleu's sufficient statistics, and the score of a sum is its corpus
+score. If there is one reference, n-grams are counted here, otherwise by sacrebleu. For WER and CER the sums are jiwer's
+errors and the lengths of references.
 """
 
 from __future__ import annotations

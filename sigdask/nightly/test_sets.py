@@ -1,6 +1,6 @@
-"""Test sets of plans, and the preparation of their studies, in a worker process too.
+"""Test sets of plans, and the preparation of their studies, also in worker processes.
 
-Such a process imports this module alone: no plan files, stores and reports.
+Such a process imports only this module, and no plan files, stores or reports.
 """
 
 from __future__ import annotations

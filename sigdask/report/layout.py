@@ -1,6 +1,6 @@
-"""Tables and lines of plain text that fit a terminal; control characters are made harmless.
+"""Tables and lines of plain text that fit a terminal. Control characters from users are made harmless.
 
-What rich lays out is left as it is; users' words are made harmless before it gets them.
+This happens before rich lays out the text, whose output is not changed any more.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Export of results: data frames, CSV and Parquet, with files written in parts.
+"""Export of results and of the scores of single units: data frames, CSV, Parquet and JSON lines.
 
-Export of the scores of single units, as the same kinds of files and as JSON lines.
+Files are written in parts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Texts made from the columns of a table: notes, details of checks and tests, remarks on intervals, and doubts.
 
-Notes on intervals say why one is missing, that it disagrees with p, or that its coverage may be too low.
+Notes on intervals say that one is missing and why, that it disagrees with p, or that its coverage may be too low.
 """
 
 from __future__ import annotations

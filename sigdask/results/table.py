@@ -1,7 +1,7 @@
 """Results of many comparisons as a table: a column for each quantity, a row for each comparison.
 
-Words are not in it: checks and notes are numbers and codes here, and become sentences where a row
-is looked at or written. Exact p-values, and which intervals are shown beside p, are chosen here too.
+Checks and notes are numbers and codes. They become sentences when a row is shown or written. This module also chooses
+which exact p-values and which intervals are reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nested columns: values of each row as Python objects and as JSON texts, both built column by column.
 
-JSON texts of equal values are formatted once, and numbers of a column together. What all rows have in common is one
-piece of text: only what differs between rows is joined row by row.
+JSON texts of equal values are formatted once, and the numbers of a column together. Text that all rows share is one
+piece, so only values that differ are joined row by row.
 """
 
 from __future__ import annotations

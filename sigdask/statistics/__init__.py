@@ -1,7 +1,7 @@
 """Statistics on arrays and numbers only: bounds, multiplicity, stopping, checks, dependence.
 
-scipy.special imports all modules of numpy, also those that it does not use. The slowest of them are imported when they
-are first used.
+scipy.special imports all modules of numpy, also those that it does not use. Here the slowest of them are imported only
+when they are first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Dependence between units of one group: intraclass correlation of differences, and design effect.
 
-Swapping items that are correlated (sentences of a document) as if they were independent makes p too
-small; Yeh 2000 left it open. The one-way analysis of variance of the units' differences says how
-much they are correlated: variance between groups against variance within (Donner & Klar 2000, ch. 1).
+If correlated items (sentences of a document) are swapped as if they were independent, p is too small. Yeh 2000 names
+this problem without a solution. The correlation is estimated by the one-way analysis of variance of the units'
+differences: variance between groups against variance within groups (Donner & Klar 2000, ch. 1).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Matched proportions: non-inferiority by 0/1 scores on the same items.
 
-Of `n` items `wins` are right for the system alone and `losses` for the baseline alone. With q the
-probability of a loss and q - margin that of a win, a system worse by the margin is a trinomial with one
-nuisance parameter, q. The score test takes q where it is likeliest at the margin, the exact test where
-the tail is largest, the test of clusters divides the counts by their design effect first. Each p-value
-falls as the margin grows, and the smallest margin that is shown is where it crosses the level.
+Of `n` items, `wins` are right for the system alone and `losses` for the baseline alone. Let q be the probability of a
+loss, and q - margin that of a win. Then a system that is worse by the margin is a trinomial with one nuisance
+parameter, q. The score test uses the most likely q at the margin, the exact test the q with the largest tail. The test
+of clusters first divides the counts by their design effect. Each p-value falls as the margin grows, and the smallest
+margin that is shown is where it crosses the level.
 
 References
 ----------
-Tango 1998, Statistics in Medicine 17:891. Hsueh, Liu & Chen 2001, Biometrics 57:478. Buehler 1957, Journal
-of the American Statistical Association 52:482. Rao & Scott 1992, Biometrics 48:577.
+Tango 1998, Statistics in Medicine 17:891. Hsueh, Liu & Chen 2001, Biometrics 57:478. Buehler 1957, Journal of the
+American Statistical Association 52:482. Rao & Scott 1992, Biometrics 48:577.
 """
 
 from __future__ import annotations

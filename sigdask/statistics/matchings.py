@@ -1,10 +1,10 @@
 """Exact numbers of label permutations, by the number of items on which they agree with another labelling.
 
-Both labellings keep how often they give each label, whatever stands where; what a permutation changes is in how
-many items of a label they agree. With one label of interest that number is hypergeometric, as in Fisher's exact test;
-with several it is the matching problem of card decks, which rook polynomials solve: the label given a times and
-meant b times has r(y) = sum over k of C(a, k) C(b, k) k! y**k, and the permutations with d agreements are the
-coefficients at x**d of sum over k of [y**k] r(y) (n - k)! (x - 1)**k.
+A permutation keeps how often each labelling gives each label, and changes on how many items of a label they agree. For
+one label this number is hypergeometric, as in Fisher's exact test. For several labels it is the matching problem of
+card decks, which rook polynomials solve: a label that one labelling gives a times and the other b times has r(y) = sum
+over k of C(a, k) C(b, k) k! y**k, and the permutations with d agreements are the coefficients at x**d of sum over k of
+[y**k] r(y) (n - k)! (x - 1)**k.
 
 References
 ----------

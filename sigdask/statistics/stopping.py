@@ -1,11 +1,10 @@
 """Early stopping with valid conclusions: sequential rules that look at blocks of trials in their fixed order.
 
-Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78; Ding, Gandy & Hahn 2020, "A
-simple method for implementing Monte Carlo tests", Computational Statistics 35, whose sequence is that
-of Robbins 1970 and Lai 1976.
+Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78; Ding, Gandy & Hahn 2020, "A simple method for
+implementing Monte Carlo tests", Computational Statistics 35, with the sequence of Robbins 1970 and Lai 1976.
 
-Both look at the trials in their order, never in the order in which tasks finish, so that what they say
-is the same on any cluster. Blocks are the tallies of consecutive trials, most often of 4,096.
+Both look at trials in their order, and not in the order in which tasks finish, so the result is the same on any
+cluster. Blocks are the tallies of consecutive trials, mostly of 4,096.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Classical tests of comparisons: which tests fit a score, the sums that they need, and their results.
 
 Tests of matched pairs (t, sign, Wilcoxon and McNemar) take sums of the units' differences. With `unit`, items that
-depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the tests are those of documents
-or topics, as the swaps are.
+depend on each other are summed before they are tested (Yeh 2000, section 4), so these tests and the swaps have the same
+units, such as documents or topics.
 
-Tests that treat the two systems' scores as independent samples are shown for contrast. Systems that answer the same
-items go together (r12 above 0), which these tests take for luck: their intervals are 1 / sqrt(1 - r12) times too wide
-(Yeh 2000, section 2.1).
+Tests that treat the two systems' scores as independent samples are shown for contrast. Scores of systems on the same
+items are usually correlated (r12 above 0). These tests ignore that, and their intervals are 1 / sqrt(1 - r12) times too
+wide (Yeh 2000, section 2.1).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Intervals of differences and scores, effect sizes, and the jobs that count them.
 
-By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test (with the
-bootstrap's of both scores beside it), everything else the paired bootstrap: BCa, or percentiles where BCa is not
-defined. Very many units have a normal interval by jackknife standard errors. The inverted test's interval holds all
-differences that the randomization test of a mean does not reject.
+By default, scores of 0 and 1 have Tango's score interval. Other means have the interval of the inverted test, which
+holds all differences that the randomization test does not reject, and bootstrap intervals of both scores. Everything
+else has the paired bootstrap: BCa, or percentiles where BCa is not defined. With very many units intervals are normal,
+with jackknife standard errors.
 """
 
 from __future__ import annotations

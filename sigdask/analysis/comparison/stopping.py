@@ -1,8 +1,7 @@
 """Early stopping: which rules fit, counting in rounds, and the trial at which each comparison ends.
 
-Rules look at the ends of rounds of the first run, in the order of its trials, so that where they
-stop depends on the counts alone: not on the cluster, nor on nights, nor on what more a store has.
-The second run is brought as far as the first.
+Rules look at the ends of rounds of the first run, in the order of its trials. So where they stop depends only on the
+counts, and not on the cluster, the night, or further counts in a store. The second run is counted as far as the first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Building blocks of command declarations: options with help and defaults, groups of options, file completion.
 
-Those of a command with many are declared in groups, as its help shows them.
+Commands with many options declare them in the groups that their help shows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Standard output and error, with control characters escaped, that go on when their reader has gone.
+"""Standard output and error with control characters escaped, also when their reader has gone.
 
-Everything written on `sys.stdout` and `sys.stderr` goes through here. Text of users cannot control the terminal, and
+All text for `sys.stdout` and `sys.stderr` goes through this module. Text from users cannot control the terminal, and
 output to a stream that is closed, full or no longer read is dropped. Only `data_stream` passes data and progress bars
 on unchanged.
 
-Log lines go to standard error: text for people, or one JSON object a line for programs.
+Log lines go to standard error: text for people, or one JSON object per line for programs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connection to the cluster that `--cluster` or a plan's `[cluster]` names: this process, threads or dask.
 
-One file a kind of cluster; each is safe by default (TLS with mutual authentication, on this
-machine too, and there on loopback) and set to recover fast from lost workers.
+Each kind of cluster has a module. Each is safe by default (mutual TLS, and on this machine only the loopback
+interface), and recovers fast from lost workers.
 """
 
 from __future__ import annotations

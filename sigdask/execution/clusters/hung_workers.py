@@ -2,9 +2,9 @@
 
 `dask scheduler --preload sigdask.execution.clusters.hung_workers` loads it.
 
-dask looks for silent workers every worker-ttl, and then gives their nannies 30 s to restart them;
-on a host that hangs as a whole the nanny hangs too, and tasks wait for a minute (measured: 53 s).
-A worker that wakes up again learns that the scheduler has removed it, and restarts.
+dask looks for silent workers every worker-ttl, and then gives their nannies 30 s to restart them. If a whole host
+hangs, the nanny hangs too, and tasks wait for a minute (53 s were measured). A worker that recovers is told that the
+scheduler has removed it, and restarts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Workers as jobs of a queueing system (Slurm, PBS, SGE, LSF, HTCondor, …), by dask-jobqueue.
 
-The scheduler is in this process; each job is one worker. dask-jobqueue keeps what the queue said
-to itself: here it is kept for errors.
+The scheduler is in this process, and each job is one worker. dask-jobqueue does not report what the queue answers, so
+this module keeps the answers for error messages.
 """
 
 from __future__ import annotations

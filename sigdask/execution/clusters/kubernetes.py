@@ -6,9 +6,9 @@
     image = "registry.example.org/sigdask:0.3.0"
     namespace = "evaluation"
 
-The operator's own Python class speaks plain tcp only; here a DaskCluster whose parts speak TLS is
-applied, with certificates of this run in a Secret, reached through `kubectl port-forward`, and
-deleted in the end. Its size is fixed: the operator's autoscaler has no certificate.
+The operator's Python class supports only plain tcp. So this module applies a DaskCluster whose parts use TLS, with
+certificates of this run in a Secret. It is reached through `kubectl port-forward`, and deleted at the end. Its size is
+fixed, because the operator's autoscaler has no certificate.
 """
 
 from __future__ import annotations

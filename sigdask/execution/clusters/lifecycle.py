@@ -1,8 +1,8 @@
 """Start, watch and end of clusters of any kind: settings, certificates, size, waiting for workers, version checks.
 
-Lost workers are replaced for as long as a cluster is in use. dask leaves a fixed-size cluster at the workers that are
-left: a nanny whose worker dies while it restarts closes for good, `scale` does not replace a job that was cancelled,
-and a job whose submission failed counts as there.
+Lost workers are replaced as long as a cluster is in use. dask alone does not do this: a nanny whose worker dies while
+it restarts ends, `scale` does not replace a job that was cancelled, and a job whose submission failed counts as
+running.
 """
 
 from __future__ import annotations

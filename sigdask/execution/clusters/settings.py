@@ -1,8 +1,8 @@
 """Settings of dask that recover fast from lost workers, cut networks and hung hosts; versions and counters of workers.
 
-The experiments behind each figure are in docs/clusters-tested.md. Workers and schedulers that others start get the same
-by `environment()`. Workers must have the client's package versions, as others could count
-differently or not at all. Counters stand beside dask's Prometheus metrics: where the scheduler is in this process, dask
+docs/clusters-tested.md has the experiments behind each number. Workers and schedulers that other programs start get the
+settings from `environment()`. Workers must have the client's package versions, because other versions could count
+differently or not at all. Counters are added to dask's Prometheus metrics. If the scheduler is in this process, dask
 serves both at `/metrics` of the dashboard's port.
 """
 

@@ -1,11 +1,11 @@
 """Slurm jobs that hold a whole run: scheduler, workers and driver in one allocation, and its submission.
 
-With `--cluster allocation:FILE.toml` inside an sbatch job nothing is submitted while it runs, so no queue can starve
-an unattended night. The scheduler is in this process, on the allocation's first node; `srun` starts the workers.
+With `--cluster allocation:FILE.toml` inside an sbatch job, nothing more is submitted, so a run at night never waits in
+a queue. The scheduler is in this process on the first node of the allocation, and `srun` starts the workers.
 
-`sigdask submit PLAN --cluster FILE.toml` submits a whole run of a plan. The job stops a minute before its time limit,
-keeps what is counted, and goes back to the queue until the plan is done. Options go to sbatch as arguments and paths
-into the script quoted: no shell reads a name.
+`sigdask submit PLAN --cluster FILE.toml` submits the whole run of a plan. The job stops a minute before its time limit,
+stores its counts, and returns to the queue until the plan is done. Options are arguments of sbatch, and paths are
+quoted in the script, so no shell interprets a name.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     python = "/opt/sigdask/bin/python"
     connect = { username = "eval", client_keys = ["~/.ssh/id_ed25519"] }
 
-Host keys are checked against known_hosts. Certificates are copied to hosts that do not have them
-at the same path (no shared home), and removed again.
+Host keys are checked against known_hosts. Certificates are copied to hosts that do not share the home folder, and
+removed again.
 """
 
 from __future__ import annotations

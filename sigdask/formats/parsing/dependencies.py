@@ -1,7 +1,7 @@
 """Dependency parses: CoNLL-U, scored as in the CoNLL 2018 shared task, and CoNLL-X, word by word.
 
 Items are the gold sentences. Each word, token and sentence of a system counts for the gold sentence in which its first
-character lies, so that sums over the items are the counts of the whole files, however the system parts the text.
+character lies. So sums over items are the counts of the whole files, however the system divides the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bracketed trees of constituents, scored by evalb's rules and parameter files.
 
-Written from the README of evalb (Sekine & Collins 1997, with Ellis's changes of 2006).
-Items are gold trees. Terminals and brackets with deleted labels, and brackets without words, do not count. Labels are
-cut at `-` or `=`. A sentence without a parse, or whose words are not those of gold, counts nothing, in gold neither.
+This follows the README of evalb (Sekine & Collins 1997, with Ellis's changes of 2006). Items are gold trees. Terminals
+and brackets with deleted labels, and brackets without words, do not count. Labels are cut at `-` or `=`. A sentence
+without a parse, or with other words than the gold tree, does not count at all.
 """
 
 from __future__ import annotations

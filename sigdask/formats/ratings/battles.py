@@ -1,15 +1,16 @@
 """Wins, ties and losses: each row is a judgement of two models' answers to one question.
 
-A win counts 1, a tie one half, a loss 0. Read as they are: Chatbot Arena (model_a, model_b, winner:
-model_a, model_b, tie, tie (bothbad); or winner_model_a, winner_model_b, winner_tie), MT-bench
-(model_1, model_2, g1_winner, g2_winner: what does not win in both orders is a tie), AlpacaEval
-annotations (generator_1, generator_2, preference: 1 to 2, 0 or 1.5 a tie), and tables of system_a,
-system_b, winner.
+A win counts 1, a tie one half, a loss 0. These files are read as published:
 
-- Two models are compared on the questions that they met in, and on no others; several judgements
-  of one question (judges, orders) are averaged exactly, unless `--unit` or `--by` tells them apart.
-- `battles:against=MODEL` gives the models' wins over one model instead, by question, to compare
-  them with each other; AlpacaEval annotations of several models are read so.
+- Chatbot Arena: model_a, model_b, winner (model_a, model_b, tie, tie (bothbad)), or winner_model_a, winner_model_b,
+  winner_tie
+- MT-bench: model_1, model_2, g1_winner, g2_winner; a model that does not win in both orders has a tie
+- AlpacaEval annotations: generator_1, generator_2, preference (1 to 2; 0 or 1.5 is a tie)
+- tables of system_a, system_b, winner
+
+Two models are compared only on the questions in which they met. Several judgements of one question (judges, orders) are
+averaged exactly, unless `--unit` or `--by` separates them. `battles:against=MODEL` gives each model's wins over one
+model by question, to compare them with each other. AlpacaEval annotations of several models are read so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Open files: gzip is recognized by content, UTF-8 with or without a byte-order mark.
+"""Opening files and reading rows of cells: gzip is recognized by content, UTF-8 with or without a byte-order mark.
 
-Every error names the file and, where there is one, the line.
-
-Read rows of cells from delimited text, each with the number of its first line.
+Every error names the file and, if there is one, the line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Align the lists that files give for each item (terms, spans) between gold standard and systems.
+"""Alignment of the lists that files give for each item (terms, spans) between gold standard and systems.
 
-An item that a system's file does not have is an empty list, with a warning; one that the gold file
-does not have is an error, unless the gold file names only items that have something.
+An item that is missing in a system's file is an empty list, with a warning. An item that is missing in the gold file is
+an error, unless the gold file has only items with entries.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Replicates: several files with one name (runs, seeds), or several samples of an item in one file.
 
-Average several values of one item, as exact sums where possible.
-
-The mean of three ratings is no decimal, but a third of a sum is: with L the least common multiple
-of the numbers of values, an item contributes L times its mean to `score` and L to `items`. Both
-are exact, and the ratio of their sums is the mean of the items' means.
+Values of one item are averaged exactly if possible. The mean of three ratings is not a decimal, but a third of their
+sum: with L the least common multiple of the numbers of values, an item contributes L times its mean to `score`, and L
+to `items`. Both are exact, and the ratio of their sums is the mean of the items' means.
 """
 
 from __future__ import annotations

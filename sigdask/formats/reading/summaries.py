@@ -1,7 +1,7 @@
-"""Find and remove rows and columns of a table that summarize the others: means and totals.
+"""Rows and columns of a table that summarize the others (means and totals): found and removed.
 
-They are known by their names, and left out where their cells are the means or sums of the others, to the
-digits printed; one that is only called so stays, with a note.
+They are recognised by their names, and left out if their cells are the means or sums of the others, to the printed
+digits. If only the name fits, they are kept with a note.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Find the logs of samples, the system that each belongs to, and the newest of several with dates in their names.
+"""Logs of samples: finding them, the system that each belongs to, and the newest of several with dates in their names.
 
-Where logs accumulate night after night, an average of the nights would hide what the last one lost.
+Where logs accumulate night after night, an average over the nights would hide a loss of the last one.
 """
 
 from __future__ import annotations

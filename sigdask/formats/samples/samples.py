@@ -1,14 +1,14 @@
 """Logs of single samples of language models: lm-evaluation-harness, Inspect, and plain records.
 
-A system is a file or a folder of files (one a task). A folder given alone holds a system in each of
-its folders (lm-evaluation-harness), or a system for each model in its logs (Inspect). Every numeric
-metric of the samples is a column of scores, `score[NAME]`; under several filters it is called
-`NAME,FILTER`, as in the harness's own tables (`samples:filter=strict-match` takes one).
+A system is a file or a folder of files (one per task). A single folder has a system in each of its folders
+(lm-evaluation-harness), or a system for each model in its logs (Inspect). Every numeric metric of the samples is a
+column of scores, `score[NAME]`. Under several filters it is called `NAME,FILTER`, as in the harness's own tables
+(`samples:filter=strict-match` takes one).
 
-- Samples are known by task and id (the id alone where there is one task); `--unit task`,
-  `--unit subject`, or any field of the sample, of its document or of its metadata.
-- Of the logs of a task with dates in their names the newest is taken; several samples of one id
-  within it (epochs, seeds) are averaged exactly.
+- Samples are identified by task and id, or by the id alone if there is one task. Units are `--unit task`, `--unit
+  subject`, or any field of the sample, its document or its metadata.
+- Of several logs of a task with dates in their names, the newest is used. Several samples of one id in it (epochs,
+  seeds) are averaged exactly.
 - A metric that is a list of truth values (IFEval's instructions) is the share of all their parts.
 """
 

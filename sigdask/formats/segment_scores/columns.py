@@ -1,9 +1,9 @@
 """Segment scores of several metrics, one column for each metric: `score[NAME]`.
 
-Takes files of one system with a column for each metric (JSON lines of id and metrics, JSON of metric to list as
-BERTScore and `evaluate` return it, tables), what `bert-score -s` prints (a line of means, then precision, recall and
-F1 of each segment), and what `comet-score` prints or writes as JSON, which may hold several systems. Metrics are
-compared that every file has. Other columns are groups where they repeat and agree, and left out otherwise.
+It reads files of one system with a column for each metric (JSON lines of id and metrics, JSON of metric to list as
+BERTScore and `evaluate` return it, tables), the output of `bert-score -s` (a line of means, then precision, recall and
+F1 of each segment), and the output of `comet-score`, also as JSON, which may hold several systems. Metrics that every
+file has are compared. Other columns are groups if their values repeat and agree, and are left out otherwise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Test-set folders of mt-metrics-eval (WMT metrics tasks): human and metric scores of all segments.
 
-`human-scores/en-de.mqm.seg.score` is the metric `mqm`, `metric-scores/en-de/COMET-22-refA.seg.score` is
-`COMET-22-refA`; a row is system and score, a system's segments in their order, `None` where there is none. Human scores
-are compared unless others are asked for. Documents and domains (`documents/en-de.docs`) are columns to exchange by.
+`human-scores/en-de.mqm.seg.score` is the metric `mqm`, and `metric-scores/en-de/COMET-22-refA.seg.score` is
+`COMET-22-refA`. A row has system and score, with the segments of a system in order and `None` for a missing score.
+Human scores are compared by default. Documents and domains (`documents/en-de.docs`) are possible units.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Word pairs: each word with its morphs, its form or its phones, tab-separated.
 
-The morphs that are right are those of a longest common subsequence with the gold morphs, as the
-scorer of the SIGMORPHON 2022 shared task counts them; the edit distance is of the morphs joined by
-`|`, character by character. Of sentences (first cells of several words) blanks part words and ` @@` parts
-morphs: words are compared one by one, as that scorer does at its level "sentence"; of words both part morphs.
+Right morphs are those of a longest common subsequence with the gold morphs, as in the scorer of the SIGMORPHON 2022
+shared task. The edit distance is that of the characters of the morphs joined by `|`. If first cells have several words,
+the rows are sentences: blanks separate words, ` @@` separates morphs, and words are compared one by one, as in that
+scorer at its level "sentence". Otherwise both separate morphs.
 """
 
 from __future__ import annotations

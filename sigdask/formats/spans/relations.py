@@ -1,8 +1,8 @@
 """Relations between labelled spans: lines R, * and E of brat, and lists of relations in JSON.
 
-A relation is its type and its two arguments, each the type and offsets of a span, so that ids need not agree with those
-of the gold file. Roles of arguments are names, as in brat: their order in a line has no meaning. The arguments of an
-event are relations from its trigger, with the role as their type.
+A relation is its type and its two arguments, each with the type and offsets of a span, so ids may differ from those of
+the gold file. Roles of arguments are names, as in brat: their order in a line has no meaning. The arguments of an event
+are relations from its trigger, with the role as their type.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Labelled spans of documents: JSON, brat folders, PubTator, tables of offsets; and slots filled by entities.
 
-A span is right where its offsets and its label are those of a gold span (exact match). Where labels
-are slots filled by entities, lists of alternative mentions, entities are matched one to one within
-document and slot (CEAF, Luo 2005; strict as in GRIT, Du et al. 2021) and the matches are summed.
+A span is right if a gold span has the same offsets and label (exact match). If labels are slots that are filled by
+entities, which are lists of alternative mentions, entities are matched one to one within document and slot (CEAF, Luo
+2005; strict as in GRIT, Du et al. 2021), and the matches are summed.
 
-In JSON a span is [start, end, label], an object, or text alone; brat's lines are `T1<tab>LABEL 0 5;8 12<tab>text`.
+In JSON a span is [start, end, label], an object, or text alone. Lines of brat are `T1<tab>LABEL 0 5;8 12<tab>text`.
 """
 
 from __future__ import annotations

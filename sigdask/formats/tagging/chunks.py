@@ -1,8 +1,8 @@
 """Chunks (named entities, phrases) found in token tags, and their counts per sentence.
 
-The rules of conlleval by default (Tjong Kim Sang & Buchholz 2000): a chunk begins wherever a tag
-says so or its type changes, whatever the scheme. A scheme asked for by name is kept to strictly:
-what it does not allow is no chunk (the strict mode of seqeval).
+By default the rules are those of conlleval (Tjong Kim Sang & Buchholz 2000): a chunk begins where a tag says so or the
+type changes, in any scheme. A scheme that is given by name is applied strictly, as in the strict mode of seqeval: tags
+that it does not allow are no chunks.
 """
 
 from __future__ import annotations

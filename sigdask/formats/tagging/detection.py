@@ -1,6 +1,6 @@
 """Detection of columns, chunk tags and plain labels in the first lines of tagged files.
 
-Tagged sentences with one line each: tags alone, or words with their tags attached.
+Files of one sentence per line, with tags alone or words with their tags attached, are detected too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tagged sentences of several files, aligned by position: one label per token, as integer codes.
 
-Also which column of the files is scored, and which unscored columns differ between systems.
+The module also decides which column of the files is scored, and which other columns differ between systems.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Output of the memory-based tools: TiMBL's classified instances and Mbt's tagged sentences.
 
-Both write the gold class and the predicted one side by side, and then what their option +v asks for:
-a confidence in brackets, a distribution in braces, a distance, a match depth.
+Both write the gold class and the predicted class next to each other, and then what option +v adds: a confidence in
+brackets, a distribution in braces, a distance, a match depth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Logs of fairseq-generate and fairseq-interactive: `S-7`, `T-7`, `H-7`, `D-7` lines in any order.
 
-The best hypothesis of each sentence is compared as fairseq scores it: the detokenized one (`D-`, in older logs `H-`)
-against the target (`T-`), or against `--gold` by the sentences' numbers. All else in the log is passed over.
+The best hypothesis of each sentence is compared as in fairseq: the detokenized one (`D-`, in older logs `H-`) with the
+target (`T-`), or with `--gold` by the numbers of sentences. All other lines are ignored.
 """
 
 from __future__ import annotations

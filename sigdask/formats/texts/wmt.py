@@ -1,11 +1,11 @@
 """WMT documents with source, references by translator and system outputs, segment by segment.
 
-XML as wmt-format-tools writes it: dataset / collection / doc / src, ref, hyp / p / seg; or the SGML of
-mteval, a file a set (`<refset>`, `<tstset>`, `<srcset>`), used by WMT until 2020, IWSLT and NIST. Segment ids start
-again in each document.
+The files are XML as wmt-format-tools writes it (dataset / collection / doc / src, ref, hyp / p / seg), or SGML of
+mteval with one file per set (`<refset>`, `<tstset>`, `<srcset>`), as used by WMT until 2020, IWSLT and NIST. Segment
+ids start again in each document.
 
-SGML files are seldom well-formed: tags in either case, attributes with or without quotes, bare
-ampersands. So tags are looked for, as the scoring scripts do, and nothing is parsed.
+SGML files are rarely well-formed: tags are in either case, attributes have quotes or not, and ampersands are not
+escaped. So the reader searches for tags, as the scoring scripts do, and does not parse.
 """
 
 from __future__ import annotations

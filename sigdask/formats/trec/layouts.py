@@ -1,10 +1,9 @@
-"""Column layouts of runs and judgements: the columns of topic, document and score.
+"""Column layouts of runs and judgements, the names of systems, and the treatment of missing topics.
 
-Runs: six columns of TREC (the tag may lack), MS MARCO's topic document rank, and topic document rank
-score. Judgements: four columns of TREC, or BEIR's topic document relevance. Both may be JSON,
-{topic: {document: score}}, and those with a header have it passed over.
-
-Choose system names and settle missing topics, for both runs and printed scores.
+Runs have the six columns of TREC (the tag may be missing), MS MARCO's topic, document and rank, or topic, document,
+rank and score. Judgements have the four columns of TREC, or BEIR's topic, document and relevance. Both may be JSON,
+{topic: {document: score}}. A header is skipped. Names and missing topics are treated alike for runs and for printed
+scores.
 """
 
 from __future__ import annotations

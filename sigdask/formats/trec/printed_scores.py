@@ -1,7 +1,7 @@
 """Scores per topic, as printed by trec_eval -q and by the script of CLEF's TAR task.
 
-trec_eval prints measure, topic, value; the other prints topic, measure, value. The lines of "all"
-(ALL) are held against the topics and never used as one.
+trec_eval prints measure, topic and value, the other script topic, measure and value. The lines of "all" (ALL) are not
+topics. They are only compared with the mean of the topics.
 """
 
 from __future__ import annotations

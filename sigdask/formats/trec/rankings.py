@@ -1,8 +1,7 @@
 """Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
-Documents are ranked by score descending, ties by document id descending; the rank column is ignored
-where there are scores.
-Scores are compared in single precision, as trec_eval stores them.
+Documents are ranked by descending score, and ties by descending document id. The rank column is ignored if there are
+scores. Scores are compared in single precision, as trec_eval stores them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Statistics that metrics extract from each system's whole outputs: read from a cache, or counted if missing.
 
-The n-gram counts of a translation, the errors of a transcript and the measures of a ranking are a pure function of a
-system's outputs, the gold items, the metric's options and the version of the library that counts them. So they are
-known by a digest of these, kept under it, and made once: a changed system costs its own, and another version or option
-finds nothing of the old. `request` says what is counted, `cache` keeps it, `parts` cuts what is missing, and executors
-(there, and those of clusters in `execution`) count it.
+Examples are the n-gram counts of a translation, the errors of a transcript and the measures of a ranking. They depend
+only on a system's outputs, the gold items, the metric's options and the version of the library that counts them. So
+they are stored under a digest of these. If one system changes, only its statistics are counted again. A new version or
+option has another digest.
+
+`request` says what is counted, `cache` stores it, `parts` divides what is missing, and executors (in `parts`, and in
+`execution` for clusters) count it.
 """
 
 from __future__ import annotations

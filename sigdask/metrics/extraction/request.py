@@ -1,6 +1,6 @@
-"""Extractions: which function counts statistics of outputs and gold items; a digest identifies the results.
+"""Requests for statistics of outputs: the function that counts them, and the digest under which they are stored.
 
-Digests of the content of outputs and gold items, independent of their files.
+The digest is made of the content of outputs and gold items, not of their files.
 """
 
 from __future__ import annotations

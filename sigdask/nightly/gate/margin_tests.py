@@ -1,9 +1,9 @@
 """Tests that systems are within a margin of a baseline, on one test set under one metric.
 
-0/1 scores are tested as matched proportions, which takes no shuffles; other means by shuffles of scores
-shifted by the margin, on the same shuffles as the comparison itself; other metrics by the normal
-approximation with the swap standard deviation. What a test says of one margin it says of all larger
-ones, so the smallest margin that it shows comes from the same function as p (docs/statistics/margins.md).
+0/1 scores are tested as matched proportions, without shuffles. Other means are tested by shuffles of scores that are
+shifted by the margin, with the same shuffles as the comparison itself. Other metrics use the normal approximation with
+the standard deviation under swaps. A test that shows one margin also shows all larger margins, so the smallest margin
+comes from the same function as p (docs/statistics/margins.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Payloads of web hooks: the gate's JSON, or JSON that a template makes of it for a chat program.
 
-A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `is_new` (a failure for outputs that had not
-failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It makes one JSON value:
-`{"text": {{ text | truncate(3000) | tojson }}}`. It runs in a process of its own (`template_process`), because a short
-template can ask for any amount of memory and time.
+A template is written in Jinja and runs in its sandbox. Its variables are `plan` (the name), `passed`, `is_new` (a
+failure for outputs that had not failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It
+makes one JSON value: `{"text": {{ text | truncate(3000) | tojson }}}`. It runs in its own process (`template_process`),
+because a short template can need any amount of memory and time.
 """
 
 from __future__ import annotations

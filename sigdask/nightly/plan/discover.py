@@ -1,7 +1,7 @@
-"""Discover the test sets in a folder: system outputs, gold standard and document files, each verified.
+"""Discovery of the test sets in a folder: system outputs, gold standard and document files.
 
-Names say what a file may be (gold, references, qrels; documents; sources), readers whether it is. What can be read in
-two ways is refused with both, never guessed.
+A file's name says what it may be (gold, references, qrels; documents; sources), and a reader checks it. If a folder can
+be read in two ways, it is refused with both.
 """
 
 from __future__ import annotations

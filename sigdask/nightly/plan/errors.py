@@ -1,7 +1,7 @@
 """Error messages about plans: the line, the key, what was found and what was expected.
 
-`tomllib` does not report lines, so they are found by a reader of line structure alone: headers, keys, multi-line
-strings and lists. Where it is not sure it says nothing, so a line that is given is right.
+`tomllib` does not report lines, so a small reader finds headers, keys, multi-line strings and lists. If it is not sure
+of a line, it gives none.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The ledger of a plan's comparisons: which trials are requested, which are counted, and which come next.
 
-Comparisons are known by the digest of their content, so what two test sets, two names or two
-nights share is counted once.
+Comparisons are identified by the digest of their content, so trials that two test sets, names or nights share are
+counted once.
 """
 
 from __future__ import annotations

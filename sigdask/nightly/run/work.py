@@ -1,6 +1,6 @@
-"""Prepare a plan's work: read its test sets, and list the jobs to count.
+"""Preparation of a plan's work: read its test sets, and list the jobs to count.
 
-Provenance of a run for its record: versions, settings, and a digest of each file.
+The record of a run also gets its provenance: versions, settings, and a digest of each file.
 """
 
 from __future__ import annotations

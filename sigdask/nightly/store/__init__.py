@@ -1,7 +1,7 @@
 """The store of counts, results and history: SQLite by default, PostgreSQL by URL.
 
-A `Store` is open for writing by one driver at a time. What it says it has kept is on disk; what was
-interrupted leaves no trace.
+A `Store` is open for writing by one driver at a time. When a method that writes returns, the data are on disk. An
+interrupted write leaves no trace.
 """
 
 from __future__ import annotations

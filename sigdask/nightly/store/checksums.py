@@ -1,8 +1,8 @@
-"""Checksums of rows, which show whether a row reads as it was written.
+"""Checksums of rows, which show whether a row is read as it was written.
 
-Those of tallies are made of thousands at once, and of the digest of what was counted, so that a row that came under
-another comparison is told too. What they are made of is mixed as in SplitMix64: each step can be undone, so that a
-change of one value always changes the 64 bits of which 31 are kept, which databases have room for in four bytes.
+Checksums of tallies are computed for thousands of rows at once. They include the digest of the comparison, so that a
+row that was moved to another comparison is detected too. Values are mixed as in SplitMix64. Each step can be inverted,
+so a change of one value always changes the 64 bits. 31 of them are kept, because databases store these in four bytes.
 
 References
 ----------

@@ -1,8 +1,9 @@
 """Blocks of results in the store: rows that one run recorded, with the later run that replaced each row.
 
-Their columns are those of the table, named by path. Each is compressed separately, so that some can be read alone:
-integers in the smallest type, as steps where these are smaller; numbers of which few are distinct as places among
-them; the bytes of equal weight together. All that is packed carries its checksum (zlib's).
+The columns are those of the table, named by path. Each is compressed separately, so that some can be read alone.
+Integers are stored in the smallest type, as differences if these are smaller. Numbers with few distinct values are
+stored as positions in a list of these. Bytes of equal significance are stored together. Everything has a checksum
+(zlib's).
 """
 
 from __future__ import annotations

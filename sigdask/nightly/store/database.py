@@ -1,7 +1,7 @@
 """Opening the database, its transactions, and its errors in plain words.
 
-SQLite runs with a rollback journal and full synchronisation: what is committed survives a loss of
-power, and the file can lie on shared file systems whose locks hold (a write-ahead log cannot).
+SQLite runs with a rollback journal and full synchronisation. Committed data survive a loss of power, and the file may
+be on a shared file system with working locks, where a write-ahead log could not be used.
 """
 
 from __future__ import annotations

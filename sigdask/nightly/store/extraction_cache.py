@@ -1,7 +1,6 @@
 """The extraction cache in the database: bytes by the digest of what they were extracted from.
 
-A store of many nights holds what its plans' files gave, old and new; beyond `MAX_BYTES` those go that no night used
-for longest.
+If the cache has more than `MAX_BYTES`, entries that were not used for longest are deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One driver at a time: a lease that is renewed while its holder lives, and expires otherwise.
 
-A driver that lost its lease (it was stopped for a minute, and another took over) cannot commit:
-every transaction renews the lease under its own token first.
+If a driver was stopped for a minute and another one took over, the first has lost its lease and cannot commit: every
+transaction first renews the lease under its own token.
 """
 
 from __future__ import annotations

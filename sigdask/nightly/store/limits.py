@@ -1,6 +1,6 @@
-"""Limits on what reading a store may cost, for files that anyone may have made.
+"""Limits on the cost of reading a store, for files that anyone may have made.
 
-No limit depends on what a file says of itself: each is fixed, or follows from the size of the file.
+No limit depends on what a file says about itself. Each is fixed, or follows from the size of the file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The schema, version by version. A version that was released is never edited: the next one changes it.
+"""The schema, version by version, and the conversion of older stores.
 
-Every store says which version it has; opening an older one for writing brings it to the newest in
-one transaction.
-
-Results stored by earlier versions, with one row each and notes as sentences, read as blocks of columns.
+A version that was released is never edited: a change is a new version. Every store says which version it has. If an
+older store is opened for writing, it is brought to the newest version in one transaction. Results that earlier versions
+stored as one row each, with notes as sentences, are read as blocks of columns.
 """
 
 from __future__ import annotations

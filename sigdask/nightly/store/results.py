@@ -1,8 +1,8 @@
 """Results of runs. Each is stored once, for as many consecutive runs as it stays the same.
 
-A block is what one run found new or otherwise; a row of it holds until a run finds otherwise, which then says
-so beside the block (`ended`). So a night in which nothing changes adds one row of a run and nothing else, and
-one in which fifty results of a hundred thousand change adds these fifty.
+A block has the results that are new or different in one run. A row of it holds until a later run finds a different
+result and records so (`ended`). So a night in which nothing changes adds only the row of its run, and a night in which
+50 of 100,000 results change adds these 50.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Tallies in the database, one row for each comparison, run and round of trials.
 
-A row is the tally of trials `first` to `stop - 1` of its round, from the round's start: what was counted of the same
-trials is the same whoever counted it, so that of two rows the one that goes further takes the other's place. No trial
-can be counted twice, and drivers that share comparisons share their counts. Each row has a checksum, and is looked at
-whenever it is read.
+A row is the tally of trials `first` to `stop - 1` of its round, counted from the round's start. The counts of the same
+trials are the same whoever counts them, so of two rows the longer one replaces the other. No trial can be counted
+twice, and drivers that share comparisons share their counts. The checksum of a row is checked whenever it is read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The page's grid of all comparisons.
+"""The page's summary and its table of all comparisons.
 
-The summary card at the top of the page: a sentence for each test set, checks, and verdict counts.
+The summary has a sentence for each test set, the checks, and the numbers of verdicts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page's details of single comparisons: data for the script's figures, and accompanying text.
 
-Numbers and texts travel once: a text that several units show, such as a reference, is a place in one list.
+Numbers and texts are stored once: a text that several units show, such as a reference, is a position in one list.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tables that the page's script draws; each distinct text is stored once. Without scripts, the first rows are shown.
+"""Tables that the page's script draws: comparisons, classical tests, verdicts over several sets, and p-value curves.
 
-Further data on the page: classical tests, verdicts over several sets, and the p-value curve.
+Each distinct text is stored once. Without scripts, the first rows are shown.
 """
 
 from __future__ import annotations

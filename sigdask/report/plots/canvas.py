@@ -1,9 +1,7 @@
-"""Shared drawing tools of all figures: one fixed style, and names printed literally.
+"""Shared drawing tools of all figures: one fixed style, literal names, and files with reproducible bytes.
 
-Colours are those of Okabe and Ito (2008), which the colour-blind tell from each other; whatever a colour says, a mark,
-a fill or a dash says too, so that a figure printed in grey says the same.
-
-Write figures as reproducible bytes: no dates, fonts embedded or letters as text.
+Colours are those of Okabe and Ito (2008), which colour-blind people can distinguish. A mark, a fill or a dash says the
+same as each colour, for printing in grey. Files have no dates, and letters are embedded fonts or text.
 """
 
 from __future__ import annotations

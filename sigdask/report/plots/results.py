@@ -1,7 +1,4 @@
-"""Select the figures that fit results, and draw them from the columns of a result table.
-
-Write all figures that fit the results as files into a folder.
-"""
+"""The figures that fit results: selected, drawn from the columns of a result table, and written into a folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The outcome of the checks on all comparisons, in one line.
+"""The outcome of the checks on all comparisons in one line, and borderline results.
 
-Borderline results: comparisons whose verdict a different seed, or a few more or fewer units, could change.
+A borderline result is a comparison whose verdict a different seed, or a few units more or less, could change.
 """
 
 from __future__ import annotations

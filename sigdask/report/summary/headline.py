@@ -1,9 +1,7 @@
 """The verdict in one sentence: which system is best, whether it is significant, and by how much.
 
-The verdict on results: the best system, its lead, significance, and the outcome of the checks.
-
-Plain sentences and rows of the table, for whoever shows results: a terminal, a page, a paper, a notebook. Names in
-them stand as users gave them: who writes them makes them harmless.
+Terminal, page, paper tables and notebooks use these sentences and rows. Names in them are those of the users, and are
+made harmless by the code that writes them.
 """
 
 from __future__ import annotations

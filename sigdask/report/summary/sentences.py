@@ -1,8 +1,7 @@
 """Sentences about a comparison, and the line that makes results reproducible.
 
-Sizes of differences in words: points of 100 for shares, else the metric's own units.
-
-One comparison as a sentence: which system is better, whether it is significant, and by how much.
+A sentence says which system is better, whether the difference is significant, and by how much: in points of 100 for
+shares, else in the metric's own units.
 """
 
 from __future__ import annotations

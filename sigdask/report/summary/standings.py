@@ -1,6 +1,6 @@
-"""Which system leads in each comparison, and by how much, in groups (a test set, subset and metric), as arrays.
+"""Which system leads in each comparison, and by how much, as arrays.
 
-What headlines are written from: comparisons, or verdicts over all sets, in groups, with words for them.
+Headlines are written from these. Comparisons, or verdicts over all sets, are grouped by test set, subset and metric.
 """
 
 from __future__ import annotations

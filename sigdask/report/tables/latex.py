@@ -1,9 +1,9 @@
 r"""Tables as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
 
-Nothing is left out: a table of more rows than a page takes goes on in another, and so do columns of more metrics than a
-line takes. A table wider than a column of a two-column page is a `table*`. If it fits on such a page, but not on the
-lines of a one-column article, LaTeX chooses between one table and several. A character that pdflatex has no glyph for
-is printed as its number there, and as itself by the others.
+Nothing is left out: if a table has more rows than a page, it continues in another table, and so do columns of more
+metrics than fit a line. A table wider than a column of a two-column page is a `table*`. If it fits on such a page, but
+not on the lines of a one-column article, LaTeX chooses between one table and several. pdflatex prints a character
+without a glyph as its number, and the others print it as it is.
 """
 
 from __future__ import annotations

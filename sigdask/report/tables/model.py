@@ -1,6 +1,6 @@
 """A paper table as values: columns of texts, with bold type and marks, for all writers.
 
-Texts are as they are printed; names are as users gave them, and each writer escapes them.
+Numbers are texts as printed. Names are those of the users, and each writer escapes them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Candidate rankings as plain text: which measure is better, at which n, and how sure that is.
+"""Candidate rankings and repeated samples as plain text.
 
-Repeated samples of candidates as plain text: observed and predicted variation, and a histogram.
+The text says which measure is better at which n, and how certain this is. For repeated samples it has the observed and
+the predicted variation, and a histogram.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Remarks below the answer: checks, borderline results, warnings and notes.
-
-Sentences on trials that early stopping saved, or would have saved because verdicts were settled before.
-"""
+"""Remarks below the answer: checks, borderline results, warnings, notes, and trials that early stopping saved."""
 
 from __future__ import annotations
 

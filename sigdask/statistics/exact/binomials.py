@@ -1,9 +1,7 @@
 """Tails of Bin(n, 1/2), where all units count equally: fractions, or certified limits for any n.
 
-Tails of Bin(n, 1/2), where all units count equally: fractions, or certified limits for any n.
-
-For large n the first term is made of Stirling's series in decimals, whose error is less than the first
-term left out, and the others by their ratios (Loader 2000 has the idea for floats).
+For large n the first term is computed by Stirling's series in decimals, with an error below the first omitted term. The
+other terms follow from their ratios (Loader 2000 uses this idea in floats).
 """
 
 from __future__ import annotations

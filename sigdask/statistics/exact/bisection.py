@@ -1,7 +1,7 @@
 """P-values of quotients with at most two kinds of units, by bisection for one threshold per table row.
 
-With y units of one kind swapped, the difference grows or falls with the number x of the other kind, so that the
-smallest x that reaches the observed difference is found by bisection, and p is the sum of P(y) P(X >= x(y)).
+If y units of one kind are swapped, the difference rises or falls with the number x of swapped units of the other kind.
+So the smallest x that reaches the observed difference is found by bisection, and p is the sum of P(y) P(X >= x(y)).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Problems: each unit's integer contribution to the difference of two systems, and the score as a function of sums.
 
-Swapping a unit turns the sign of what it moves. Swapping the two systems as a whole negates the difference of
-scores, so the null distribution is symmetric about 0, and two upper tails at |t| determine all three p-values
+Swapping a unit changes the sign of its contribution. Swapping all units negates the difference of scores, so the null
+distribution is symmetric about 0, and two upper tails at |t| determine all three p-values
 (`sigdask.statistics.exact.result`).
 
-Units that move the same, up to sign, are of one kind and only counted: K distinct vectors with multiplicities m make
-prod(m + 1) cells, 2**n of them where all differ. `TieRule` compares differences after swaps with the observed one, by
-floats and, where these are unclear, by fractions.
+Units with equal contributions, up to sign, are of one kind and only counted. K distinct vectors with multiplicities m
+have prod(m + 1) cells, which are 2**n if all differ. `TieRule` compares differences after swaps with the observed one
+by floats, and by fractions where floats are not clear.
 """
 
 from __future__ import annotations

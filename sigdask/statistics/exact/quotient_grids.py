@@ -1,9 +1,10 @@
 """P-values of quotients of two sums, on a grid of numerators and denominators: dynamic programming, or transforms.
 
-As in `convolution`, in two dimensions: the grid is the coarsest that holds what units move, sheared until both
-directions are as independent as they get, and what leaves a window around its middle is bounded and added above.
+Dynamic programming is as in `convolution`, in two dimensions. The grid is the coarsest that holds the contributions. It
+is sheared until both directions are nearly independent. The probability outside a window around its middle is bounded
+and added.
 
-Or by the Fourier transform of a tilted distribution: the tilt follows the slope of the score at the most likely sums
+The Fourier transform is that of a tilted distribution. The tilt follows the slope of the score at the most likely sums
 that reach the observed difference.
 """
 

@@ -1,9 +1,7 @@
-"""Count arrangements by sums of fractions, meeting in the middle: exact even for tiny differences beside large ones.
+"""Count arrangements by sums of fractions, meeting in the middle: exact even for tiny differences next to large ones.
 
-Count arrangements by sums of fractions, meeting in the middle: exact even for tiny differences beside large ones.
-
-Swapping a unit turns the sign of its difference, so the sum over the swapped units says how far the difference moves.
-Units of the same size are taken together. Only how many more of them are swapped in one direction than in the other
+Swapping a unit changes the sign of its difference, so the sum over the swapped units says how far the difference moves.
+Units of the same size are taken together: only how many more of them are swapped in one direction than in the other
 matters, and rounding that they share cancels.
 """
 

@@ -1,7 +1,7 @@
 """Results: the chosen method or why there is none, and three p-values with limits.
 
-Everything follows from two upper tails at the size of the observed difference, one that counts whatever
-may tie and one that counts what is past it for certain, since the null distribution is symmetric about 0.
+The null distribution is symmetric about 0, so all p-values follow from two upper tails at the size of the observed
+difference: one counts everything that may tie, and the other only what is certainly larger.
 """
 
 from __future__ import annotations

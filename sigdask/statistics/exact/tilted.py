@@ -1,7 +1,7 @@
 """Tails of integer sums, by the fast Fourier transform of a tilted distribution: accurate even far in the tail.
 
-Under weights proportional to exp(theta S) the threshold is where the mean is, so that the tail is not lost in
-the rounding of a transform; what the transform wraps around is bounded and made negligible by its length.
+Under weights proportional to exp(theta S) the mean is at the threshold, so the tail is not lost in the rounding of a
+transform. The part that the transform wraps around is bounded, and made negligible by its length.
 
 References
 ----------

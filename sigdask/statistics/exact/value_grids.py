@@ -1,8 +1,8 @@
 """P-values of any score: enumeration of distinguishable arrangements, or dynamic programming on a grid of sums.
 
-The grid holds all values of a few small sums. Sums that are linear functions of others need no direction of their own.
-A place of the grid is one number, and so is a unit's step; up to 62 units arrangements are counted in integers, beyond
-that probabilities are added.
+The grid holds all values of a few small sums. Sums that are linear functions of others have no dimension of their own.
+A cell of the grid is one number, and so is a unit's step. Up to 62 units arrangements are counted in integers; beyond,
+probabilities are added.
 """
 
 from __future__ import annotations
