@@ -85,7 +85,7 @@ class DeferredNumbers:
     def values(self) -> NDArray[Any]:
         """The array."""
         values = self._compute()
-        del self._compute  # with the data that it holds
+        self._compute = lambda: values  # no longer holds the data; another thread may compute them too
         return values
 
     def __array__(self, *args: Any, **options: Any) -> NDArray[Any]:
