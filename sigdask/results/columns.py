@@ -76,7 +76,7 @@ class CodedColumn(Generic[Value]):
 
 
 class DeferredNumbers:
-    """Stands for an array of a `ColumnGroup` until the numbers are first read; only then they are computed."""
+    """An array of a `ColumnGroup` that is computed when it is first read."""
 
     def __init__(self, compute: Callable[[], NDArray[Any]]) -> None:
         self._compute = compute
@@ -85,7 +85,7 @@ class DeferredNumbers:
     def values(self) -> NDArray[Any]:
         """The array."""
         values = self._compute()
-        self._compute = lambda: values  # no longer holds the data; another thread may compute them too
+        self._compute = lambda: values  # no longer holds the data; another thread may be computing the same array
         return values
 
     def __array__(self, *args: Any, **options: Any) -> NDArray[Any]:
@@ -129,8 +129,8 @@ def get_filling(dtype: Any) -> Any:
 class ColumnGroup:
     """Base of groups of columns that have a row for each comparison.
 
-    Arrays and coded columns are columns. A mapping holds values of a few rows, by row. Fields named in `KEYS` tell
-    groups of one class apart.
+    Columns are arrays and coded columns. A mapping from rows to values is a column that few rows have. Fields named in
+    `KEYS` distinguish groups of one class.
     """
 
     KEYS: ClassVar[tuple[str, ...]] = ()
@@ -142,13 +142,13 @@ class ColumnGroup:
         return {name: c.values if isinstance(c, DeferredNumbers) else c for name, c in columns.items()}
 
     def to_columns(self, n: int) -> dict[str, Column]:
-        """Return all that `n` rows have as columns of this length."""
+        """Return all columns with full length `n`."""
         sparse = _list_fields(type(self), Mapping)  # type: ignore[arg-type]
         return self.columns | {name: build_sparse_column(getattr(self, name), n) for name in sparse}
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Column], **keys: Any) -> Self:
-        """Return the group that `to_columns` made columns of."""
+        """Return the group from which `to_columns` built the columns."""
         sparse = {name: sparse_to_dict(columns[name]) for name in _list_fields(cls, Mapping)}  # type: ignore[arg-type]
         return cls(**{**keys, **columns, **sparse})
 
@@ -164,7 +164,7 @@ class ColumnGroup:
 
     @classmethod
     def build_empty(cls, n: int, **values: Any) -> Self:
-        """Return columns for `n` rows that have none of this, with the given values of other fields."""
+        """Return columns for `n` rows without values; other fields have the given values."""
         for name, hint in _find_hints(cls).items():  # type: ignore[arg-type]
             if name not in values and get_origin(hint) is np.ndarray:
                 dtype = get_args(get_args(hint)[-1])[0]
@@ -190,7 +190,7 @@ FEW_VALUES = 8
 def divide_columns(columns: Iterable[Column], sizes: Sequence[int]) -> Iterator[list[Column]]:
     """Yield the parts of each column that have consecutive rows.
 
-    A part of a coded column has no values that none of its rows has, unless all values of the column are few.
+    A part of a coded column lists only values that its rows have, unless the column has few values.
     """
     ends = np.cumsum([0, *sizes]).tolist()
     slices = [slice(start, end) for start, end in pairwise(ends)]
@@ -314,7 +314,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A doubt about the test's assumptions, based on the units of one comparison.
+    """A doubt about the assumptions of one comparison's test, based on its units.
 
     Attributes
     ----------
@@ -333,7 +333,7 @@ class Assumption:
     unseen_rate : float or None
         If no unit favours the other system, the 95 % upper bound of the rate of such units.
     cancelling_size : float or None
-        How much each of them would have to lose, at that rate, to cancel the difference.
+        Loss on each of them that would cancel the difference, at that rate.
     """
 
     kind: AssumptionKind
@@ -437,7 +437,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputDigests(ColumnGroup):
-    """Columns of a table with what p depends on and no other column has: seed, method, digests of data and code.
+    """Inputs of p that other columns of a table lack: seed, method, digests of data and code.
 
     Attributes
     ----------
@@ -450,9 +450,9 @@ class InputDigests(ColumnGroup):
     data_a, data_b : CodedColumn of str
         Digests of both systems' contributions under the metric on the compared items, with the gold standard.
     code : CodedColumn of str
-        The user's own code that the metric is made of, by content.
+        Digest of the metric's code, if the user wrote it.
     adjust, members, family : CodedColumn of str
-        How p was adjusted, over how many comparisons, and which these are, by content.
+        How p was adjusted, over how many comparisons, and a digest of these.
     version : CodedColumn of str
         Version of sigdask that computed the result.
     """

@@ -54,7 +54,7 @@ class FamilyNote:
     n_comparisons : int
         Comparisons judged together.
     n_trials : int or None
-        Trials (or arrangements) counted for the whole family; None where p-values were enough.
+        Trials (or arrangements) counted for the whole family; None if the adjustment needs only p-values.
     exact : bool
         All arrangements were counted.
     n_resamples : int or None
@@ -81,11 +81,11 @@ class ResultAcrossSets:
     difference : float
         Mean over sets of score_a - score_b.
     n_trials, n_extreme : int
-        Trials with swaps inside each set, and those whose mean is at least as extreme.
+        Trials, which swap within each set, and trials whose mean difference is at least as extreme.
     p_value : float
         p of the mean difference.
     p_adjusted : float or None
-        By step-down max-T over all pairs and metrics.
+        Adjusted by step-down max-T over all pairs and metrics.
     p_adjusted_interval : tuple of float, or None
         As in `Result`.
     method : {"approximate", "exact"}
@@ -115,7 +115,7 @@ class ResultAcrossSets:
 
 
 class UnitSource(Protocol):
-    """What scores the single units of compared systems."""
+    """Source of the scores of compared systems on single units."""
 
     def iter_scores(self, *_: Any, **selection: Any) -> Iterator[UnitScores]:
         """Yield the units of each comparison that is selected, with the options of `UnitTables.iter_scores`."""
@@ -196,7 +196,7 @@ class ComparisonResults(Sequence[Result]):
         return dict(json.loads(self.to_json()))
 
     def around(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, with an empty list in place of the results."""
+        """Return the object that `--json` writes, with an empty list as its results."""
         return {
             "sigdask": get_version(),
             "schema_version": VERSION,

@@ -55,7 +55,7 @@ MAX_CELLS = 2**27
 
 
 def build_indexed_frame(table: Table) -> Any:
-    """Return a table of results as a frame of pandas whose index identifies the comparison; no subset is ""."""
+    """Return a table of results as a pandas frame whose index identifies the comparison; "" means no subset."""
     frame = build_frame(table, "pandas")
     if not len(table):
         return frame
@@ -63,7 +63,7 @@ def build_indexed_frame(table: Table) -> Any:
 
 
 def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
-    """Return the numbers of a table of results as a dataset of xarray, with a dimension for each part of a key.
+    """Return the numbers of a table of results as a dataset of xarray, with a dimension for each column of `AXES`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def build_dataset(table: Table, attributes: Mapping[str, Any]) -> Any:
 
 def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any:
     """Return columns as a data frame of the given library, with None or, for pandas, NaN if missing."""
-    takes_none = library != "pandas"  # which takes NaN for what is missing; others know better
+    takes_none = library != "pandas"  # only pandas uses NaN for missing values
     return _get_frame_maker(library)(
         {
             name: list_values(values) if takes_none and isinstance(values, Nullable) else to_array(values)
@@ -153,7 +153,7 @@ class ListedResults(Sequence[Entry]):
         return len(self.found)
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return a data frame, one row an entry; libraries as of `Results.to_frame`."""
+        """Return a data frame, one row per entry; libraries as in `Results.to_frame`."""
         return build_frame_from_rows([to_plain(entry) for entry in self.found], library)
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,16 +192,16 @@ def _format_csv_part(columns: Mapping[str, Values], *, csv_safe: bool, is_first:
 
 
 CSV_SAFE = "csv_safe"
-"""Last column of CSV files in which names are quoted. It tells readers so."""
+"""Last column of CSV files in which names are quoted. Readers recognize such files by it."""
 
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
-"""Characters with which a spreadsheet begins a formula, and blanks that it skips (OWASP, "CSV injection")."""
+"""Characters that start a formula in a spreadsheet, and blanks that it skips (OWASP, "CSV injection")."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 
 
 def quote_csv_name(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula; numbers stay as they are.
+    """Return a text that no spreadsheet takes for a formula; numbers are not changed.
 
     Examples
     --------
@@ -326,7 +326,7 @@ SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitScores:
-    """Scores of two systems on each unit under one metric, and what each unit contributes to their difference.
+    """Scores of two systems on each unit under one metric, and each unit's contribution to their difference.
 
     Attributes
     ----------

@@ -63,12 +63,12 @@ class ResultField:
     read : callable or None
         Reads it from a table; None for a column of the table.
     kind : {"number", "integer", "boolean", "string"}
-        Its JSON type, of a field that `schema.json` does not know. Any may be null.
+        JSON type of a field that `schema.json` does not list. Values may be null.
     unit, help : str
         Unit of measurement, and description.
     undetermined : str
-        Why data, settings and seed do not determine it, so that `sigdask reproduce` does not compare it: "a measured
-        time". Empty for a field that they determine.
+        Why data, settings and seed do not determine the field, such as "a measured time". `sigdask reproduce` then does
+        not compare it. Empty for other fields.
     """
 
     name: str
@@ -230,7 +230,7 @@ DOCUMENT_UNDETERMINED = {
     **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
     "grouping": "how rankings are shown",
 }
-"""Keys of the JSON outside the results that the results do not determine. `sigdask reproduce` does not compare them."""
+"""Keys of the JSON outside the results that the inputs do not determine. `sigdask reproduce` does not compare them."""
 
 UNDETERMINED_NOTES = {
     **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),
@@ -241,7 +241,7 @@ UNDETERMINED_NOTES = {
 
 
 def list_added_fields() -> list[ResultField]:
-    """Return the fields that are no attributes of `Result`."""
+    """Return the fields that are not attributes of `Result`."""
     return [field for field in FIELDS if not hasattr(Result, field.name)]
 
 
@@ -395,7 +395,7 @@ def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str,
     table : Table
         The results.
     tests : sequence of str, optional
-        The classical tests that have columns, statistic and p-value; by default those that were asked for.
+        The classical tests whose statistic and p-value have columns; by default those that were requested.
     """
     results = {field.name: field for field in FIELDS}
     tested = {test.name: test for test in table.tests}

@@ -43,7 +43,7 @@ PATHS = {
     "second_trials": "second_run.n_trials", "second_extreme": "second_run.n_extreme",
     "agreement_p": "second_run.agreement_p", "exact_low": "exact.p_lo", "exact_high": "exact.p_hi",
 }  # fmt: skip
-"""Attributes, or positions in tuples, of table columns that have another name in a result."""
+"""Paths in a result to the values of table columns, where they differ from the columns' names."""
 
 INTERVAL_PATHS = {
     **{name: f"interval.{name}" for name in ("method", "confidence", "low", "high", "n_resamples")},
@@ -89,7 +89,7 @@ def _build_column(values: Sequence[Any], example: Column) -> Column:
 def results_to_table(results: Sequence[Result], alpha: float) -> Table:
     """Return a table whose rows are the given results.
 
-    Words of earlier versions that differ from the current words for the same numbers stay as they are.
+    Sentences of earlier versions are kept if they differ from the current ones for the same numbers.
     """
     undefined_a, undefined_b = (
         [_find_note_number(r, "zero-division", "score", system) for r, system in zip(results, systems, strict=True)]
@@ -189,7 +189,7 @@ def _build_stops(results: Sequence[Result]) -> tuple[StoppedCounts, ...]:
 
 def _build_tests(results: Sequence[Result]) -> tuple[ClassicalColumn, ...]:
     names = sort_tests(test.name for r in results for test in r.tests)
-    n_dropped = np.zeros(len(results), np.int64)  # which stands in the words
+    n_dropped = np.zeros(len(results), np.int64)  # the number is only in the sentence
     columns = ([next((t for t in r.tests if t.name == name), None) for r in results] for name in names)
     return tuple(
         _fill_group(ClassicalColumn, tests, name=name, n_dropped=n_dropped)
@@ -239,7 +239,7 @@ def _build_registered_columns(results: Sequence[Result]) -> dict[str, Column]:
 
 
 def _add_kept_texts(table: Table, results: Sequence[Result]) -> Table:
-    """Return the table with those texts of results added that differ from what the columns would give."""
+    """Return the table with those texts of results added that the columns would not reproduce."""
     notes: dict[int, Any] = {}
     kept_texts: dict[str, dict[int, str]] = {name: {} for name in table.checks}
     for row, (original, rebuilt) in enumerate(zip(results, fields.iter_results(table), strict=True)):

@@ -48,8 +48,8 @@ from sigdask.text import format_count
 RowNotes = Iterator[tuple[int, Note]]
 
 FEW_UNITS = 30
-"""Below this number of units, bootstrap intervals are too narrow: of 95 % intervals 0.92 cover the truth at 25 units,
-0.90 at 10.
+"""Below this number of units, bootstrap intervals are too narrow: 95 % intervals cover the truth in 0.92 of cases at 25
+units, in 0.90 at 10.
 """
 
 FEW_DISCORDANT = 10

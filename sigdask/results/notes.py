@@ -10,36 +10,36 @@ from sigdask.identity import dataclass
 from sigdask.text import shorten_message
 
 NoteKind = Literal[
-    # of one comparison
-    "identical",  # no unit differs in what the metric counts
-    "upper-bound",  # trials count as ties what scores of very unequal size do not tell apart
+    # kinds of notes on one comparison
+    "identical",  # no unit differs in the counts of the metric
+    "upper-bound",  # scores of very unequal size: trials within rounding count as ties
     "zero-division",  # a system's score is 0/0
-    "not-reached",  # no trial is counted yet
-    "undecided",  # the interval of p straddles alpha
-    "unadjusted-undecided",  # so does that of p, where the verdict is of an adjusted one
-    "stop-unknown",  # the trial that a rule stops at is not found yet
-    "second-look",  # p was had before with fewer trials
-    "interval",  # why there is none, or what is to be known of it
-    "interval-differs",  # it holds 0 beside a small p, or the reverse
-    "interval-coverage",  # such intervals were measured to hold the truth less often than they say
-    # of all comparisons
-    "scope",  # what is scored, what is not, what was averaged or left out; printed before the answer
-    "reading",  # what the reader of the data had to say
-    "unused-option",  # an option has no effect beside another one
-    "few-trials",  # the trials cannot reach alpha
+    "not-reached",  # no trial has been counted yet
+    "undecided",  # the interval of p contains alpha
+    "unadjusted-undecided",  # as "undecided", for the unadjusted p of a verdict by adjusted p
+    "stop-unknown",  # the trial at which a rule stops has not been determined yet
+    "second-look",  # p was computed before with fewer trials
+    "interval",  # a remark on an interval, or why there is none
+    "interval-differs",  # it contains 0 although p is small, or the reverse
+    "interval-coverage",  # the measured coverage of such intervals is below their level
+    # kinds of notes on all comparisons
+    "scope",  # what is scored, left out or averaged; printed before the answer
+    "reading",  # messages from the reader of the data
+    "unused-option",  # an option has no effect together with another one
+    "few-trials",  # too few trials for p to reach alpha
     "few-units",  # a test of so few units says little
-    "family-undecided",  # intervals of adjusted p straddle alpha
-    "caveat",  # what the adjustment itself is known not to hold
-    "exact-by-holm",  # exact p are adjusted by Holm, as nothing else was asked for
+    "family-undecided",  # intervals of adjusted p contain alpha
+    "caveat",  # a known limitation of the adjustment
+    "exact-by-holm",  # exact p are adjusted by Holm, the default for them
     "skewed",  # differences of units are too skewed for studentised max-T
     "larger-of-two",  # an adjusted p is the larger of two methods'
-    "simultaneous-differs",  # a simultaneous interval holds 0 beside a small adjusted p, or the reverse
-    "intervals-alone",  # intervals are of each comparison alone, adjusted p-values are not
+    "simultaneous-differs",  # a simultaneous interval contains 0 although the adjusted p is small, or the reverse
+    "intervals-alone",  # intervals are not adjusted, but p-values are
     "missing",  # two systems without a common item are not compared
-    "dependence",  # differences are correlated within groups that are not exchanged whole
-    # of either
-    "permutation",  # what swapped scores of metrics are known not to hold
-    "earlier",  # kept by a version whose notes were texts alone
+    "dependence",  # differences are correlated within groups that are not swapped as a whole
+    # kinds of notes on either
+    "permutation",  # a known limitation of swapping scores of metrics
+    "earlier",  # from a version whose notes were only texts
 ]
 """Subject of a note. The names never change."""
 
@@ -76,9 +76,9 @@ class Note:
     kind : str
         Subject: one of `NoteKind`.
     text : str
-        The sentence that is printed, and stands in `warnings`.
+        The sentence that is printed, and that `warnings` lists.
     numbers : mapping of str to str, int, float or None
-        Contents of the sentence as JSON, with unrounded numbers, and the names that they belong to.
+        Contents of the sentence as JSON: unrounded numbers, and the names to which they belong.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class SystemRanking:
     systems : tuple of RankedSystem
         Best first.
     clusters : tuple of int, or None
-        The number of each system's cluster, of metrics compared by their agreement with people (`number_clusters`).
+        Number of each system's cluster, if metrics are compared by their agreement with people (`number_clusters`).
     grouping : str
         How systems that do not differ significantly are marked: letters, clusters, tied or ranks.
     """
@@ -52,13 +52,13 @@ class SystemRanking:
     grouping: Grouping = "letters"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the ranking, which has clusters where there are some, and no choice of marks."""
+        """Return the JSON object of the ranking. It has clusters if there are any, but not how systems are marked."""
         values = {name: value for name, value in to_plain(self).items() if name != "grouping"}
         return {name: value for name, value in values.items() if name != "clusters" or value is not None}
 
 
 def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Grouping:
-    """Return how a ranking's systems are marked: as requested, or by letters if these are few enough to be read.
+    """Return how a ranking's systems are marked: as requested, or by letters if these are few enough to be readable.
 
     If there are too many letters to compute, ranges of ranks replace them.
     """
@@ -73,8 +73,8 @@ def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Gro
 def build_rankings(table: Table) -> tuple[SystemRanking, ...]:
     """Return a ranking of the systems for each test set, subset and metric with all pairs compared.
 
-    Comparisons are two-sided, or those of metrics by their agreement with people, the better one first. The report and
-    the JSON of a call ask for the same rankings, so the last ones are kept.
+    Comparisons are two-sided, or of metrics by their agreement with people (the better one first). The last rankings
+    are cached, because the report and the JSON of a call need the same ones.
     """
     return tuple(map(build_ranking, iter_ranked(table)))
 
@@ -117,7 +117,7 @@ def is_ranked(table: Table) -> bool:
 
 
 def is_agreement(table: Table) -> bool:
-    """Return whether all comparisons are of metrics, by their agreement with people."""
+    """Return whether all comparisons are of metrics by their agreement with people."""
     return all(table.metric.values[k].name.startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
 
 
@@ -166,7 +166,7 @@ def build_ranking(table: Table) -> SystemRanking:
     systems_ranked = rank_systems(
         system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=score.higher_is_better
     )
-    p_values = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
+    p_values = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a stopping rule may decide without p
     subset = table.subset[0]
     return SystemRanking(
         table.test_set[0],
@@ -180,7 +180,7 @@ def build_ranking(table: Table) -> SystemRanking:
 
 
 def _find_clusters(table: Table, pairs: Integers, best_first: list[int]) -> tuple[int, ...] | None:
-    """Return the clusters of metrics by unadjusted p, as WMT's metrics tasks do; None of other systems."""
+    """Return the clusters of metrics by unadjusted p, as in WMT's metrics tasks; None for other systems."""
     if not is_agreement(table):
         return None
     is_beaten = np.zeros((len(best_first), len(best_first)), np.bool_)

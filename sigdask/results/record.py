@@ -57,9 +57,9 @@ class Stopped:
     rule : {"besag-clifford", "confidence-sequence"}
         The rule.
     n_asked : int
-        The most trials that the rule could have taken.
+        Maximum number of trials.
     is_early : bool
-        Whether it stopped before them.
+        Whether it stopped before that.
     is_significant : bool or None
         Decision of the confidence sequence, which gives no p. None if it is undecided.
     epsilon : float or None
@@ -328,7 +328,7 @@ def format_table(results: Sequence[Result], alpha: float, n_results: int, scope:
     n_results : int
         How many there are.
     scope : sequence of str
-        Text on what is scored and what is not. It comes first.
+        Text on what is scored and what is not, printed first.
     """
     title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
     if not results:

@@ -30,7 +30,7 @@ from sigdask.results.table import Table
 from sigdask.results.values import Sentences, Values, list_values
 
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
-"""How p was computed: (k + 1) / (n + 1) from random trials, exactly, as the upper one of two limits, or not at all."""
+"""How p was computed: (k + 1) / (n + 1) from random trials, exactly, as the upper of two limits, or not at all."""
 
 NUMBERS: Mapping[str, tuple[type, float, float]] = {
     "nt": (int, 1, MAX_STREAM_TRIALS),
@@ -123,13 +123,13 @@ class Signature:
     method : {"auto", "randomization", "exact", "both"}
         Method as requested.
     exact_limit : float or None
-        Seconds that were given as the limit of exact p-values, under a method that leaves out those beyond.
+        Requested limit of exact p-values in seconds, if the method omits those that take longer.
     p : {"trials", "exact", "limits", "decision"}
-        How p was had.
+        How p was obtained.
     seed, scheme : int
         Seed of the random stream, and the version of its layout.
     test_set, unit : str
-        Its name, part of the shuffles' address, and what is exchanged as a whole.
+        Name of the test set, which also determines the random stream, and the swapped unit.
     data : DataDigests
         Digests of the data.
     version : str
@@ -141,9 +141,9 @@ class Signature:
     stop : str or None
         The rule that ended the counting, with `h` or with `epsilon` and `alpha`.
     subset : tuple of (str, str), or None
-        Column and value, where a part of the items was compared.
+        Column and value, if a subset of the items was compared.
     adjust : str or None
-        How the adjusted p was had, of `members` comparisons together, which are known by `family`.
+        How p was adjusted, over `members` comparisons with the digest `family`.
     """
 
     metric: str
@@ -279,8 +279,7 @@ def _parse_value(key: str, text: str) -> Any:
 def format_signatures(table: Table) -> Values:
     """Return the signature of each row, or None for rows of earlier versions without digests.
 
-    Rows of one set, metric and so on differ in `data` alone, so a signature is made of the first of these and
-    filled for the others.
+    Rows with equal settings differ only in `data`. So one signature is built for them, and filled with each row's data.
     """
     digests = table.origins
     if digests is None:
@@ -299,7 +298,7 @@ def format_signatures(table: Table) -> Values:
 def format_shared(table: Table) -> str | None:
     """Return the parts that the signatures of all rows have in common; for one row, its whole signature.
 
-    None where some row has no signature.
+    None if some row has no signature.
     """
     digests = table.origins
     if digests is None or not len(table) or not digests.units.find(bool).all():
@@ -322,7 +321,7 @@ NO_DIGESTS = DataDigests("0", "0", "0")
 
 
 def _list_columns(table: Table, digests: InputDigests, *names: str) -> list[CodedColumn[Any]]:
-    """Return the coded columns of what is tested and how, and those of `names` of the digests."""
+    """Return the coded columns of the tested comparisons and their settings, and those of the named digests."""
     tested = ("test_set", "subset", "unit", "metric", "alternative")
     return [*(getattr(table, name) for name in tested), *(getattr(digests, name) for name in ("method", *names))]
 

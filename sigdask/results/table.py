@@ -58,11 +58,11 @@ class CheckResults(ColumnGroup):
     p_value : float64 array, shape (n,)
         p-value with which p is compared. NaN if there is none.
     fit : float64 array, shape (n,)
-        The binomial p of the count if that p is true; NaN where the count is of all arrangements or there is no p.
+        Binomial p of the count if that p is true; NaN if all arrangements were counted or there is no p.
     why : CodedColumn of str
-        Why it is not applicable; empty where it is.
+        Why the check is not applicable; empty if it is.
     kept : mapping of int to str
-        Words of earlier versions, for rows whose numbers now have other words.
+        Sentences of earlier versions that differ from the current ones, by row.
     """
 
     verdict: NDArray[np.int8]
@@ -126,10 +126,9 @@ class StoppedCounts(ColumnGroup):
     epsilon : float or None
     h : int or None
     is_unknown : bool array, shape (n,)
-        The trial to stop at is not looked for yet.
+        Whether the trial at which the rule stops has not been determined yet.
     n_counted, n_counted_extreme : int64 array, shape (n,)
-        Trials and exceedances that were counted, which the checks are of; those of the table are up to
-        where the rule stopped.
+        Trials and exceedances that were counted, used by the checks. Those of the table end where the rule stopped.
     """
 
     KEYS: ClassVar[tuple[str, ...]] = ("rule", "epsilon", "h")
@@ -165,8 +164,7 @@ class ClassicalColumn(ColumnGroup):
     n_dropped : int64 array, shape (n,)
         Number of units without a difference, which are dropped.
     detail : CodedColumn of str
-        How it was had, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty where it was not asked
-        for.
+        How it was computed, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty if not requested.
     """
 
     KEYS: ClassVar[tuple[str, ...]] = ("name",)
@@ -206,13 +204,13 @@ class Table(ColumnGroup):
     n_trials, n_extreme : int64
         Trials and exceedances of the sample, or of all arrangements.
     p_value, p_low, p_high : float64
-        p, and the ends of the interval that the sample gives; of p where there is none.
+        p, and the ends of its Monte Carlo interval; both ends are p if there is none.
     r12 : float64
         NaN where it does not apply.
     second_trials, second_extreme : int64
-        Trials and exceedances of the second run. 0 trials if there is none to compare with.
+        Trials and exceedances of the second run. 0 trials if there was none.
     agreement_p : float64
-        Fisher's; NaN likewise.
+        Fisher's p that both runs have the same rate; NaN if there was no second run.
     exact_low, exact_high : float64
         The exact p, or bounds of it. NaN if unknown.
     exact_by : CodedColumn of (str, str) or None
@@ -225,21 +223,21 @@ class Table(ColumnGroup):
     beside : tuple of AlternativeUnit
         In the order in which they are shown.
     undefined_a, undefined_b : float64
-        The score that 0/0 was given; NaN where the score is defined.
+        The score used in place of 0/0; NaN if the score is defined.
     step : float64
         Resolution of scores. 0 if they are exact, negative if some differ by less than the resolution.
     stops : tuple of StoppedCounts
-        One for each rule; no row is in two.
+        One for each rule. No row has two rules.
     seen_with : int64
-        Trials that a p was had with before; 0 where it was not, or with no fewer.
+        Number of trials of an earlier p with fewer trials; 0 if there was none.
     tests : tuple of ClassicalColumn
-        One for each classical test that was asked for, in the order of their names.
+        One for each requested classical test, in the order of their names.
     intervals : Intervals or None
         None if not requested.
     origins : InputDigests or None
         None for results of earlier versions.
     assumptions : Assumptions or None
-        The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
+        Diagnosis of units. None if there was none, as in results of earlier versions.
     adjusted : AdjustmentDetails or None
         Details of the adjusted p-values, or None.
     notes : mapping of int to tuple of Note
@@ -299,7 +297,7 @@ class Table(ColumnGroup):
         return len(self.p_value)
 
     def columns_by_path(self) -> dict[Name, Column]:
-        """Return all that the table holds as columns, named by their paths, without `alpha` and `grouping`."""
+        """Return all columns of the table by path, without `alpha` and `grouping`."""
         columns: dict[Name, Column] = {(name,): column for name, column in (self.columns | dict(self.added)).items()}
         for kind in GROUPS:
             for key, group in _list_groups(getattr(self, kind)):
@@ -308,7 +306,7 @@ class Table(ColumnGroup):
 
     @staticmethod
     def from_paths(columns: Mapping[Name, Column], alpha: float, grouping: Grouping = "auto") -> Table:
-        """Return the table that `columns_by_path` made columns of, with a significance level for verdicts."""
+        """Return the table whose columns `columns_by_path` returned, with a significance level for verdicts."""
         plain, added, layout = _arrange_paths(tuple(columns))
         groups = {}
         for kind, paths_by_key in layout.items():
@@ -345,7 +343,7 @@ class Table(ColumnGroup):
             yield Table.from_paths(take_rows(columns, slice(start, start + max_rows)), self.alpha, self.grouping)
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
-        """Yield consecutive rows in tables of the given sizes; coded columns keep the values of their rows alone."""
+        """Yield consecutive rows in tables of the given sizes; coded columns list only the values of their rows."""
         columns = self.columns_by_path()
         for parts in zip(*divide_columns(columns.values(), [*sizes]), strict=True):
             yield Table.from_paths(dict(zip(columns, parts, strict=True)), self.alpha)
@@ -447,7 +445,7 @@ def _arrange_paths(paths: tuple[Name, ...]) -> tuple[list[str], list[str], dict[
 
 
 def _list_groups(groups: Any) -> list[tuple[str, ColumnGroup]]:
-    """Return a table's groups of one kind with the texts that stand for their keys."""
+    """Return a table's groups of one kind with the texts of their keys."""
     if isinstance(groups, Mapping):
         return list(groups.items())
     if not isinstance(groups, tuple):
@@ -573,7 +571,7 @@ class ExactValues:
 def use_exact_p(table: Table) -> Table:
     """Return the table with exact p-values in place of those from trials, if they are known closely enough.
 
-    If no trials were requested, p is the upper bound, however low the lower one is.
+    If no trials were requested, p is the upper bound, whatever the lower bound is.
     """
     is_known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
     is_only_exact = (table.n_trials == 0) & ~np.isnan(table.exact_high)
@@ -585,10 +583,10 @@ def use_exact_p(table: Table) -> Table:
 
 
 def select_intervals(table: Table) -> tuple[Intervals | None, str]:
-    """Return the intervals to show beside the p that decides, and the word to put before "interval".
+    """Return the intervals to show with the p that decides, and the word to put before "interval".
 
-    Beside adjusted p-values these are the simultaneous ones, where the family has such. All others are of each
-    comparison alone, and called unadjusted.
+    With adjusted p-values these are the simultaneous intervals of the family, if there are any. All other intervals are
+    of single comparisons, and called unadjusted.
     """
     details, intervals = get_details(table), table.intervals
     if intervals is None or np.isnan(table.p_adjusted).all():

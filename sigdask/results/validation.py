@@ -41,7 +41,7 @@ def find_fault(document: Mapping[str, Any]) -> str | None:
 
 
 def _find_fault(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Fault | None:
-    """Return the first fault of a JSON value: the path from it to the wrong one, that value, and what it must be."""
+    """Return the first fault of a JSON value: the path to the wrong value, that value, and what is expected."""
     if "$ref" in schema:
         return _find_fault(value, definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:

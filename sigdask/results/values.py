@@ -61,14 +61,14 @@ class Nullable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composite:
-    """Values that each row builds of several members.
+    """Values that each row builds from several columns.
 
     Attributes
     ----------
     members : tuple of Values
         The columns.
     build : callable
-        Makes a Python value of the members' values.
+        Builds a Python value from the members' values.
     pieces : tuple of str
         The JSON before, between and after the members.
     """
@@ -95,7 +95,7 @@ class Composite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """Lists of the values that a row has in several columns, or if `is_single`, the only one of them."""
+    """Lists of the values that a row has in several columns, or if `is_single`, the value of the only column."""
 
     parts: Sequence[Nullable]
     n: int
@@ -135,7 +135,7 @@ class SparseLists:
     n : int
         Rows.
     convert : callable
-        Makes of a tuple what its JSON says.
+        Converts a tuple to the value of its JSON.
     """
 
     by_row: Mapping[int, tuple[Any, ...]]
@@ -281,7 +281,7 @@ def format_array(values: NDArray[Any]) -> str:
 
 
 def format_numbers(values: NDArray[Any]) -> list[str]:
-    """Return the JSON of each number, as `format_array` writes it; columns that came before are not formatted again."""
+    """Return the JSON of each number, as `format_array` writes it; texts of equal columns are cached."""
     if len(values) <= REMEMBERED_ROWS:
         return _format_once(values.tobytes(), values.dtype.str)
     return format_array(values)[1:-1].split(",")
@@ -384,7 +384,7 @@ def _format_coded_column(column: CodedColumn[Any]) -> str:
 
 
 MIN_USES = 2
-"""Minimum number of rows for each distinct value for which values are written once, with a code in each row."""
+"""Minimum number of rows per distinct value for which each value is written once, and rows have codes."""
 
 
 def decode_column(column: Any, n: int) -> list[Any]:
