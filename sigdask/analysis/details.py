@@ -104,9 +104,9 @@ class NullDistribution:
     observed : float
         The difference itself.
     n_trials, n_extreme : int
-        Trials that are drawn, and those at least as extreme as the observed difference, under the alternative.
+        Number of trials drawn, and of those at least as extreme as the observed difference, under the alternative.
     is_whole : bool
-        These are all arrangements.
+        Whether these are all arrangements.
     histogram : EqualWidthBars
         Histogram of the differences. The extreme ones are marked.
     """
@@ -140,11 +140,11 @@ def iter_null_distributions(
     panel : Panel, PresencePanel or OutputsPanel
         The panel that was counted.
     rows, column
-        Pairs and metric, by their places in it.
+        Indices of the pairs and of the metric in the panel.
     tails : sequence of int
         The tail of each pair's alternative.
     n_requested : int64 array, shape (n_rows,)
-        Trials that each was asked for.
+        Requested trials of each pair.
     """
     n_arrangements = 1 << np.minimum(panel.n_discordant[rows, column], 40)
     for row, tail, n_all, n_asked in zip(
@@ -183,7 +183,7 @@ class Convergence:
     Attributes
     ----------
     n_trials, n_extreme : int64 array, shape (n_points,)
-        Rising; the last is the result's.
+        In ascending order. The last ones are those of the result.
     """
 
     n_trials: Integers
@@ -211,11 +211,11 @@ def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 
     Parameters
     ----------
     panel : Panel, PresencePanel or OutputsPanel
-        Its part of the pairs that are looked at.
+        The panel of the pairs concerned.
     run, max_trials : int
         The run, and its number of trials.
     share : int
-        Panels that are counted for the same page.
+        Number of panels for which the same page counts trials.
     """
     ends = list(_iter_points(min(max_trials, compute_max_trials(panel) // share)))
     counts = np.zeros((len(ends), *panel.shape, panel.manner.n_tails), np.int64)
@@ -340,7 +340,7 @@ class UnitIndex:
         for address, unit_scores in zip(addresses, scores, strict=True):
             name, items = self.names[address], order[starts[address] : starts[address + 1]]
             items = items[is_used[items]].tolist()
-            if "topics" in self.counts.fields:  # rankings, too long to be read
+            if "topics" in self.counts.fields:  # rankings are too long to read
                 a, b = map(format_value, unit_scores)
                 item_details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), a, b),)
             else:
@@ -393,7 +393,7 @@ class UnitIndex:
         return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
 
     def _leave_out(self, pair: tuple[int, int], metric: AnyBound, items: Bools, addresses: Integers) -> Floats:
-        """Return what a difference loses without each unit, by scoring the other units again."""
+        """Return the loss of the difference without each unit, by scoring the other units again."""
         spec = replace(self.spec, pairs=np.array([pair]))
         whole = compute_difference(spec, metric, items)
         index = self.spec.units.index
@@ -470,7 +470,7 @@ def _get_id(counts: Counts, item: int) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return an output or a gold standard as text, visibly shortened where it is long.
+    """Return an output or a gold standard as text, with a visible mark if it is shortened.
 
     Examples
     --------
@@ -517,11 +517,11 @@ class UnitShares:
     add_up : bool
         Whether their sum is the difference.
     n_for_a, n_for_b, n_alike : int
-        Units that raise the difference of scores, that lower it, and that do neither.
+        Numbers of units that raise the difference of scores, that lower it, and that do neither.
     histogram : EqualWidthBars or None
         Histogram of the contributions other than 0. Negative ones are marked. None if there are none.
     addresses : int64 array, shape (n_named,)
-        The units that decide: those that raise it most, the first first, then those that lower it most.
+        The units that decide: those that raise the difference most, then those that lower it most, by size.
     values : float64 array, shape (n_named,)
         Their contributions.
     scores : float64 array, shape (n_named, 2)
@@ -650,8 +650,8 @@ class ComparisonDetails:
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
     """Return the details of some comparisons of a study, in the order of `rows`.
 
-    The same data, seed and trials give the same numbers on any machine. What a reader cannot be shown, as a user's
-    metric fails on it, is left out.
+    The same data, seed and trials give the same numbers on any machine. Details are omitted if a user's metric fails on
+    them.
 
     Parameters
     ----------
@@ -733,7 +733,7 @@ class _PanelComparisons:
     table : Table
         Their results.
     rows, indices : int64 array, shape (n,)
-        Their rows of the whole table, and among the comparisons of the same kind of unit.
+        Their rows in the whole table, and their indices among the comparisons of the same kind of unit.
     """
 
     jobs: ComparisonJobs
@@ -775,7 +775,7 @@ class _PanelComparisons:
                     units = self._sort_units(selection, shares.addresses)
                 parts = (null, convergence, shares, deciding, self.unit_index.field_names, units)
                 yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
-        except InputError:  # a metric of whole outputs, which gives no score: the results say so
+        except InputError:  # a metric of whole outputs gave no score, as the results say
             return
 
     def _select_units(self, k: int) -> UnitSelection:
@@ -860,9 +860,9 @@ def select_rows(
     n_rows : int
         Comparisons in all.
     borderline : iterable of int
-        Rows that another seed or a few more units could turn, the closest first.
+        Rows whose verdict another seed or a few more units could change, the closest first.
     gated : iterable of int
-        Rows that a gate looks at, failures first.
+        Rows that a gate checks, failures first.
     leading : sequence of int
         Rows that compare a best system with its runner-up.
     chosen : iterable of int
@@ -929,8 +929,8 @@ class UnitTables:
         metric, test_set, subset : str, optional
             Selection. By default all.
         max_calls : int
-            Largest number of calls of a metric that is not computed from sums: it is called for both systems without
-            each unit. Units have no contributions if this takes more calls.
+            Maximum number of calls of a metric that is not computed from sums, which is called for both systems without
+            each unit. Beyond it, units have no contributions.
         """
         for spec, metrics, subsets, masks in self.test_sets:
             counts = spec.counts

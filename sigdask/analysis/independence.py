@@ -188,9 +188,9 @@ class LabelScore:
     expected : float
         Expected score under independence. For the metrics named above, the mean over all arrangements.
     agreeing : AgreementScore
-        How arrangements are compared with it.
+        How the scores of arrangements are compared with the observed score.
     is_fixed : bool
-        Whether no arrangement scores otherwise.
+        Whether all arrangements have the same score.
     """
 
     value: float
@@ -207,13 +207,13 @@ def score_labels(
     Parameters
     ----------
     metric : BoundMetric
-        One that sums counts of labels.
+        A metric that sums counts of labels.
     labels : sequence of str
         All labels.
     strata : sequence of LabelMargins
-        How often both give each label in each stratum.
+        How often each labelling gives each label, by stratum.
     agreements : sequence of int
-        In how many items of each label they agree.
+        Number of items with each label on which they agree.
     """
     if not isinstance(metric, BoundMetric) or metric.own:
         raise InputError(
@@ -248,7 +248,7 @@ def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
 def _split_sums(
     fields: Sequence[str], labels: Sequence[str], strata: Sequence[LabelMargins]
 ) -> tuple[Integers, Integers]:
-    """Return, for each field, the part of its sum that no arrangement changes, and what each agreement adds."""
+    """Return, for each field, the constant part of its sum, and the addend of each agreement."""
     index_of = {label: k for k, label in enumerate(labels)}
     fixed, columns = np.zeros(len(fields), np.int64), np.zeros((len(fields), len(labels)), np.int64)
     for f, field in enumerate(fields):
@@ -334,11 +334,11 @@ class ExactP:
     p : Fraction
         The exact p-value.
     method : {"hypergeometric", "rook-polynomials", "constant"}
-        How it was had.
+        How it was computed.
     guarantee : {"exact", "numeric"}
-        In whole numbers, or to rounding.
+        Whether it was computed in integers, or with rounding.
     n_arrangements : int or None
-        How many orders of the items there are, where a float holds them.
+        Number of orders of the items, if a float can hold it.
     """
 
     p: Fraction
@@ -357,7 +357,7 @@ def compute_exact_p(
 ) -> ExactP | None:
     """Return p over all arrangements, or None if these are too many to count.
 
-    `cache` keeps counted arrangements of the two labellings for the next score.
+    `cache` stores counted arrangements of the two labellings for the next score.
     """
     groups = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
     tail = TAILS.index(alternative)
@@ -401,15 +401,15 @@ class Labellings:
     names : tuple of str
         Names of the labellings.
     labels : tuple of str
-        All labels, which codes point into.
+        All labels, to which codes refer.
     key : tuple of int
         Key of the stream.
     starts : int64 array, shape (n_strata + 1,)
         First item of each stratum, and the number of items.
     reference : int32 array, shape (n_items,)
-        Labels that they are held against, in canonical order within each stratum.
+        Labels with which they are compared, in canonical order within each stratum.
     predicted : int32 array, shape (n_systems, n_items)
-        Labels of each.
+        Labels of each labelling.
     """
 
     names: tuple[str, ...]

@@ -88,8 +88,8 @@ class Power:
     difference : float
         The observed score_a - score_b.
     ahead : str
-        The system that is better, or worse where less is better, by the difference that is asked about: the one with
-        the higher score.
+        The system that is assumed to score higher by the difference in question. It is the worse one if lower scores
+        are better.
     reachable : tuple of float, or None
         Smallest and largest difference that tilting the observed units can reach. None if all units are equal.
     wanted_difference : float or None
@@ -260,7 +260,7 @@ class PowerTarget:
     row : int
         The pair.
     side : int
-        1 if A shall score more, -1 if B.
+        1 if A is assumed to score higher, -1 if B.
     """
 
     pairs: SystemPairs
@@ -305,7 +305,7 @@ def measure_power(points: Sequence[PowerPoint], rule: RejectionRule, count: Coun
     for (indices, _), tally in zip(batches, count([job for _, job in batches]) if batches else (), strict=True):
         for k, rejected in zip(indices, tally.counts[:, 0, 0].tolist(), strict=True):
             share = rejected / tally.n_trials
-            careful = (rejected + 1) / (tally.n_trials + 2)  # no error of 0 where all or none are rejected
+            careful = (rejected + 1) / (tally.n_trials + 2)  # avoids an error of 0 if all or none are rejected
             results[k] = share, math.sqrt(careful * (1 - careful) / tally.n_trials)
     return results
 
@@ -335,7 +335,7 @@ def _iter_jobs(
 def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
     """Return the power at a point by the normal approximation.
 
-    The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
+    The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
     """
     observed, weights = point.target.observed, point.target.observed.compute_weights(point.strength)
     difference, spread = abs(observed.compute_difference(weights)), observed.compute_spread(weights)
@@ -361,7 +361,7 @@ MAX_UNITS = 10**12
 """Largest number of units that is reported. If more are needed, the answer is that no number is enough."""
 
 FIRST_STEPS, ROUGH_FACTOR = 3, 4
-"""Steps before the first check, and by how much the rough checks use fewer samples."""
+"""Steps before the first check, and the factor by which rough checks use fewer samples."""
 
 MARGIN = 1e-9
 """Searches stay below this share of the largest difference that tilting can reach."""
@@ -374,7 +374,7 @@ ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """What a power analysis is asked: power, difference and number of units, the same for every comparison.
+    """A power analysis's question: power, difference and number of units, the same for every comparison.
 
     Attributes
     ----------
@@ -383,7 +383,7 @@ class PowerQuestion:
     difference : float or None
         Size of the difference for which units are requested.
     n_units : int or None
-        With which differences are to be found; None for the present ones.
+        Number of units for which the detectable difference is requested; None for the observed number.
     """
 
     power: float
@@ -610,8 +610,8 @@ def estimate_powers(
     question : PowerQuestion
         The question for each comparison.
     options : PowerOptions
-        How it is found: the test, its level, and the number of samples of each point (None for 2,000, and 500 of more
-        than 100 comparisons).
+        The test, its level, and the number of samples of each point (None for 2,000, and 500 for more than 100
+        comparisons).
     count : callable
         Counts jobs: `count_jobs`.
 
@@ -650,7 +650,7 @@ def estimate_powers(
 
 
 def build_question(options: PowerOptions) -> PowerQuestion:
-    """Return what a power analysis is asked, with a positive difference; raise if its options are not valid."""
+    """Return the question of a power analysis, with a positive difference; raise if its options are not valid."""
     power, difference = options["power"], options["difference"]
     if not options["alpha"] < power < 1:
         share = f"; write {power / 100:g} for {power:g} %" if 1 < power < 100 else ""
@@ -686,7 +686,7 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Syste
         position_of: dict[int, tuple[SystemPairs, int]] = {}
         for placed in PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True):
             system_pairs = SystemPairs(placed.panel)
-            if placed.panel.n_units:  # else the two have no item in common
+            if placed.panel.n_units:  # otherwise the two have no item in common
                 position_of |= {k: (system_pairs, row) for row, k in enumerate(placed.pair_indices.tolist())}
         for k in sorted(position_of):
             a, b = pairs[k]
@@ -714,7 +714,7 @@ def _check_answerable(
 
 
 def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
-    """Yield a warning for each coarser column within which differences are correlated, as `compare` has it."""
+    """Yield a warning for each coarser column within which differences are correlated, as in `compare`."""
     if counts.groups:
         for note in SetAnalysis.from_spec(counts, spec, second_run=False).notes:
             if note.kind == "dependence":
@@ -722,7 +722,7 @@ def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
 
 
 def _question_difference(powers: Sequence[Power]) -> Iterator[str]:
-    """Yield a warning if the difference asked for looks like points of 100 of a share."""
+    """Yield a warning if the requested difference of shares was probably meant in points of 100."""
     for power in powers:
         difference = power.wanted_difference or 0.0
         if power.reachable is not None and difference >= LARGE_SHARE and power.reachable[1] <= 1 + MARGIN:

@@ -63,9 +63,9 @@ class RecordedResult:
     Attributes
     ----------
     signature : Signature
-        By what it is found again.
+        The signature that identifies it.
     values : mapping of str to value
-        The recorded row, by keys of JSON or columns of CSV; empty where a signature is all there is.
+        The recorded row, by keys of JSON or columns of CSV; empty if there is only a signature.
     """
 
     signature: Signature
@@ -73,7 +73,7 @@ class RecordedResult:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two systems were called; empty without a recorded row."""
+        """Recorded names of the two systems; empty without a recorded row."""
         return str(self.values.get("a", "")), str(self.values.get("b", ""))
 
     @property
@@ -97,7 +97,7 @@ class RecordedResults:
     document : mapping of str to value
         Keys of the JSON other than the results. Empty for CSV files and signatures.
     other_sets : tuple of str
-        Test sets in the same file that are not to be reproduced.
+        Other test sets in the file, which are not reproduced.
     """
 
     results: tuple[RecordedResult, ...]
@@ -202,7 +202,7 @@ def _find_other_command(document: Mapping[str, Any]) -> str | None:
 
 
 def _build_object(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; raise if it has a key twice, as programs differ in which value they take."""
+    """Return a JSON object; raise if it has a key twice, because programs differ in which value they use."""
     members = dict(pairs)
     if len(members) < len(pairs):
         key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
@@ -245,7 +245,7 @@ def _read_csv(path: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def _unquote_names(path: Path, number: int, row: dict[str, str]) -> dict[str, str]:
-    """Return a row of a file whose names are quoted as they were before, without the column that says so."""
+    """Return a row of a file with its quoted names restored, without the column that marks them as quoted."""
     if (is_safe := row.pop(CSV_SAFE)).lower() != "true":
         raise InputError(f"{path}, result {number}: {CSV_SAFE} is {is_safe!r}; expected True, as --csv-safe writes it")
     return {name: unquote_csv_name(text) for name, text in row.items()}
@@ -270,7 +270,7 @@ TOLERANCE = 1e-12
 PROBE_OPTIONS: dict[str, Any] = {
     "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none", "beside": False,
 }  # fmt: skip
-"""Options with which the data are read."""
+"""Options of the call that only finds the data."""
 
 MetricKey = tuple[str, str, tuple[str, str] | None]
 """Unit, metric and subset."""
@@ -302,7 +302,7 @@ class ReproduceOutcome:
     Attributes
     ----------
     repeated : tuple of RepeatedResult
-        ComparisonResults whose data are those of their signatures.
+        Results whose data match their signatures.
     changed : tuple of str
         Other results whose data have changed, with the names of these data.
     differences : tuple of str
@@ -333,14 +333,14 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     recorded : RecordedResults
         Recorded results of one test set, that of `counts`.
     compare : callable
-        `sigdask.compare_all`, or what takes and returns the same.
+        `sigdask.compare_all`, or a function with the same arguments and result.
     counts : Counts
-        The systems, as they are read now.
+        The current data of the systems.
 
     Raises
     ------
     InputError
-        A signature is of another layout of the stream, or what it asks for cannot be had from these data.
+        A signature is of another layout of the stream, or its settings do not fit these data.
     """
     schemes = (result.signature.scheme for result in recorded.results)
     if (scheme := next((scheme for scheme in schemes if scheme != SCHEME), None)) is not None:
@@ -371,7 +371,7 @@ Match = tuple[RecordedResult, tuple[str, str]]
 
 
 def _match_systems(recorded: RecordedResults, counts: Counts, compare: Compare) -> tuple[list[Match], list[str]]:
-    """Return the results whose data are there, with the systems' names, and messages on data that changed."""
+    """Return the results whose data exist, with the systems' current names, and messages on data that changed."""
     current = _CurrentData.from_counts(recorded.results, counts, compare)
     matches: list[Match] = []
     changed = []
@@ -385,7 +385,7 @@ def _match_systems(recorded: RecordedResults, counts: Counts, compare: Compare) 
 
 
 def _restore_names(matches: Sequence[Match], counts: Counts, comparison: FieldComparison) -> tuple[Counts, list[Match]]:
-    """Give systems whose files were renamed the names that the record has throughout, and say so."""
+    """Give systems with renamed files their recorded names, if these are the same in all results; note it."""
     pairs = {pair for entry, names in matches if entry.values for pair in zip(names, entry.names, strict=True)}
     times = Counter(name for pair in pairs for name in set(pair))
     renamed = {new: old for new, old in pairs if new != old and old and times[new] == times[old] == 1}
@@ -416,11 +416,11 @@ class _CurrentData:
     Attributes
     ----------
     pairs : dict of (place, units, a, b) to list of (str, str)
-        Names of the systems, in this order; of systems with equal data several.
+        Names of the systems, in this order; several pairs if systems have equal data.
     systems : dict of place to dict of str to str
-        Digest of each system, by name; of systems without all items, that of one of its pairs.
+        Digest of each system, by name; that of one of its pairs if the system lacks items.
     units : dict of str to (str, int)
-        By what is exchanged: the digest of its ids, and how many units there are.
+        Digest of the ids and number of units, by kind of swapped unit.
     """
 
     pairs: dict[tuple[MetricKey, str, str, str], list[tuple[str, str]]] = field(default_factory=dict)
@@ -492,7 +492,7 @@ def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]
 
 
 def _extract_settings(entry: RecordedResult) -> Signature:
-    """Return the result's signature without all that may differ among results that are computed again together."""
+    """Return the result's signature without the values in which results of one call may differ."""
     signature = entry.signature
     return replace(
         signature, metric="", options=(), data=replace(signature.data, a="", b=""), version="",
@@ -528,7 +528,7 @@ def _drop_trials(settings: Signature) -> Signature:
 
 
 def _choose_settings(settings: Signature, sampled: set[Signature]) -> Signature:
-    """Return the settings by which a result is computed again, given those of all results with random trials."""
+    """Return the settings with which a result is computed again, given those of all results with random trials."""
     if len(sampled) == 1:
         return next(iter(sampled))
     has_defaults = {other.n_trials for other in sampled} <= DEFAULT_TRIALS
@@ -557,8 +557,8 @@ def _rerun_group(
 ) -> RepeatedResults:
     """Compute the results of one group again, and compare each with its record.
 
-    A file does not say every option of its intervals. Of several that fit, the first under which nothing differs
-    counts, else the one under which least does.
+    A file does not state every option of its intervals. Of several possible options, the first that gives no
+    differences is used, otherwise the one with the fewest.
     """
     reruns: list[RepeatedResults] = []
     for interval_options in _list_interval_options(recorded):
@@ -572,7 +572,7 @@ def _rerun_group(
 def _build_options(
     group: Signature, members: Sequence[Match], recorded: RecordedResults, counts: Counts
 ) -> dict[str, Any]:
-    """Return the options of a call that computes the results of a group, but for those of intervals."""
+    """Return the options of a call that computes the results of a group, without those of intervals."""
     has_by_default = any(note["kind"] == "exact-by-holm" for note in _list_notes(recorded.document))
     return {
         "metrics": [*dict.fromkeys(entry.signature.metric for entry, _ in members)],
@@ -595,20 +595,20 @@ def _build_options(
 
 
 def _find_trials(recorded: RecordedResults) -> int | None:
-    """Return the random trials of a family, over all subsets or by other units, where the results have none."""
+    """Return the random trials of a family, over all subsets or by other units, if the results have none."""
     contrasts = [item for value in recorded.find_values("beside") if isinstance(value, list) for item in value]
     together = recorded.document.get("together")
     contrasts += together if isinstance(together, list) and not recorded.other_sets else []
     numbers = [item.get("n_trials") for item in contrasts if isinstance(item, dict) and item.get("method") != "exact"]
     if not recorded.get_family("exact"):
         numbers.append(recorded.get_family("n_trials"))
-    elif any(recorded.find_values("p_adjusted_by")):  # the resamples of a family are as many as its trials would be
+    elif any(recorded.find_values("p_adjusted_by")):  # a family has as many resamples as it would have trials
         numbers.append(recorded.get_family("n_resamples"))
     return next((number for number in numbers if type(number) is int and number > 0), None)
 
 
 def list_finer_units(recorded: RecordedResults) -> list[str]:
-    """Return the units that results were tested by for contrast and that are finer than their own, but for items."""
+    """Return the contrast units of the results that are finer than their own unit, other than items."""
     coarser = {"item", *map(str, recorded.find_members("dependence", "column"))}
     units = dict.fromkeys(map(str, recorded.find_members("beside", "unit")))
     return [unit for unit in units if unit not in coarser]
@@ -640,7 +640,7 @@ INTERVAL_KEYS = ("interval", "score_a_interval", "score_b_interval", "paired_d",
 
 
 def _list_interval_options(recorded: RecordedResults) -> list[dict[str, Any]]:
-    """Return the options of intervals under which a file of results may have been found, the likeliest first."""
+    """Return the options of intervals with which a file of results may have been computed, the likeliest first."""
     has_intervals = any(recorded.find_values(key) for key in INTERVAL_KEYS) or _list_reasons(recorded)
     if recorded.is_csv or not has_intervals:
         return [{"interval": "none"}]
@@ -661,7 +661,7 @@ def _list_reasons(recorded: RecordedResults) -> str:
 
 
 def _list_interval_kinds(recorded: RecordedResults) -> list[str]:
-    """Return the kinds of intervals that may have been asked for, by the methods that were used."""
+    """Return the kinds of intervals that may have been requested, given the methods that were used."""
     methods = set(recorded.find_members("interval", "method"))
     if CONDITIONAL in methods:
         return [CONDITIONAL]
@@ -678,7 +678,7 @@ def _list_interval_kinds(recorded: RecordedResults) -> list[str]:
 
 
 def _list_resamples(recorded: RecordedResults) -> list[int | None]:
-    """Return the numbers of resamples that may have been asked for; None stands for the default ones."""
+    """Return the numbers of resamples that may have been requested; None stands for the default."""
     numbers = [*recorded.find_members("interval", "n_resamples"), recorded.get_family("n_resamples")]
     counted = Counter(number for number in numbers if isinstance(number, int) and not isinstance(number, bool))
     return [None, *(number for number, _ in counted.most_common(2))]
@@ -715,7 +715,7 @@ class FieldComparison:
     not_compared : dict of str to str
         Fields that are not compared, with the reason.
     has_same_words : bool
-        Whether the version that recorded the values words its sentences as this one does.
+        Whether the version that recorded the values uses the same sentences as this one.
     """
 
     differences: list[str] = field(default_factory=list)
@@ -733,7 +733,7 @@ class FieldComparison:
             self.differences.append(f"{path}: {_shorten(recorded)}, now {_shorten(current)}")
 
     def compare_members(self, path: str, recorded: Mapping[str, Any], current: Mapping[str, Any]) -> None:
-        """Compare the members of two objects; those that one of them lacks are not compared."""
+        """Compare the members of two objects; members that one object lacks are not compared."""
         for key in dict.fromkeys((*current, *recorded)):
             name = f"{path}.{key}" if path else key
             if key in ("detail", "text") and not self.has_same_words:
@@ -748,7 +748,7 @@ class FieldComparison:
         self.not_compared.setdefault(re.sub(r"\[\d+\]", "", name), reason)
 
     def move_differences(self, names: Sequence[str], reason: str) -> None:
-        """Count fields that differ as not compared."""
+        """Mark fields that differ as not compared."""
         for name in names:
             is_named = [text.startswith((f"{name}:", f"{name}[")) for text in self.differences]
             if any(is_named):
@@ -757,7 +757,7 @@ class FieldComparison:
                 self.differences[:] = kept
 
     def merge(self, other: FieldComparison) -> None:
-        """Add the fields that another comparison did not compare."""
+        """Add the fields that another comparison skipped."""
         for name, reason in other.not_compared.items():
             self.skip(name, reason)
 
@@ -928,7 +928,7 @@ def _compare_scorers(
 
 
 def _spell_options(notes: Sequence[Mapping[str, Any]], recorded: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return notes with options as Python or a plan spells them where recorded notes have them so."""
+    """Return notes with options spelled as in recorded notes: as in Python or as in a plan."""
     texts = {note.get("text") for note in recorded}
 
     def spell(text: str) -> str:
@@ -1011,7 +1011,7 @@ def _select_rankings(recorded: RecordedResults) -> dict[str, Any]:
 
 
 def _build_families(recorded: Mapping[str, Any], name: str, family: Any) -> dict[str, Any]:
-    """Return how the p-values of each test set were adjusted: of one as it is now, of the others as recorded."""
+    """Return how the p-values of each test set were adjusted: for one test set as now, for the others as recorded."""
     families = dict(recorded) | {name: family}
     is_same = all(value == family for value in families.values())
     return {"families": families, "family": family if is_same else None}

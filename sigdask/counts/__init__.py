@@ -217,7 +217,7 @@ class Counts:
         return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
     def with_unit(self, unit: str) -> Counts:
-        """Return counts of which whole groups of the column `unit` are swapped instead of single items."""
+        """Return counts in which whole groups of the column `unit` are swapped instead of single items."""
         return self if unit == self.unit else replace(self, unit=unit)
 
     def with_name(self, name: str) -> Counts:
@@ -307,10 +307,10 @@ class Counts:
         Parameters
         ----------
         replicates : sequence of Counts
-            Counts of the same systems and items, once for each replicate. An item that one of them lacks is missing.
+            Counts of the same systems and items, once for each replicate. An item is missing if any replicate lacks it.
         apart : bool
-            Swap the replicates of an item each for itself, as MultEval does; their column
-            "segment" still tells which belong together.
+            Swap each replicate of an item separately, as MultEval does. The column "segment" still shows which belong
+            together.
 
         Raises
         ------

@@ -154,13 +154,13 @@ class Candidates:
 
     @cached_property
     def oriented(self) -> NDArray[np.float64]:
-        """Scores of which larger ones are better, shape (n_measures, n_candidates)."""
+        """Scores with signs such that larger ones are better, shape (n_measures, n_candidates)."""
         signs = np.array([-1.0 if measure in self.smaller else 1.0 for measure in self.measures])
         return np.asarray(self.scores * signs[:, None])
 
     @cached_property
     def named(self) -> CanonicalOrder:
-        """What they are known by in the random stream: the order of the file matters only where there are no ids."""
+        """Order of the candidates in the random stream; the order in the file matters only without ids."""
         if self.ids is None:
             return CanonicalOrder(len(self), np.arange(len(self)))
         forms = canonicalize_column(self.ids)

@@ -41,7 +41,7 @@ USUAL_CORRELATION = 0.3
 """Correlation that the scores of two systems on the same items usually exceed (r12 in Yeh 2000)."""
 
 MAX_CORRELATED, MAX_ROWS = 20, 10_000
-"""Systems and rows whose correlations are looked at."""
+"""Maximum systems and rows whose correlations are computed."""
 
 MAX_RENAMED, RENAMED_SHARE = 20, 0.2
 """Labels of a system that may be renamed, and the share of items that this must make right to be noted."""
@@ -203,7 +203,7 @@ def check_common_items(
     for k in range(0, len(has), BLOCK):
         rows = has[k : k + BLOCK].astype(np.float64)
         common += rows.T @ rows
-    has_any = common.diagonal() > 0  # a system without any item is named by whoever looks for missing ones
+    has_any = common.diagonal() > 0  # systems without any item are reported by the check for missing items
     either = common.diagonal() + common.diagonal()[:, None] - common
     needed = MIN_COMMON_SHARE * either if min_items is None else min_items
     is_too_few = np.triu((common < needed) & has_any & has_any[:, None], 1)
@@ -264,7 +264,7 @@ def check_complete(
 def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
     """Return a warning for each system with mostly, or only, labels that do not occur in gold, and a note on others."""
     gold_labels = {*gold.levels}
-    is_label_set = 2 * len(gold_labels) <= len(gold)  # else gold holds free answers
+    is_label_set = 2 * len(gold_labels) <= len(gold)  # otherwise gold has free answers
     warnings: list[str] = []
     few_foreign: list[str] = []
     is_often_foreign = False
@@ -379,12 +379,12 @@ def _parse_label(label: str) -> float | None:
 def describe_scales(
     fields: Mapping[str, Array], systems: Sequence[str], held: Mapping[str, Bools | None] = MappingProxyType({})
 ) -> Iterator[ScopeNote]:
-    """Yield notes on scores of which some systems' seem to be in another unit, of another metric, or errors.
+    """Yield notes on systems whose scores seem to be in another unit, of another metric, or erroneous.
 
     Parameters
     ----------
     fields : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
-        Item scores of each metric, 0 where one is missing; other fields may be among them.
+        Item scores of each metric, 0 if missing. Other fields may be included.
     systems : sequence of str
         Their names.
     held : mapping of str to bool array or None, shape (n_items, n_systems)
@@ -409,7 +409,7 @@ def describe_scales(
 
 
 def _describe_sentinels(values: Array, systems: Sequence[str], metric: str) -> Iterator[ScopeNote]:
-    """Yield a note if the only negative score is a whole number such as -1 or -999, which may stand for none."""
+    """Yield a note if the only negative score is a whole number such as -1 or -999, which may mark missing scores."""
     lowest = float(values.min())
     if lowest >= 0 or lowest != round(lowest) or (values.max() <= 1 and _are_whole(values)):
         return
@@ -474,7 +474,7 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
     low, high = np.sort(order[:gap]), np.sort(order[gap:])
     ratio = float(means[high].mean() / means[low].mean())
     lower = values[:MAX_ROWS, low]
-    factors = UNIT_FACTORS[1:] if np.median(lower) > 1 else UNIT_FACTORS  # as of perplexities, mostly above 1
+    factors = UNIT_FACTORS[1:] if np.median(lower) > 1 else UNIT_FACTORS  # such as perplexities, mostly above 1
     if any(factor / 2 <= ratio <= 2 * factor for factor in factors) and not _are_whole(lower):
         small, large = (format_list([systems[k] for k in side.tolist()]) for side in (low, high))
         yield ScopeNote(
@@ -496,8 +496,8 @@ def _are_whole(values: Array) -> bool:
 def _correlate(values: Array) -> tuple[Floats, Floats]:
     """Return the rank correlations of columns, and how far chance may take them from usual ones (two standard errors).
 
-    Correlations are NaN on the diagonal and where a column is constant. Those of few correct items rest on these few
-    only. So the number of items is divided by the kurtosis of the ranks, relative to a normal's of 3.
+    Correlations are NaN on the diagonal and for constant columns. If few items are right, correlations depend on these
+    few. So the number of items is divided by the kurtosis of the ranks, relative to 3 for a normal distribution.
     """
     columns = values[:MAX_ROWS, :MAX_CORRELATED]
     n = len(columns)
@@ -505,7 +505,7 @@ def _correlate(values: Array) -> tuple[Floats, Floats]:
     for k in range(columns.shape[1]):
         _, codes, counts = np.unique(columns[:, k], return_inverse=True, return_counts=True)
         if len(counts) > 1:
-            mean_ranks = np.cumsum(counts) - (counts + n) / 2  # centred, but for a constant
+            mean_ranks = np.cumsum(counts) - (counts + n) / 2  # centred up to a constant
             ranks = (mean_ranks - mean_ranks @ counts / n)[codes.reshape(-1)]
             scores[:, k] = ranks / math.sqrt(ranks @ ranks / n)
     correlations = scores.T @ scores / n
@@ -518,7 +518,7 @@ def _correlate(values: Array) -> tuple[Floats, Floats]:
 def find_uncorrelated(values: Array) -> list[int]:
     """Return the systems whose scores follow no other system's, as in files whose items are in different orders.
 
-    Their correlations are not above zero, and below those that two systems usually have, by more than chance explains.
+    Their correlations are not above zero, and lower than usual by more than chance explains.
 
     Parameters
     ----------
@@ -545,7 +545,7 @@ def _find_opposed(values: Array) -> list[int]:
 
 
 def _find_rows(is_odd: Bools, correlations: Floats) -> list[int]:
-    """Return the rows of which all defined cells are odd, and at least one is defined."""
+    """Return the rows with at least one defined cell in which all defined cells are odd."""
     is_defined = ~np.isnan(correlations)
     return np.flatnonzero((is_odd | ~is_defined).all(axis=1) & is_defined.any(axis=1)).tolist()
 
@@ -558,7 +558,7 @@ def are_other_scales(score_a: float, score_b: float, *, is_share: bool = True) -
     score_a, score_b : float
         Mean scores. A score of 0 is 0 in every unit.
     is_share : bool
-        Whether the metric may be a share. Latencies, losses and numbers of errors are none, so that only a factor of
+        Whether the metric may be a share. For others, such as latencies, losses and numbers of errors, only a factor of
         about 100 or 1,000 is a sign of another unit.
 
     Examples
@@ -574,7 +574,7 @@ def are_other_scales(score_a: float, score_b: float, *, is_share: bool = True) -
 
 
 def suggest_group_file(name: str) -> str:
-    """Return which option takes the groups of a column from a file of their own."""
+    """Return which option reads the groups of a column from a separate file."""
     if name == "document":
         return "Give a file with the document of each item with --documents FILE"
     return "Name one of these columns, or give a table of items and their groups with --groups FILE"

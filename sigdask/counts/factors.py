@@ -25,7 +25,7 @@ class Factor(Sequence[str]):
     levels : Texts
         The different texts, sorted by their bytes.
     codes : array of int, shape (n,)
-        The place of each cell's text among them, in the smallest type that holds all.
+        The index of each cell's text in `levels`, in the smallest type that holds all.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Factor(Sequence[str]):
         if isinstance(values, Factor):
             return values
         column = Texts.from_values(values)
-        is_run_start = np.ones(len(column), np.bool_)  # of runs of the same text, which groups often are
+        is_run_start = np.ones(len(column), np.bool_)  # runs of the same text, as groups often are
         is_run_start[1:] = ~column[1:].equals_column(column[:-1])
         runs = column if is_run_start.all() else column[is_run_start]
         order, tied = runs.sorted
@@ -174,7 +174,7 @@ DENSE = 4
 def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     """Return the distinct values in ascending order, and the index of each value among them, as `numpy.unique` does.
 
-    Integers that lie close together are not sorted, which takes a fraction of the time.
+    Integers that lie close together are not sorted, which is several times faster.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class Codes(dict[str, int]):
         return code
 
     def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
-        """Return the codes of what `convert` makes of texts, given by their codes."""
+        """Return the codes of converted texts, given the codes of the texts."""
         texts = list(self)
         used = np.unique(codes)
         table = np.zeros(len(texts) + 1, np.int64)

@@ -43,7 +43,7 @@ class LazyOutputs(Sequence[Array]):
     n : int
         Number of systems.
     make : callable
-        From the place of a system to its column, of the items' own values.
+        Function from the index of a system to its column.
     """
 
     n: int
@@ -82,7 +82,7 @@ class LazyColumns(ComputedFields):
     names : sequence of str
         In their order.
     make : callable
-        From a name to its column.
+        Function from a name to its column.
     """
 
     names: Sequence[str]
@@ -96,9 +96,9 @@ class LazyColumns(ComputedFields):
 
 
 class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
-    """Scores of few decimals as integers and the power of ten that divides them on access; used as a float64 array.
+    """Scores with few decimals, stored as integers and divided by a power of ten on access; used as a float64 array.
 
-    Half a million pairs of systems on many items leave little memory for eight bytes a score.
+    This saves memory, because many items and half a million pairs of systems need much.
     """
 
     dtype, ndim = np.dtype(np.float64), 2
@@ -106,7 +106,7 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, codes: NDArray[Any], power: float) -> None:
         self.codes, self.power = codes, power
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # as NumPy calls it
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # NumPy's name
         values: Array = self[...]
         return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -141,15 +141,15 @@ class DecimalMatrix(np.lib.mixins.NDArrayOperatorsMixin):
         )
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        """Return the mean; of each column, of which one is decoded at a time."""
+        """Return the mean, or that of each column; decodes one column at a time."""
         if axis == 0 and dtype is out is None and not options:
             return np.array([self[:, k].mean() for k in range(self.shape[1])])
         return self[...].mean(axis, dtype, out, **options)
 
     def set_column(self, k: int, numbers: Floats) -> bool:
-        """Set a column, with more decimals for all if it needs them; return False where small integers cannot hold it.
+        """Set a column, with more decimals for all if needed; return False if small integers cannot hold it.
 
-        Each score is the same float64 as it was.
+        Each score is restored to the same float64.
         """
         largest = float(np.abs(numbers).max(initial=0.0))
         for power in (scale for scale in POWERS if scale >= self.power and largest * scale <= MAX_CODE):
@@ -175,10 +175,10 @@ POWERS = 10.0 ** np.arange(7)
 """Powers of ten that scores of a `DecimalMatrix` may be divided by."""
 
 MAX_CODE = 2**31 - 1
-"""Largest of its integers."""
+"""Largest integer in a `DecimalMatrix`."""
 
 HEAD = 64
-"""Numbers that show how many decimals the others have, as a rule."""
+"""Numbers that usually show how many decimals the others have."""
 
 
 @known_as("Reordered", "fields order")
@@ -197,12 +197,12 @@ class ReorderedFields(ComputedFields):
 
     @property
     def rounding(self) -> Mapping[str, tuple[float, ...]]:
-        """How far the numbers in each column of a field may be off; another order of items does not change it."""
+        """Maximum error of the numbers in each column of a field, independent of the order of the items."""
         return get_rounding(self.fields)
 
 
 def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
-    """Return, by field, how far each column's numbers may be off; only fields read from less than float64 have any."""
+    """Return each column's maximum error by field, for fields that were read from less than float64."""
     rounding: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
     return rounding
 
@@ -212,8 +212,8 @@ def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]
 class LabelFields(ComputedFields):
     """Fields of items with one label each, computed from label codes on access.
 
-    `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L: a dense array of
-    all of them would cost labels x items x systems.
+    They are `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L. Dense arrays of all would take
+    labels x items x systems numbers.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class MatchFields(ComputedFields):
     Attributes
     ----------
     entries : mapping of str to int64 array, shape (n_entries, 4)
-        Entries other than zero of tp, predicted and gold: item, system, label and number.
+        Nonzero entries of tp, predicted and gold: item, system, label and number.
     labels : tuple of str
         Labels by their codes; none where there are no labels.
     shape : (int, int)
@@ -351,13 +351,13 @@ class LabelSetFields(ComputedFields):
     Attributes
     ----------
     gold : int64 array, shape (n_entries,)
-        Code of a label times n_items plus the place of an item that has it, sorted.
+        For each label of each item: the label's code times n_items plus the index of the item, sorted.
     predicted : tuple of int64 array
         The same for each system.
     n_items : int
         Items.
     labels : tuple of str
-        All labels, which codes point into, those of gold first.
+        All labels, to which codes refer, those of gold first.
     """
 
     gold: NDArray[np.int64]

@@ -51,10 +51,10 @@ CHUNK = 1 << 15
 """Numbers processed at a time, so that intermediate arrays stay in the cache."""
 
 FIRST = 64
-"""Numbers of a column that show how the others are written, as a rule."""
+"""Numbers of a column that usually show how the others are written."""
 
 RELATIVE_TOLERANCE = 1e-14
-"""Relative distance from a decimal within which a computed float64 is taken for it."""
+"""Maximum relative distance of a computed float64 from a decimal that it is taken for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +66,9 @@ class SystemNumbers:
     numbers : float64 array, shape (n_items,)
         As decimals, if all numbers represent decimals.
     rounding : float
-        How far each may lie from the number that it was rounded from.
+        Maximum distance of each number from the one that was rounded to it.
     note : str
-        What was changed. Empty if nothing was.
+        Note on changed numbers. Empty if none changed.
     """
 
     numbers: NDArray[np.float64]
@@ -117,7 +117,7 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
     finite_values = wide if finite.all() else wide[finite]
     if _are_whole(finite_values, kind) or (kind == "float64" and _have_places_of_first(finite_values)):
         return wide
-    for block in (slice(0, FIRST), slice(0, None)):  # most columns that are no decimals show it at once
+    for block in (slice(0, FIRST), slice(0, None)):  # most other columns show it at once
         decimals, fits = _find_nearest_decimals(finite_values[block], kind)
         if not fits.all():
             return None
@@ -192,7 +192,7 @@ class ScoreMatrix(ComputedFields):
     present : bool array, shape (n_items, n_systems), or None
         Whether each system has each score. None if all have.
     columns : list of SystemNumbers
-        How each system's were read, without the numbers.
+        How each system's numbers were read, without the numbers.
     """
 
     names: tuple[str, ...]
@@ -224,7 +224,7 @@ class ScoreMatrix(ComputedFields):
                 present[:, k] = ~gaps
             numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
             values = _set_column(values, k, numbers)
-            columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
+            columns.append(replace(column, numbers=np.empty(0)))  # the matrix has the numbers
         check_lengths(lengths)
         return ScoreMatrix(tuple(scores), values, present, columns)
 
@@ -265,7 +265,7 @@ def _read_whole_numbers(scores: dict[str, Sequence[float] | Array]) -> ScoreMatr
         return None
     numbers = np.array(columns)
     kind = _find_narrowest_type(numbers)
-    if kind is np.float64:  # or not finite
+    if kind is np.float64:  # also if not finite
         return None
     return ScoreMatrix(tuple(scores), numbers.astype(kind).T, None, [SystemNumbers(np.empty(0))] * len(columns))
 
@@ -513,7 +513,7 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
         Use at least this many digits for decimals. Integers are exact on any decimal lattice, so
         sharing one between pairs changes no count.
 
-    Large integers beside small decimals, which no decimal lattice holds, take a binary one.
+    Large integers together with small decimals need a binary lattice, because no decimal one holds them.
     """
     if a.digits is not None and b.digits is not None:
         min_digits = max(a.digits, b.digits)
@@ -532,9 +532,9 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
 
 
 def as_fraction(value: float) -> tuple[Fraction, Fraction]:
-    """Return the exact number that a float was most likely written as, and how far off that number may be.
+    """Return the number that a float was most likely written as, as a fraction, and how far off that number may be.
 
-    A float of few binary or decimal digits stands for just that number, any other for a real that was rounded.
+    A float with few binary or decimal digits is taken for exactly that number, any other for a rounded real number.
 
     Examples
     --------
@@ -553,7 +553,7 @@ def as_fraction(value: float) -> tuple[Fraction, Fraction]:
 def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
     """Return the signs of score differences that rounding to the lattice makes 0, and 0 for all other differences.
 
-    Differences that rounding alone may have made are none.
+    Differences that may come from rounding alone have no sign.
 
     Parameters
     ----------
@@ -572,6 +572,6 @@ def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: 
 
 
 def _are_decimals(values: NDArray[np.float64], scale: float) -> bool:
-    starts = [0, *range(FIRST, len(values), CHUNK), len(values)]  # the first few show most columns that are none
+    starts = [0, *range(FIRST, len(values), CHUNK), len(values)]  # the first few show most columns that are not
     chunks = (values[start:stop] for start, stop in pairwise(starts))
     return all((np.rint(chunk * scale) / scale == chunk).all() for chunk in chunks)

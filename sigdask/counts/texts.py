@@ -46,7 +46,7 @@ class Texts(Sequence[str]):
     Attributes
     ----------
     buffer : uint8 array
-        UTF-8, with `WORD` bytes more than the texts need; may hold other columns as well.
+        UTF-8, with `WORD` bytes of padding; may contain other columns as well.
     starts, stops : array of int, shape (n,)
         Beginning and end of each text in the buffer.
 
@@ -158,13 +158,13 @@ class Texts(Sequence[str]):
         """
         windows: NDArray[Any] = np.ndarray((len(self.buffer) - WORD + 1,), ">u8", self.buffer, strides=(1,))
         result = np.empty(len(self) if rows is None else len(rows), np.uint64)
-        for k in range(0, len(result), CHUNK // WORD):  # what is needed on the way stays in the cache
+        for k in range(0, len(result), CHUNK // WORD):  # keeps intermediate arrays in the cache
             block = slice(k, k + CHUNK // WORD) if rows is None else rows[k : k + CHUNK // WORD]
             positions = self.starts[block].astype(np.int64) + offset
             n_left = np.clip(self.stops[block] - positions, 0, WORD)
             positions[n_left == 0] = 0
             cut = (8 * (WORD - n_left)).astype(np.uint64)
-            half = cut >> np.uint64(1)  # a shift by 64 bits is none
+            half = cut >> np.uint64(1)  # a shift by 64 bits does nothing
             cut -= half
             result[k : k + CHUNK // WORD] = windows[positions].astype(np.uint64) >> half >> cut << half << cut
         return result
@@ -222,7 +222,7 @@ class Texts(Sequence[str]):
         return order, tied
 
     def _count_shared_bytes(self) -> int:
-        """Return how many bytes all texts begin with, such as those of "item-"; texts end with zeros."""
+        """Return the length of the prefix in bytes that all texts share, such as "item-"; texts end with zeros."""
         longest, offset = int(self.sizes.max(initial=0)), 0
         while offset < longest:
             words = self.get_words(offset)

@@ -230,7 +230,7 @@ DOCUMENT_UNDETERMINED = {
     **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
     "grouping": "how rankings are shown",
 }
-"""Keys of the JSON outside the results that the inputs do not determine. `sigdask reproduce` does not compare them."""
+"""Keys of the JSON that the results do not determine, with the reason. `sigdask reproduce` does not compare them."""
 
 UNDETERMINED_NOTES = {
     **dict.fromkeys(("scope", "reading", "missing"), "how the files were read and chosen"),

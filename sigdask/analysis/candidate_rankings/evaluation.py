@@ -393,11 +393,11 @@ class AcceptanceSet:
     ----------
     measure : str
     cutoff : float or None
-        Score from which on candidates are accepted, or down from which where smaller scores are better.
+        Lowest accepted score, or the highest one if smaller scores are better.
     n : int or None
-        Instead of it, how many of the best are.
+        Number of best candidates that are accepted, instead of a cutoff.
     sample : tuple of str
-        Names of the samples that accept some.
+        Names of the samples with accepted candidates.
     accepted, true : int64 array, shape (n_samples,)
         Candidates accepted in each, and the true ones of them.
     """
@@ -418,7 +418,7 @@ class ValidatedAcceptance:
     ----------
     sets : AcceptanceSet
     dispersion : Dispersion
-        How precisions vary, and how they should.
+        How precisions vary, and how they vary under the model.
     intervals : IntervalCoverage
         Coverage of the samples' intervals, and the coverage that the model predicts.
     widened : IntervalCoverage

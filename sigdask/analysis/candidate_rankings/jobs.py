@@ -86,7 +86,7 @@ def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
 def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C901  # one loop a level
     """Write the difference in average precision of each pair, for each trial, into `out`.
 
-    Two candidates at one rank are tied, and both count there.
+    Two candidates at one rank are tied: the precision at this rank counts both.
 
     Parameters
     ----------
@@ -157,11 +157,10 @@ class SwappedRanks(WholePanel):
     pairs : int64 array, shape (n_pairs, 2)
         Measures that are compared.
     cutoffs : int64 array, shape (n_measures, n_cutoffs)
-        Candidates of each list, ascending: n, or those of the n best that are judged; none where average precision
-        is compared.
+        Length of each list, ascending: n, or the number of judged candidates among the n best. Empty if average
+        precision is compared.
     scales : float64 array, shape (n_hypotheses,)
-        Factor of each difference in the maximum: 1 / its standard deviation under swaps, which no swap changes. 0 if
-        nothing varies.
+        Factor of each difference in the maximum: 1 / its standard deviation under swaps. 0 if nothing varies.
     """
 
     key: Key
@@ -260,7 +259,7 @@ class TiedRanks(SwappedRanks):
     Attributes
     ----------
     used : int64 array
-        The hypotheses that are tested, in their own order; of the others nothing is taken.
+        Indices of the hypotheses that are tested.
     """
 
     used: Integers = field(default_factory=lambda: np.empty(0, np.int64))
@@ -278,8 +277,8 @@ def _compute_deviations(
 ) -> Floats:
     """Return the approximate standard deviation of each precision difference under swaps, (n_pairs * n_cutoffs,).
 
-    With two lists of n candidates, on average, about a precision p, a swapped candidate of one of them alone
-    moves it by (gold - p) / n.
+    If two lists of n candidates have a mean precision of p, swapping a candidate that is in only one of them changes
+    the difference by (gold - p) / n.
     """
     exclusive = count_difference_sets(orders, cutoffs, gold, pairs)
     above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders], axis=1)], axis=1)
@@ -340,7 +339,7 @@ class RandomSamples(WholePanel):
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count, for each sample and each n best, the sampled candidates and the true candidates among them.
 
-        A sample has its own rows in the counts, those of others are 0: tallies of other samples add to it.
+        Each sample has its own rows, and those of other samples are 0, so tallies of different samples can be added.
         """
         counts = np.zeros((*self.shape, 2), np.int64)
         size = max(1, SAMPLE_SLAB_BYTES // (4 * len(self.gold)))
@@ -404,7 +403,7 @@ class TiedOrders:
         pairs : int64 array, shape (n_pairs, 2)
             Lists that are compared.
         mean, lowest, highest : float64 array, shape (n_lists, n_cutoffs)
-            The score of each list over all orders of its ties, in the worst and in the best one.
+            The score of each list: its mean over all orders of ties, and in the worst and the best order.
         """
         a, b = pairs.T
         is_ahead = mean[a] >= mean[b]  # (n_pairs, n_cutoffs)

@@ -91,7 +91,7 @@ def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
 
 def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
     alpha = table.alpha
-    monitored = count_monitored_trials(table)  # those that a stopping rule saved were asked for as well
+    monitored = count_monitored_trials(table)  # includes the trials that a stopping rule saved
     sampled = np.where(monitored > 0, monitored, table.n_trials)[~table.exact & (table.n_trials > 0)]
     if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
         needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
@@ -120,7 +120,7 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    """Yield a note for each kind of unit of which comparisons have few, with the number that cannot reach alpha."""
+    """Yield a note for each kind of unit with few units in some comparisons, and the number that cannot reach alpha."""
     alpha = table.alpha
     if not ((table.n_units > 0) & (table.n_units < FEW_UNITS)).any():
         return
@@ -194,7 +194,7 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    """Yield a note if comparisons lack the kind of interval that was asked for, or if their interval has no bounds."""
+    """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
     if table.intervals is None:
         return
     fitting = "--interval auto chooses one that fits"
@@ -268,7 +268,7 @@ def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assu
 
 
 def _iter_panel_rows(comparisons: Comparisons) -> Iterator[tuple[Panel, int, Integers]]:
-    """Yield panels of sums and metrics with their comparisons, in blocks if their differences have one size.
+    """Yield panels of sums and metrics with their comparisons, in blocks if all their differences have the same size.
 
     The diagnosis of other differences looks at all pairs of a panel together.
     """
@@ -280,7 +280,7 @@ def _iter_panel_rows(comparisons: Comparisons) -> Iterator[tuple[Panel, int, Int
 
 
 def extract_verdicts(table: Table) -> ComparisonVerdicts:
-    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the side tested."""
+    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the tested side."""
     sides = {"two-sided": 0, "greater": 1, "less": -1}
     side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -91,8 +91,8 @@ def _stack_scores(groups: Sequence[MatchedComparisons]) -> Floats | None:
 def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Floats]]:
     """Return a function that yields the scores of blocks of items, shape (n_block, n_systems).
 
-    Where items are of different sizes (sentences of tokens), the scores are what an item has above its system's share
-    of its size, else their correlation would be that of a size with itself.
+    If items differ in size (sentences of tokens), each score is the item's excess over the system's share of its size.
+    Otherwise sizes alone would make scores correlate.
     """
 
     def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
@@ -135,7 +135,7 @@ class MatchedComparisons:
     comparisons : Comparisons
         All comparisons of the test set.
     rows : int64 array, shape (n,)
-        Places of these.
+        Indices of these comparisons.
     """
 
     comparisons: Comparisons
@@ -204,7 +204,7 @@ class MatchedComparisons:
         return shape, self.form, kinds, self.sides.tobytes()
 
     def correlate(self, iter_scores: Callable[[], Iterable[Floats]]) -> Floats:
-        """Return each pair's correlation, shape (..., n), from blocks of shape (..., n_items, n_systems)."""
+        """Return each pair's correlation, shape (..., n), from blocks of scores of shape (..., n_items, n_systems)."""
         i, j = self.sides
         if len(i) * PAIR_COST < len(self.systems) ** 2:
             return compute_correlations(iter_scores, (i, j))
@@ -255,9 +255,9 @@ class MatchedComparisons:
 
     @cached_property
     def spread(self) -> ScoreSpread:
-        """Sum and spread of the units' scores within each system, in a unit in which squares stay within range."""
+        """Sum and spread of the units' scores within each system, scaled so that squares stay within range."""
         assert isinstance(self.metric, BoundMetric)
-        units = SwapUnits.from_counts(self.comparisons.counts, 0)  # whatever the seed is, units are the same
+        units = SwapUnits.from_counts(self.comparisons.counts, 0)  # units do not depend on the seed
         _, index = np.unique(units.index[self.items], return_inverse=True)
         size = compute_binary_size(np.array([np.abs(above).max(initial=0.0) for above, _ in self.iter_ratios()]))
         blocks: list[Floats] = []
@@ -304,9 +304,9 @@ class ItemShares:
     Attributes
     ----------
     n_right, n_items : float64
-        How many, of how many.
+        Number of right items, and of all items.
     fits : bool
-        Whether each item is right or wrong, or does not count.
+        Whether each counted item is right or wrong.
     """
 
     n_right: Floats
@@ -323,8 +323,8 @@ class ScoreSpread:
     n_units : int
         Units that the denominator counts.
     total, squares : float64 array, shape (n_systems,)
-        Sums of what units score, divided by a power of two above the largest item, and of its squares about the
-        system's score: about that share of their sizes, where units are of different sizes.
+        Sum of the units' scores, divided by a power of two above the largest item, and of their squared deviations from
+        the system's score times the unit's size.
     """
 
     n_units: int
@@ -358,9 +358,9 @@ class MatchedSums:
     wins, losses : int64
         Units in which the first system scores more, and less.
     step : float
-        Sizes of differences that are no further apart are equal.
+        Absolute differences that differ by at most this much are equal.
     ranks : mapping of str to SignedRanks
-        By the name of the test.
+        Ranks by the name of the test.
     """
 
     unit_text: str
@@ -387,7 +387,7 @@ class MatchedSums:
         ranks: dict[str, list[SignedRanks]] = {name: [] for name in rules}
         fields = list(panel.metrics[column].fields)
         sizes = panel.values[:, 0, fields] @ np.array(panel.get_ratio(column).denominators[0])
-        empty = np.flatnonzero(sizes == 0)  # kept units that the denominator does not count: references without a word
+        empty = np.flatnonzero(sizes == 0)  # also units that the denominator does not count: references without a word
         for tile, d in matched.iter_differences():
             n_units[tile] += (np.abs(d[:, empty]) > step).sum(axis=1)
             mean = total[tile] / np.maximum(n_units[tile], 1)

@@ -94,7 +94,7 @@ def compute_binomial_values(signs: Integers, tail: int) -> ExactValues:
 
 
 def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:
-    """Return the lower and the upper limit of the sign test's p-value, for any number of wins and losses."""
+    """Return the lower and upper limit of the sign test's p-value, for given numbers of wins and losses."""
     reached = (wins, losses, max(wins, losses))[tail]
     sides = 2 if TAILS[tail] == "two-sided" else 1
     bounds = binomials.compute_tail(wins + losses, reached)
@@ -133,19 +133,19 @@ def list_exact_jobs(
     comparisons : Comparisons
         Comparisons with one kind of unit.
     method : str
-        auto: of a metric all that are sampled, or none; both: what there is; exact: all.
+        auto: all sampled comparisons of a metric, or none; both: those that are feasible; exact: all.
     seconds : float or None
-        Estimated seconds of one core that the exact p-values of a metric may take together; None for the defaults.
+        Limit of the estimated seconds of one core for all exact p-values of a metric; None for the defaults.
 
     Returns
     -------
     (int64 array of shape (n_comparisons, 2), list of CountedCells)
-        Wins and losses of those whose p is a binomial tail, which needs no job; -1 of others. And the other jobs.
+        Wins and losses of comparisons whose p is a binomial tail, which needs no job, and -1 for others; and the jobs.
 
     Raises
     ------
     InputError
-        Some comparison has no exact p within the limits, and no other is asked for.
+        Some comparison has no exact p within the limits, and only exact p-values were requested.
     """
     signs: Integers = np.broadcast_to(np.int64(-1), (len(comparisons), 2))
     cells: list[CountedCells] = []
@@ -330,7 +330,7 @@ def _format_gigabytes(n: int) -> str:
 
 
 WEAKER_GUARANTEES = {"numeric": "a p whose rounding error is not bounded", "bounds": "only limits of p"}
-"""What the weaker guarantees give, in words."""
+"""Descriptions of the weaker guarantees."""
 
 RAISE_REMEDY = "raise it with --exact-limit SECONDS"
 

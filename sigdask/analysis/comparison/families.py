@@ -52,7 +52,7 @@ MAX_RESAMPLES, MIN_RESAMPLES = 2**17, 10_000
 """Largest number of resamples of a family, and the number used however long they take."""
 
 MAX_DRAWN, MAX_PRODUCTS = 2 * 10**8, 2**33
-"""Units drawn, and units times comparisons, beyond which fewer resamples are used: a few seconds of a core."""
+"""Maximum units drawn, and units times comparisons, with all resamples: a few seconds of a core."""
 
 MIN_INTERVAL_RESAMPLES = 2_000
 """Minimum number of resamples if only intervals are computed from them."""
@@ -69,7 +69,7 @@ class Adjustment:
     family : MaxTFamily, Relabelling, StudentisedBootstrap or None
         The family to count, or None if p-values are enough.
     n_trials : int
-        Trials of the family: one number for all of it.
+        Number of trials, the same for the whole family.
     job : Job or None
         The family's job to count.
     for_exact : bool
@@ -77,7 +77,7 @@ class Adjustment:
     skewed : bool array, shape (n_comparisons,), or None
         Whether the unit differences of each comparison are too skewed. None if this was not checked.
     resampling : Job or None
-        The studentised bootstrap of the family, where p-values or simultaneous intervals need it.
+        The studentised bootstrap of the family, if p-values or simultaneous intervals need it.
     with_intervals : bool
         Whether simultaneous intervals are wanted.
     """
@@ -153,7 +153,7 @@ class Adjustment:
         return panel, tallies[self.resampling]
 
     def compute_details(self, p: Floats, difference: Floats, tallies: Tallies, alpha: float) -> AdjustmentDetails:
-        """Return the p-values of max-T and the bootstrap if the larger is reported, and intervals that hold jointly.
+        """Return the p-values of max-T and the bootstrap if the larger is reported, and simultaneous intervals.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ def build_adjustment(
     alternative : str
         Alternative of all comparisons.
     interval_spec : IntervalSpec, optional
-        Intervals that are wanted of them; none by default.
+        Requested intervals; none by default.
     """
     if method == "none" or not len(comparisons):
         return Adjustment(method)
@@ -368,9 +368,9 @@ def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons
 
 
 def _build_scaled_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
-    """Return family members whose differences have one scale over metrics and sets, and each comparison's place.
+    """Return family members whose differences are on one scale for all metrics and sets, and each comparison's place.
 
-    The place of a comparison is its member and its row there.
+    The place of a comparison is its member and its row in that member.
     """
     members, rows = build_members(comparisons)
     groups = group_rows(_number_scales(comparisons))
@@ -438,7 +438,7 @@ class AcrossSets:
     family : MaxTFamily
         One hypothesis a pair and metric.
     members : int64 array, shape (n_hypotheses, n_sets)
-        The comparisons that each hypothesis takes together; -1 where its metric is on fewer sets.
+        The comparisons of each hypothesis; -1 if its metric is on fewer sets.
     job : Job
         The job to count.
     """
@@ -464,7 +464,7 @@ class AcrossSets:
         table : Table
             The comparisons, with the level of replication.
         p_greater, p_less : float64 array, shape (n_comparisons,)
-            Their p of either direction.
+            Their p-values in each direction.
         """
         tally = tallies[self.job]
         tail = TAILS.index(table.alternative[0])
@@ -522,7 +522,7 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, 
     members, rows = build_members(comparisons)
     member_table = _group_by_hypothesis(hypothesis, size)  # (n_hypotheses, n_sets)
     if (member_table < 0).any():
-        members.append(members[0])  # of weight 0: stands for each set that a metric is not on
+        members.append(members[0])  # has weight 0, for sets without the metric
     parts = np.where(member_table[:, :, None] < 0, (len(members) - 1, 0), rows[member_table])
     scales = np.ones(int(metric.max()) + 1)
     if raw and len(scales) > 1:

@@ -66,7 +66,7 @@ WHOLE_OUTPUTS = "metrics of whole outputs are too slow for a jackknife: percenti
 
 
 def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
-    """Return the smallest gap between resampled means, for each row; 0 if weights differ or scores are no means."""
+    """Return the smallest gap between resampled means, for each row; 0 if weights differ or scores are not means."""
     step = 0.0
     if panel.linear[m]:
         weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
@@ -128,7 +128,7 @@ class IntervalEnds:
 
 
 MANY_UNITS = 10_000
-"""Units above which intervals are normal by default: resampling takes seconds, and moves ends only with heavy tails."""
+"""Units above which intervals are normal by default: resampling is slow, and matters only if tails are heavy."""
 
 
 DEFAULT_TRIALS = 2**17
@@ -155,9 +155,8 @@ ONE_SIDED = "it is one-sided, like the test; its other end is the largest differ
 def are_matched(panel: Panel) -> Bools:
     """Return which pairs and metrics have 0/1 scores by item, shape (n_pairs, n_metrics).
 
-    Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are. A system that has
-    nothing but 0 goes with any other. One constant value other than 0 and 1 is no such score, nor is a constant
-    difference of any other size.
+    These may also be 0 and another number that both systems share, such as 0 and 100. A system with only 0 matches any
+    other system. Neither a single constant other than 0 and 1 nor constant differences of another size are such scores.
     """
     result = np.zeros(panel.shape, np.bool_)
     if panel.n_units != panel.n_items:
@@ -165,7 +164,7 @@ def are_matched(panel: Panel) -> Bools:
     i, j = panel.pairs.T
     for m in np.flatnonzero(panel.linear):
         above, below = compute_numerators_and_weights(panel, int(m))
-        item_score = above.max(axis=0, initial=0)  # what a right item is worth, of each system; 0 where it has none
+        item_score = above.max(axis=0, initial=0)  # score of a right item by system; 0 if it has none
         is_two = ((above == 0) | (above == item_score)).all(axis=0) & (above[below == 0] == 0).all(axis=0)
         is_equal_weight = bool(((below == 0) | (below == below.max(initial=0))).all())
         larger, smaller = np.maximum(item_score[i], item_score[j]), np.minimum(item_score[i], item_score[j])
@@ -180,7 +179,7 @@ def are_matched(panel: Panel) -> Bools:
 def are_constant(panel: Panel) -> Bools:
     """Return for which pairs and metrics all units have the same difference, shape (n_pairs, n_metrics).
 
-    Nothing then shows how much differences vary. Scores that are no means count where no unit differs at all.
+    Then the variance of differences is unknown. Scores that are not means count only if no unit differs.
     """
     result = panel.n_discordant == 0
     for m in np.flatnonzero(panel.linear):
@@ -197,7 +196,7 @@ def _has_constant_means(panel: Panel, m: int) -> Bools:
     above, below = (above, below) if weighed.all() else (above[weighed], below[weighed])
     largest = np.abs(above / below[:, None]).max(axis=0) if panel.count_slack_steps(m) else np.zeros(above.shape[1])
     result = np.ones(len(panel.pairs), np.bool_)
-    for units in (slice(FEW_UNITS), slice(None)):  # few mostly do to see that differences vary
+    for units in (slice(FEW_UNITS), slice(None)):  # a few units usually suffice to see that differences vary
         pairs = np.flatnonzero(result)
         by_unit = above[units] / below[units, None] if len(pairs) else above
         size = max(MAX_NUMBERS // len(by_unit), 1)
@@ -256,7 +255,7 @@ class IntervalGroup:
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
         """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
-        if self.kind in {"inversion", "enumerated"}:  # bootstrap intervals of both scores stay
+        if self.kind in {"inversion", "enumerated"}:  # keeps bootstrap intervals of both scores
             for values in (columns.low, columns.high, columns.plain_low, columns.plain_high):
                 values[self.indices] = np.nan
             columns.method.codes[self.indices], columns.n_resamples[self.indices] = 0, 0
@@ -274,16 +273,16 @@ class IntervalGroup:
 
     @cached_property
     def jackknives(self) -> list[Jackknife]:
-        """The scores of the panel without each unit, by metric."""
+        """Scores of the panel with each unit left out, by metric."""
         assert isinstance(self.panel, Panel)
         return [Jackknife.from_panel(self.panel, m) for m in range(len(self.panel.metrics))]
 
     def _write_effects(self, panel: Panel, columns: Intervals) -> None:
         """Write standardised differences (paired d) and skewness.
 
-        The paired d is the difference over the standard deviation of what each unit contributes to it: of a mean over
-        units of equal weight the mean of the units' differences over their standard deviation; of other scores by what
-        changes when a unit is left out.
+        Paired d is the difference divided by the standard deviation of the units' contributions. For a mean over units
+        of equal weight, contributions are the units' differences. For other scores, they are the changes when a unit is
+        left out.
         """
         errors, skewness = (
             np.stack([getattr(jackknife, name) for jackknife in self.jackknives], axis=1)[self.row, self.column]
@@ -297,7 +296,7 @@ class IntervalGroup:
         columns.skewness[self.indices] = skewness
 
     def write_bootstrap(self, panel: Panel, columns: Intervals, reasons: dict[int, str], tally: Tally) -> None:
-        """Write intervals of the paired bootstrap of scores that are made of sums."""
+        """Write intervals of the paired bootstrap for scores that are functions of sums."""
         assert self.job is not None
         resampled = self.job.panel
         assert isinstance(resampled, Bootstrap)
@@ -371,14 +370,14 @@ class IntervalGroup:
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
 
     def write_binary(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
-        """Write intervals of 0/1 item scores: Tango's or conditional exact of differences, Wilson's of scores."""
+        """Write intervals of 0/1 item scores: Tango's or conditional exact for differences, Wilson's for scores."""
         confidence = self.confidence
         for m in range(len(panel.metrics)):
             in_metric = self.column == m
             rows, (i, j) = self.indices[in_metric], panel.pairs[self.row[in_metric]].T
             above, below = compute_numerators_and_weights(panel, m)
             largest, n = above.max(axis=0), np.count_nonzero(below)
-            item_score = np.maximum(largest[i], largest[j])  # 0 of two systems without a right item
+            item_score = np.maximum(largest[i], largest[j])  # 0 if neither system has a right item
             item_score = np.where(item_score > 0, item_score, max(largest.max(initial=0), 1))
             worth = item_score / below.max() * compute_score_value(panel, m)
             wins, losses = panel.sign_counts[self.row[in_metric], m].T
@@ -418,7 +417,7 @@ class IntervalJobs:
     groups : tuple of IntervalGroup
         Comparisons that have an interval.
     reasons : mapping of int to str
-        Why the other comparisons have none.
+        Why the other comparisons have no interval.
     confidence : float
         Confidence of all intervals.
     """
@@ -464,7 +463,7 @@ class IntervalJobs:
         return [CountedCells.from_whole(job, indices) for job, indices in counted if job is not None]
 
     def build_columns(self, tallies: Tallies) -> Intervals:
-        """Return the intervals that tallies of `jobs` give."""
+        """Return the columns of intervals, computed from the tallies of `jobs`."""
         method = CodedColumn(np.zeros(self.n, np.int32), METHODS)
         intervals = Intervals.build_empty(self.n, method=method)
         reasons = dict(self.reasons)
@@ -507,7 +506,7 @@ def _iter_kinds(
             kinds[is_matched & (panel.n_discordant[row, column] == 0)] = NO_ITEM_DIFFERS
     resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _choose_inversion(panel)))
     if spec.kind == "auto" and resampled.size:
-        yield "bootstrap", resampled  # of means for the sake of both scores: that of the difference comes after
+        yield "bootstrap", resampled  # for both scores' intervals; the interval of a mean's difference comes later
         kinds[kinds == "bootstrap"] = None
     for kind in dict.fromkeys(name for name in kinds.tolist() if name is not None):
         yield kind, np.flatnonzero(kinds == kind)
@@ -541,7 +540,7 @@ Places = tuple[Integers, Integers, Integers]
 def _build_group(
     kind: str, panel: ComparedPanel, places: Places, spec: IntervalSpec, trials: int, side: Alternative
 ) -> IntervalGroup:
-    """Return the intervals of one kind of a panel's comparisons, with a job on a panel of these alone."""
+    """Return the intervals of one kind of a panel's comparisons, with a job on a panel of only these."""
     if isinstance(panel, OutputsPanel):
         n = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
         job = Job(BootstrapOutputs.from_panel(panel), n, label=f"intervals by {panel.metric.name}")

@@ -49,7 +49,7 @@ class ComparisonJobs:
     cells : list of CountedCells
         The comparisons' counts, in the order of the jobs.
     signs : int64 array, shape (n_comparisons, 2)
-        Wins and losses of those whose exact p is a binomial tail; -1 of others.
+        Wins and losses if the exact p is a binomial tail, otherwise -1.
     """
 
     spec: ComparisonSettings
@@ -136,7 +136,7 @@ def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[En
 
 
 def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
-    """Yield enumerations, merged into larger panels where possible, as many subsets give many small panels."""
+    """Yield enumerations, merged into larger panels where possible, because many subsets give many small panels."""
     waiting: dict[Hashable, list[tuple[Integers, EnumeratedPairs]]] = {}
     for selected, panel in enumerations:
         shared = panel.sharing_key if isinstance(panel, EnumeratedPairs) else None
@@ -167,9 +167,9 @@ class FamilyComparisons:
     comparison_jobs : tuple of ComparisonJobs
         Jobs of each test set.
     set_index : int64
-        Places among `comparison_jobs`.
+        Index of the test set in `comparison_jobs`.
     row : int64
-        Places in the comparisons there.
+        Index among that test set's comparisons.
     """
 
     comparison_jobs: tuple[ComparisonJobs, ...]

@@ -26,7 +26,7 @@ from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 
 Failed = Callable[[str, str], object]
-"""Called when a metric of whole outputs gives no score, with its name and the reason."""
+"""Called with a metric's name and the reason, if a metric of whole outputs gives no score."""
 
 NOT_A_MEAN = "the score is not a mean of items scored 0 or 1"
 
@@ -118,7 +118,7 @@ class JudgementSettings:
             p_value=p,
             p_low=low,
             p_high=high,
-            r12=cast("Floats", DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and most reports lack it
+            r12=cast("Floats", DeferredNumbers(partial(compute_r12, comparisons))),  # costly, and rarely shown
             second_trials=second.n_trials,
             second_extreme=second.n_extreme,
             agreement_p=agreement,
@@ -185,7 +185,7 @@ class JudgementSettings:
     ) -> CheckResults:
         """Check counts against exact values. If these are the sign test's p, return its check."""
         low, high = exact_values.low, exact_values.high
-        # trials are upper bounds in fractions
+        # in fractions, trials give only upper bounds
         is_checked = ~np.isnan(high) & ~exact & (judged.n_trials > 0) & ~in_fractions
         has_fit = is_checked & (low == high) & (high == sign_check.p_value) & ~np.isnan(sign_check.fit)
         fit = np.where(has_fit, sign_check.fit, np.nan)
@@ -321,7 +321,7 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
             step = scatter_rows(step, group, steps[positions[1]])
             try:
                 pair_scores = panel.pair_scores
-            except InputError as error:  # of a metric of whole outputs
+            except InputError as error:  # a metric of whole outputs
                 if failed is None or panel.manner.vectorised:
                     raise
                 failed(comparisons.get_metric(rows[0]).name, str(error))
@@ -330,7 +330,7 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
             ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
-    difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # as shuffled ones are ties: within rounding
+    difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # ties are within rounding, as after swaps
     difference = np.where(jobs.rational.is_counted, jobs.rational.difference, difference)
     columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
     return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}

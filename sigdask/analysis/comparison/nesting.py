@@ -53,7 +53,7 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
 def _find_stray(fine: Factor, coarse: Factor) -> str | None:
     """Return a group of `fine` that lies in several groups of `coarse`, or None if there is none."""
     coarse_of = np.zeros(len(fine.levels), np.int64)
-    coarse_of[fine.codes[::-1]] = coarse.codes[::-1]  # where each group is met first
+    coarse_of[fine.codes[::-1]] = coarse.codes[::-1]  # from the first row of each group
     strays = np.flatnonzero(coarse_of[fine.codes] != coarse.codes)
     return fine[int(strays[0])] if len(strays) else None
 
@@ -130,7 +130,7 @@ def _test_levels(
     unit_ids, index = np.unique(units.index[items], return_inverse=True)
     sums = sum_units(comparisons.counts, metric, systems, items, index)  # (n_units, n_systems, n_fields)
     totals = sums.sum(axis=0)
-    slopes = compute_gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's part of the difference
+    slopes = compute_gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's contribution to the difference
     fields = np.arange(len(metric.fields))
     columns = np.concatenate([side[:, None] * len(fields) + fields for side in (i, j)], axis=1)
     weights = np.concatenate([slopes, -slopes], axis=1)
@@ -158,7 +158,7 @@ def sum_units(
     items : int64 array, shape (n_kept,)
         Items that count.
     index : int64 array, shape (n_kept,)
-        The unit of each, 0 to n_units - 1, none empty.
+        The unit of each item, 0 to n_units - 1. No unit is empty.
     """
     order = np.argsort(index, kind="stable")
     starts = np.searchsorted(index[order], np.arange(index.max(initial=-1) + 1))

@@ -52,9 +52,9 @@ class RationalCounts:
     Attributes
     ----------
     n_reached : int64, shape (n, 3)
-        Arrangements that are as extreme as the observed one, in the order of `TAILS`; -1 of other comparisons.
+        Arrangements at least as extreme as the observed one, in the order of `TAILS`; -1 for other comparisons.
     difference : float64
-        The observed difference, without rounding of sums; NaN of other comparisons.
+        The observed difference, from exact sums; NaN for other comparisons.
     """
 
     n_reached: Integers
@@ -77,7 +77,7 @@ class RationalCounts:
 
     def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
             mask: Bools | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
-        """Enumerate comparison `k` in fractions, and enter its extreme arrangements and its difference."""
+        """Enumerate comparison `k` in fractions, and record its number of extreme arrangements and its difference."""
         i, j = panel.pairs[row]
         values = panel.compute_numerators(column, panel.values[:, [i, j]])
         addresses = panel.addresses[values[:, 0] != values[:, 1]]
@@ -143,28 +143,28 @@ class Comparisons:
     Attributes
     ----------
     counts : Counts
-        The test set, with the unit that is exchanged.
+        The test set, with the swapped unit.
     metrics : tuple of BoundMetric, BoundSets or BlackBox
-        All metrics, by their places.
+        All metrics.
     panels : tuple of panels
-        All panels, by their places.
+        All panels.
     masks : tuple of bool array, shape (n_items,), or None
         The items of each subset, by its code.
     a, b : int32
-        Systems, places in `counts.systems`.
+        Indices in `counts.systems`.
     metric, panel : int32
-        Places among `metrics` and `build`.
+        Indices in `metrics` and `panels`.
     subset : CodedColumn of Subset or None
     row, column : int32
         Position of the comparison in its panel.
     n_items, n_units, n_discordant : int64
-        Items and units that both systems have in the metric; units that differ in the metric's own fields.
+        Items and units that both systems have under the metric, and units that differ in the metric's fields.
     sampled, enumerated : bool
         Whether random trials, and all arrangements, are counted.
     n_trials : int64
-        Trials of a sample.
+        Number of random trials.
     rational : RationalCounts
-        Exact counts of those that are enumerated in fractions.
+        Exact counts of comparisons that are enumerated in fractions.
     """
 
     counts: Counts
@@ -199,7 +199,7 @@ class Comparisons:
         return self.metrics[int(self.metric[k])]
 
     def get_mask(self, k: int) -> Bools | None:
-        """Return which items the subset of comparison `k` has, or None for all."""
+        """Return the items in the subset of comparison `k`, or None for all."""
         return self.masks[int(self.subset.codes[k])]
 
     def get_panel(self, k: int) -> ComparedPanel:
@@ -213,10 +213,10 @@ class Comparisons:
 
 
 CountKind = Literal["first run", "second run", "all arrangements", "exact p", "family"]
-"""What a comparison is counted for. A job of a family or of intervals counts it together with others."""
+"""Kind of counts. Jobs of families and intervals count several comparisons together."""
 
 RUN_KINDS: tuple[CountKind, ...] = ("first run", "second run")
-"""What the trials of each run are counted for."""
+"""Kind of counts of each run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +226,7 @@ class CountedCells:
     Attributes
     ----------
     kind : str
-        What they are counted for.
+        Kind of the counts.
     job : Job
         The job.
     index : int64
@@ -248,7 +248,7 @@ class CountedCells:
         return CountedCells(kind, job, index, zeros, zeros)
 
     def shift(self, n: int) -> CountedCells:
-        """Return the cells in a longer list of comparisons, in which `n` others come first."""
+        """Return the cells as part of a longer list of comparisons, after `n` others."""
         return replace(self, index=self.index + n) if n else self
 
 
@@ -262,7 +262,7 @@ def join_cells(lists: Iterable[Iterable[CountedCells]], sizes: Iterable[int]) ->
 def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integers], n: int) -> Integers:
     """Return the entry of each of `n` comparisons' p in the array `numbers` of its job; -1 without a job."""
     result = np.full(n, -1, np.int64)
-    for kind in ("exact p", "all arrangements", "first run"):  # the last that a comparison has is used
+    for kind in ("exact p", "all arrangements", "first run"):  # uses the last cell of a comparison
         for part in cells:
             if part.kind == kind:
                 result[part.index] = numbers[part.job][part.row, part.column]
@@ -316,7 +316,7 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
     pair, metric, panel, row, column = grids[0] if len(grids) == 1 else map(np.concatenate, zip(*grids, strict=True))
     n_items, n_units = _take_rows(np.array([p.extent for p in panels], np.int64).reshape(-1, 2), panel)
     limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
-    # decisions on pairs are summed
+    # decisions on pairs of cells are summed
     swap_pairs = [isinstance(m, BoundAgreement) and m.swaps_pairs for m in metrics]
     of_metrics = [sums if swaps else limits.get(type(m), sums) for m, swaps in zip(metrics, swap_pairs, strict=True)]
     defaults = np.array([(limit.ENUMERATED_UNITS, limit.DEFAULT_TRIALS) for limit in of_metrics])
@@ -376,7 +376,7 @@ def list_left_out(
         for metric in (bind_metric(m, counts) for m in metrics):
             items_by_system = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
             has = np.column_stack(items_by_system).astype(np.float32)  # (n_items, n_systems)
-            common = has.T @ has  # numbers of items, above 0 where there are some
+            common = has.T @ has  # numbers of common items, above 0 if there are any
             has_any = common.diagonal() > 0
             for k in np.flatnonzero((common[i, j] == 0) & (has_any[i] | has_any[j])):
                 a, b = (counts.systems[s] for s in pairs[k])
@@ -407,7 +407,7 @@ def build_full_panels(
     Returns
     -------
     (list of panel, int32 array, int32 array, int32 array)
-        Panels, and of each comparison the place of its panel, its row and its column; arrays of shape (n,).
+        Panels, and the index of each comparison's panel, its row and its column; arrays of shape (n,).
     """
     panels: list[ComparedPanel] = []
     panel_makers = _group_metrics(spec, comparisons.metrics, every_unit=True)
@@ -465,7 +465,7 @@ def _build_agreement_panels(
 ) -> Iterator[tuple[ComparedPanel, Integers]]:
     """Yield the panel of metrics that are compared by their agreement with people.
 
-    Where decisions on pairs of cells are swapped, these pairs are the items, and the agreement is their mean.
+    If decisions on pairs of cells are swapped, these pairs are the items, and the agreement is their mean.
     """
     counts = spec.counts
     cells = AgreementCells.from_counts(
@@ -493,7 +493,7 @@ def _place_subset(
     mask: Bools | None,
     panels: list[ComparedPanel],
 ) -> tuple[Places, Places, Places, Places, Places]:
-    """Return pair, metric, panel, row and column of a subset's comparisons that have items; add to `panels`."""
+    """Return pair, metric, panel, row and column of a subset's comparisons with items; append to `panels`."""
     shape = len(spec.pairs), len(metrics)
     panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
     column = np.zeros(len(metrics), np.int32)
@@ -525,13 +525,13 @@ class IntervalSpec:
     Attributes
     ----------
     kind : {"auto", "bootstrap", "inversion", "conditional-exact"}
-        auto: of scores of 0 and 1 by item Tango's, else the bootstrap's.
+        auto: Tango's for item scores of 0 and 1, otherwise the bootstrap's.
     confidence : float
         Confidence level of the intervals.
     resamples : int or None
-        Resamples; by default what the kind takes.
+        Number of resamples; the default depends on the kind.
     max_comparisons : int or None
-        Comparisons of which there are intervals at most, all or none; None for any number.
+        With more comparisons than this, there are no intervals; None for no limit.
     """
 
     kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
@@ -566,17 +566,17 @@ class CompareSpec:
     baseline : str or None
         The system that all others are compared with.
     levels : tuple of str
-        Units named; the coarsest is exchanged.
+        Names of units; the coarsest is swapped.
     by : str or None
         Column of subsets.
     method, exact_limit, trials, seed
         As in `compare_sets`.
     has_contrasts : bool
-        Show p with other units exchanged.
+        Show p with other swapped units.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.names.parse_tests` gives them.
     interval_spec : IntervalSpec or None
-        Intervals that are wanted; None for none.
+        Requested intervals; None for none.
     """
 
     metrics: Sequence[AnyMetric]

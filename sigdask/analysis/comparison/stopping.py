@@ -84,7 +84,7 @@ class RoundTallies:
     Attributes
     ----------
     n_trials : int64 array, shape (n_rounds, n)
-        Trials kept of each round.
+        Number of counted trials in each round.
     counts : int64 array, shape (n_rounds, n, 3)
         Their exceedances.
     """
@@ -106,7 +106,7 @@ class PartialCounts:
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
         Trials that count.
     wanted, limit : mapping of run to int64 array, shape (n_comparisons,)
-        Trials that are to be counted, and those after which a rule has stopped.
+        Number of trials to count, and the number at which a rule has stopped.
     """
 
     def __init__(self, at: dict[Job, Integers], runs: Iterable[int], n: int) -> None:
@@ -136,7 +136,7 @@ class MonitoredResults:
     cells : list of CountedCells
         Their counts.
     job, row, column : int64 array
-        The place of each result's counts among `cells`, and in the job's tally.
+        The cell of each result's counts in `cells`, and in the job's tally.
     tail : int64 array
         The tail that is judged.
     """
@@ -168,7 +168,7 @@ class MonitoredResults:
 
 NONE = np.zeros(0, np.int64)
 MIN_ROWS, MAX_WASTE = 64, 4
-"""Minimum number of pairs counted again together, and beyond it their maximum ratio to the pairs that need it."""
+"""Minimum number of pairs recounted together, and for larger numbers their maximum ratio to the pairs that need it."""
 
 BESAG_CLIFFORD, CONFIDENCE_SEQUENCE = "besag-clifford", "confidence-sequence"
 
@@ -179,7 +179,7 @@ class EarlyStopping:
     Parameters
     ----------
     counted : PartialCounts
-        The running counts, which are told when to stop.
+        The running counts, which this class stops.
     rule : BesagClifford or ConfidenceSequence
         When to stop.
     monitored : MonitoredResults
@@ -188,9 +188,9 @@ class EarlyStopping:
     Attributes
     ----------
     comparisons : int64 array, shape (n,)
-        The comparisons, by their numbers in what is counted.
+        Numbers of the comparisons in `counted`.
     tail, limit : int64 array, shape (n,)
-        The tail that is judged, and the trials asked for.
+        The tail that is judged, and the requested trials.
     stop_trials : int64 array, shape (n,)
         Number of trials at the h-th exceedance, or NOT_YET if unknown.
     """
@@ -200,7 +200,7 @@ class EarlyStopping:
         result_numbers = looked.look_up_numbers(counted.at)
         first_indices = np.sort(np.unique(result_numbers, return_index=True)[1])
         self.comparisons, self._first_result = result_numbers[first_indices], first_indices
-        self._index_of = np.full(len(counted.n_trials[0]) + 1, -1, np.int64)  # the last is that of no comparison
+        self._index_of = np.full(len(counted.n_trials[0]) + 1, -1, np.int64)  # the last entry belongs to no comparison
         self._index_of[self.comparisons] = np.arange(len(self.comparisons))
         result_index, n = self._index_of[result_numbers], len(self.comparisons)
         self.tail, self.limit = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -250,7 +250,7 @@ class EarlyStopping:
         earlier : Table
             The results.
         numbers : int64 array, shape (n_results,)
-            The comparison of each; -1 where it is none of these, or not all that it wants was counted.
+            The comparison of each result; -1 if it is none of these, or if not all its requested trials were counted.
         """
         if not isinstance(self.rule, BesagClifford):
             return
@@ -299,8 +299,8 @@ class EarlyStopping:
     def _build_recount(self, job: Job, column: int, tail: int) -> Recount:
         """Return a function that counts a range of trials again, for some comparisons of a job.
 
-        Arranging a panel of just these would take longer than counting some more; a part is made anew where fewer than
-        a quarter of it are still looked for.
+        The panel is rebuilt only when fewer than a quarter of its comparisons are still needed, because building one
+        takes longer than counting a few more.
         """
         assert not job.panel.is_whole  # stopping rules are refused inside families
         panel, every = job.panel, np.arange(job.panel.shape[0])
@@ -325,7 +325,7 @@ class EarlyStopping:
     def is_resolved(self, numbers: Integers) -> Bools:
         """Return for which comparisons no trial of an h-th exceedance remains to be found."""
         is_unknown = self.decisions.is_unknown if self.blocks else np.zeros(len(self.comparisons), np.bool_)
-        return ~np.append(is_unknown, False)[self.get_indices(numbers)]  # the last is all that the rule ignores
+        return ~np.append(is_unknown, False)[self.get_indices(numbers)]  # the last is for ignored ones
 
     def get_indices(self, numbers: Integers) -> Integers:
         """Return the index of each comparison number among the monitored comparisons; -1 if it is not monitored."""
@@ -356,9 +356,9 @@ class EarlyStopping:
         Parameters
         ----------
         table : Table
-            The results, judged as if the rule had not chosen how many trials there are.
+            The results, judged as if the number of trials had been fixed in advance.
         numbers : int64 array, shape (n_results,)
-            The comparison of each; -1 where it is none of these.
+            The comparison of each result; -1 if it is none of these.
         """
         if not self.blocks:
             return table
@@ -405,12 +405,12 @@ Count = Callable[[Sequence[Job]], Sequence[Tally]]
 
 
 def iter_missing_trials(n: Integers, wanted: Integers, is_open: Bools) -> Iterator[tuple[int, int, Integers, Integers]]:
-    """Yield first and last trial, rows and columns of those pairs and metrics of a panel that lack the same trials.
+    """Yield first and last trial, rows and columns for groups of pairs and metrics that lack the same trials.
 
     Parameters
     ----------
     n, wanted : int64 array, shape (n_pairs, n_metrics)
-        Trials that are counted, and those that are to be.
+        Number of counted trials, and of trials to count.
     is_open : bool array, shape (n_pairs, n_metrics)
         Whether each of them is monitored.
     """
@@ -429,7 +429,7 @@ def iter_missing_trials(n: Integers, wanted: Integers, is_open: Bools) -> Iterat
 class RoundCounts(PartialCounts):
     """Counts of the comparisons of some jobs by rounds.
 
-    A family has no part in it: rules to stop early are refused beside one.
+    Families are not included, because early stopping cannot be combined with them.
 
     Attributes
     ----------

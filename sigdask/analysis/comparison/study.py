@@ -73,15 +73,15 @@ class SetAnalysis:
     Attributes
     ----------
     main : ComparisonJobs
-        With the unit asked for.
+        With the requested unit.
     dependences : tuple of UnitCorrelation
         How differences are correlated within each coarser column.
     contrasts : tuple of ComparisonJobs
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
-        Subset, systems and metric of comparisons that are left out because a system has no item of the subset.
+        Subset, systems and metric of comparisons that are omitted because the systems have no common item there.
     tests : tuple of str
-        Names of the classical tests beside.
+        Names of the additional classical tests.
     alternative : str
         Alternative of all comparisons.
     intervals : IntervalJobs or None
@@ -195,7 +195,7 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
 
 
 def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
-    """Return columns of `fewest` groups or more within which differences are clearly correlated.
+    """Return columns of at least `fewest` groups within which differences are clearly correlated.
 
     Columns are ordered by the first comparison with such a correlation.
     """
@@ -214,16 +214,16 @@ def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """The jobs of all test sets that are judged together; makes results of their tallies.
+    """The jobs of all test sets that are judged together, and the results from their tallies.
 
     Attributes
     ----------
     analyses : list of SetAnalysis
         Analysis of each test set.
     families : list of (Adjustment, int64 array)
-        The comparisons that are judged together, by their places among all.
+        Adjustments, each with the indices of the comparisons that are judged together.
     across : AcrossSets or None
-        Each pair over all sets.
+        Tests of each pair over all sets.
     alpha : float
         Level of the verdicts.
     seed : int
@@ -270,9 +270,8 @@ class Study:
     ) -> ComparisonResults:
         """Return the results from the tallies of `jobs`, given in the same order.
 
-        `revise` is given all that was found before p is adjusted.
-        `failed` is called for metrics of whole outputs that give no score, whose results have none. Without it they are
-        errors.
+        `revise` receives the table before p is adjusted. `failed` is called for metrics of whole outputs that give no
+        score; their results then have none. Without it they are errors.
         """
         _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), revise, failed)
         return results
@@ -284,7 +283,7 @@ class Study:
 
     @property
     def layout(self) -> Hashable:
-        """Key that studies share if `judge_studies` can judge them together; equal to no other for some studies."""
+        """Key that studies share if `judge_studies` can judge them together. Some studies share it with no other."""
         layouts = {analysis.layout for analysis in self.analyses}
         can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.comparisons.panels)
         return object() if self.across or can_fail or len(layouts) > 1 else (self.alpha, self.seed, *layouts)
@@ -331,7 +330,7 @@ def judge_studies(
     tallies : mapping of Job to Tally
         Tallies of all their jobs.
     revise : callable
-        Gets the table before p is adjusted, and returns it.
+        Receives the table before p is adjusted, and returns the table to use.
     failed : callable, optional
         Called for metrics of whole outputs that give no score, whose results have none. Without it they are errors.
     """
@@ -361,7 +360,7 @@ def judge_studies(
 
 
 def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: Tallies, failed: Failed | None) -> Table:
-    """Return the table of all results before p is adjusted, with intervals and the digests of what they come from."""
+    """Return the table of all results before p is adjusted, with intervals and the digests of their inputs."""
     tables, start = [], 0
     for _, group in groupby((entry for study in studies for entry in study.analyses), lambda entry: entry.layout):
         analyses = [*group]
@@ -397,7 +396,7 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
     """Return the table with adjusted p-values, each family adjusted on its own."""
     unknown = table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high
-    columns = [np.broadcast_to(column, len(table)) for column in unknown]  # read-only, so copied where they are changed
+    columns = [np.broadcast_to(column, len(table)) for column in unknown]  # read-only, copied before changes
     low, high = (
         np.where(table.exact, table.p_value, limit) if table.exact.any() else limit
         for limit in (table.p_low, table.p_high)
@@ -446,7 +445,7 @@ def prepare_study(
     Parameters
     ----------
     specs : sequence of (Counts, CompareSpec, alternative)
-        Test sets of different names, and what is asked of each.
+        Test sets with different names, and the comparisons requested for each.
     alpha, adjust, together, second_run
         As in `compare_sets`.
     by_metric : bool
