@@ -161,3 +161,41 @@ def test_scores_of_systems_on_benchmarks_are_read_as_the_error_says(tmp_path, na
     (tmp_path / "t.csv").write_text("\n".join([",".join(["name", *systems]), *(",".join(map(str, r)) for r in rows)]))
     counts = read(tmp_path / "t.csv", options=Options(id_column="name"))
     assert (counts.n_items, counts.systems) == (3, tuple(systems))
+
+
+TRANSCRIPTS = "write one transcript per line into a file of each system"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "nemo.json",
+            [{"audio_filepath": f"{k}.wav", "duration": k / 7, "text": "a", "pred_text": "b"} for k in range(12)],
+            TRANSCRIPTS,
+        ),
+        ("whisper.json", {"text": "a", "segments": [{"id": 0, "avg_logprob": -0.2}], "language": "en"}, TRANSCRIPTS),
+        (
+            "bfcl.json",
+            [{"accuracy": 0.5, "correct_count": 1, "total_count": 2}, {"id": "simple_0", "valid": False}],
+            "it lists failed items alone",
+        ),
+        ("weka.csv", "inst#,actual,predicted,error,prediction\n1,1:yes,1:yes,,0.9\n2,2:no,1:yes,+,0.6\n", "--gold-column actual"),
+    ],
+)  # fmt: skip
+def test_outputs_of_known_tools_are_not_compared_by_their_durations_and_confidences(tmp_path, name, content, message):
+    lines = content if isinstance(content, list) else [content]
+    text = content if isinstance(content, str) else "".join(f"{json.dumps(line)}\n" for line in lines)
+    for system in ("a", "b"):
+        (tmp_path / f"{system}-{name}").write_text(text)
+    with pytest.raises(RefusedFileError, match=message):
+        read(tmp_path / f"a-{name}", tmp_path / f"b-{name}")
+
+
+def test_details_by_id_beside_an_average_are_the_items(tmp_path):
+    """As OpenCompass writes the predictions of a task."""
+    for system, shift in (("a", 0), ("b", 1)):
+        details = {str(k): {"pred": "AB"[(k + shift) // 2 % 2], "answer": "AB"[k % 2]} for k in range(12)}
+        (tmp_path / f"{system}.json").write_text(json.dumps({"accuracy": 50.0, "details": details}))
+    counts = read(tmp_path / "a.json", tmp_path / "b.json", options=Options(gold_column="answer"))
+    assert (counts.systems, counts.n_items) == (("a", "b"), 12)

@@ -6,7 +6,7 @@ A test needs the score of each item. Most tools that print averages can log thes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ STEP = re.compile(
 """Pattern of a column that counts training steps. A path may precede the name (`train/global_step`)."""
 
 AVERAGES_PROBLEM = "holds averages over a whole test set, but a test needs the score of each item"
+OUTPUTS_PROBLEM = "holds outputs and no score of each item"
 LABELS_REMEDY = "give the labels themselves: --gold FILE and one file per system, or a table with a gold column"
 SACREBLEU_REMEDY = (
     "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
@@ -71,6 +72,32 @@ TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
 """First lines of reports, with a description and the remedy."""
 
 
+AVERAGES_KEYS: tuple[tuple[frozenset[str], str, str], ...] = (
+    (frozenset({"mteb_version"}), "the results of MTEB", MTEB_REMEDY),
+    (frozenset({"mteb_dataset_name"}), "the results of MTEB", MTEB_REMEDY),
+    (frozenset({"overall_precision"}), "the report of seqeval", TAGS_REMEDY),
+    (frozenset({"overall_f1"}), "the report of seqeval", TAGS_REMEDY),
+    (
+        frozenset({"accuracy", "correct_count", "total_count"}),
+        "a score file of BFCL",
+        "it lists failed items alone: write a row per item, with 1 or 0 for each system",
+    ),
+)
+"""Keys of JSON objects of averages, with what they are and the remedy."""
+
+TRANSCRIPTS_REMEDY = "write one transcript per line into a file of each system, and give --gold REFERENCES --metric WER"
+
+OUTPUT_COLUMNS: tuple[tuple[frozenset[str], str, str], ...] = (
+    (frozenset({"audio_filepath", "text", "pred_text"}), "NeMo's transcripts", TRANSCRIPTS_REMEDY),
+    (
+        frozenset({"actual", "predicted", "error", "prediction"}),
+        "Weka's predictions with their confidence",
+        "compare the labels with --gold-column actual --prediction-column predicted",
+    ),
+)
+"""Columns of outputs whose only numbers are no scores (a duration, a confidence), with what they are and the remedy."""
+
+
 def is_metric_name(name: str) -> bool:
     """Return whether a column is named after a metric.
 
@@ -90,6 +117,15 @@ def check_text(path: Path, first_line: str) -> None:
             raise build_averages_error(path, description, remedy)
 
 
+def check_columns(path: Path, names: Collection[str]) -> None:
+    """Raise an error for a table of a known tool that has no scores of items, recognized by its columns."""
+    if {"precision", "recall", "f1-score", "support"} <= {*names}:
+        raise build_averages_error(path, "scikit-learn's classification report", LABELS_REMEDY)
+    for columns, description, remedy in OUTPUT_COLUMNS:
+        if columns <= {*names}:
+            raise RefusedFileError(f"{path}: {OUTPUTS_PROBLEM} (these are {description}); {remedy}")
+
+
 def check_document(path: Path, document: Any) -> None:
     """Raise an error for a JSON document of averages or training logs from a known tool."""
     match document:
@@ -97,6 +133,8 @@ def check_document(path: Path, document: Any) -> None:
             raise build_training_curve_error(path, "step of `log_history`")
         case {"resolved_ids": _} | {"resolved_instances": _}:
             raise RefusedFileError(f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_REMEDY}")
+        case {"text": str(), "segments": list(), "language": _}:
+            raise RefusedFileError(f"{path}: {OUTPUTS_PROBLEM} (this is Whisper's transcript); {TRANSCRIPTS_REMEDY}")
         case {"pass_at_k": _, "eval": dict()}:
             raise RefusedFileError(
                 f"{path}: is EvalPlus's file of samples by task, in a layout that is not read; evaluate them again, "
@@ -151,16 +189,14 @@ def _find_tool(document: Any) -> tuple[str, str] | None:
             tool = "the JSON of sacrebleu", SACREBLEU_REMEDY
         case _ if _is_classification_report(document):
             tool = "scikit-learn's classification report", LABELS_REMEDY
-        case {"mteb_version": _} | {"mteb_dataset_name": _}:
-            tool = "the results of MTEB", MTEB_REMEDY
         case _ if _is_pass_at_k(document):
             tool = "the results of EvalPlus, or pass@k of another tool", EVALPLUS_REMEDY
         case [{"name": _, "count": _, "sum": _, "mean": _, "stddev": _}, *_]:
             tool = "stats.json of HELM", "give per_instance_stats.json of the same folder"
-        case {"overall_precision": _} | {"overall_f1": _}:
-            tool = "the report of seqeval", TAGS_REMEDY
         case {"_evaluate_version": _} if not any(isinstance(value, list) for value in document.values()):
             tool = "what evaluate saved", EVALUATE_REMEDY
+        case dict():
+            tool = next(((name, remedy) for keys, name, remedy in AVERAGES_KEYS if keys <= document.keys()), None)
     return tool
 
 

@@ -157,9 +157,11 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
         The file is no JSON, or holds no list of records.
     """
     if is_json_lines(path):
-        for number, line in files.enumerate_lines(path):
-            if line.strip():
-                yield JsonRecord(f"line {number}", None, _parse_json(path, line.rstrip("\r\n"), number), number)
+        for k, (number, line) in enumerate(row for row in files.enumerate_lines(path) if row[1].strip()):
+            value = _parse_json(path, line.rstrip("\r\n"), number)
+            if not k:
+                averages_only.check_document(path, value)
+            yield JsonRecord(f"line {number}", None, value, number)
         return
     yield from iter_document(path, load_json(path), is_record)
 
@@ -296,6 +298,9 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
             return
         lists = [value for value in document.values() if isinstance(value, list) and value]
         lists = [values for values in lists if all(isinstance(value, dict) for value in values)]
+        inner = [value for value in document.values() if isinstance(value, dict | list)]
+        if len(inner) == 1 < len(document) and _is_by_id(inner[0]):
+            document = inner[0]
         document = lists[0] if len(lists) == 1 else document
     if isinstance(document, list):
         files.check_filled(path, document)
@@ -307,6 +312,12 @@ def iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Js
     averages_only.check_not_averages(path, document)
     for number, (key, value) in enumerate(document.items(), start=1):
         yield JsonRecord(f"key {key!r}", key, value, number)
+
+
+def _is_by_id(value: Any) -> bool:
+    """Return whether a value is an object of id to record, with many records."""
+    is_large = isinstance(value, dict) and len(value) >= MIN_ITEMS
+    return is_large and all(isinstance(record, dict) for record in value.values())
 
 
 SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})

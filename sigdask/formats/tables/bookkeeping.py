@@ -138,9 +138,8 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     first_column = next(iter(table.columns))
     _check_no_confusions(table)
     names = {name.lower() for name in table.columns}
-    if {"precision", "recall", "f1-score", "support"} <= names:
-        report = "scikit-learn's classification report"
-        raise averages_only.build_averages_error(table.path, report, averages_only.LABELS_REMEDY)
+    if options.gold_column is None and not names.intersection(metric.lower() for metric in options.metrics):
+        averages_only.check_columns(table.path, names)
     system = table.find_system_column(options)
     if system is not None and system not in (*options.groups, *options.ignore):
         _check_one_score(table, options)

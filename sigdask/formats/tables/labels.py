@@ -27,7 +27,7 @@ from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
 from sigdask.identity import dataclass
-from sigdask.text import describe_items, format_count
+from sigdask.text import describe_items, format_count, format_list
 
 DEFAULT_SEPARATOR = "|"
 SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "space": " ", "pipe": DEFAULT_SEPARATOR}
@@ -482,7 +482,8 @@ def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
     """Return the name of the gold column, which the file of each system must have."""
     name = options.gold_column or find_gold_column(tables[0])
     if name is None:
-        remedy = "give --gold FILE, or --gold-column where each file holds them"
+        columns = format_list([*tables[0].columns], 8)
+        remedy = f"give --gold FILE, or --gold-column if each file holds them (columns: {columns})"
         raise InputError(f"{tables[0].path}: no gold labels; {remedy}")
     for table in tables:
         table.get_column(name)
