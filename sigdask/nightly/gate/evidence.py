@@ -137,7 +137,7 @@ class LossDetection:
     counts : Counts
         The test set, with its unit.
     metrics : mapping of str to BoundMetric, BoundSets or BlackBox
-        By name.
+        Metrics by name.
     by : str or None
         Column of subsets.
     seed : int
@@ -165,7 +165,7 @@ class LossDetection:
         results : sequence of Result
             The comparisons, all of one alternative.
         systems : sequence of str
-            The system of each comparison that would lose.
+            The system in each comparison that would be worse.
         level : float
             Level with which p is compared.
         """

@@ -53,16 +53,16 @@ def judge_rules(
     evidence : Evidence
         Baselines, spreads, tests of margins, history.
     family : {"metric", "test-set", "plan"}
-        Within which the plan adjusted.
+        Scope within which the plan adjusted p-values.
     fdr : {"none", "lord++", "lond"}
         Online rule for the levels of `NotWorse`.
     runs_per_year : float
-        Runs a year, for the expected number of false alarms.
+        Runs per year, for the expected number of false alarms.
 
     Raises
     ------
     InputError
-        The results cannot answer a rule; it says why.
+        The results are not sufficient for a rule. The message says why.
     """
     basis = GateContext.from_rules(rules, table, evidence, family, fdr, runs_per_year)
     return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
@@ -84,7 +84,7 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
     if gains := [c for c in covered if c.gain > 0 and _is_on_other_scale(c.result)]:
         verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
-    if absent:  # which fails all rules but `NotWorse`
+    if absent:  # such baselines fail all rules but `NotWorse`
         note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
         passed, n_blind = verdict.passed and isinstance(rule, NotWorse), verdict.n_blind + len(absent)
         verdict = replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=n_blind)
@@ -96,7 +96,7 @@ def _is_on_other_scale(r: Result) -> bool:
 
 
 def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
-    """Return why a rule fails though systems are ahead: their scores are not on the scale of the baseline's."""
+    """Return why a rule fails although systems are ahead: their scores are on another scale than the baseline's."""
     c, more_text = gains[0], f"; {len(gains) - 1:,} more" if len(gains) > 1 else ""
     scores = [c.result.score_a, c.result.score_b]
     score, baseline_score = scores if c.system == c.result.a else scores[::-1]
@@ -107,7 +107,7 @@ def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:
 
 
 def _explain_no_comparison(rule: Rule, basis: GateContext) -> str:
-    """Return which name of a rule no comparison of the run has, or nothing if it has each or was not made."""
+    """Return which name in a rule no comparison of the run has; nothing if there is none, or no comparison was made."""
     table, baselines = basis.table, basis.evidence.baselines
     if not len(table) or any(covers_comparison(rule, key, baselines.get(key[0])) for key in basis.evidence.absent):
         return ""

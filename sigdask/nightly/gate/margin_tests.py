@@ -37,16 +37,15 @@ Count = Callable[[Sequence[Job]], Sequence[Tally]]
 """Function that counts jobs."""
 
 MAX_SKEWNESS = 0.2
-"""Skewness of the units' differences over the root of their number from which the size is off by two points."""
+"""Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""
 
 MARGIN_STEPS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
-"""Margins tried by shuffles, around the point where p is alpha, relative to the distance from the observed difference.
-"""
+"""Margins tried by swaps around the point where p is alpha, relative to the distance from the observed difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselinePair:
-    """What each item adds to the mean scores of a system and of the baseline, signed so that more is better.
+    """Contributions of each item to the mean scores of a system and of the baseline, signed so that more is better.
 
     Attributes
     ----------
@@ -57,7 +56,7 @@ class BaselinePair:
     numerators : float64 array, shape (n_items, 2)
         Contributions of each item for the system and for the baseline.
     weights : float64 array, shape (n_items,)
-        Its weight.
+        Weight of each item.
     units : int64 array, shape (n_items,)
         The unit of each item.
     """
@@ -71,14 +70,14 @@ class BaselinePair:
     def match_proportions(self, side: int) -> MatchedProportions | None:
         """Return the matched proportions of items with two scores (0 and another), or None for other scores.
 
-        Side -1 exchanges the two systems.
+        Side -1 swaps the two systems.
         """
         worth = float(np.abs(self.numerators).max(initial=0.0)) or 1.0
         two_values = {0.0, worth if (self.numerators > 0).any() else -worth}
         if not len(self.weights) or not (self.weights == 1).all() or not set(np.unique(self.numerators)) <= two_values:
             return None
         if worth != 1 and not np.ptp(self.numerators[:, 0] - self.numerators[:, 1]):
-            return None  # one constant value is no sign of a score of 0 and 1
+            return None  # a single constant is not evidence of 0/1 scores
         return MatchedProportions.from_differences(
             side * np.sign(self.numerators[:, 0] - self.numerators[:, 1]), self.units, worth
         )
@@ -106,9 +105,9 @@ class MarginTests:
     baseline : str
         The other system of each comparison.
     spec : CompareSpec
-        How the mean of shifted scores is counted.
+        Specification for counting the mean of shifted scores.
     count : callable
-        Counts it.
+        Counts jobs.
     """
 
     counts: Counts
@@ -211,14 +210,14 @@ class MarginTests:
 
 
 def _reconcile_margin(p: float, smallest: float, rule: WithinMargin) -> float:
-    """Return the smallest margin shown, corrected for rounding: it is at most the rule's margin just if p <= alpha."""
+    """Return the smallest margin shown, corrected for rounding: at most the rule's margin if and only if p <= alpha."""
     if p <= rule.alpha:
         return min(smallest, rule.margin)
     return max(smallest, math.nextafter(rule.margin, math.inf))
 
 
 def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[float]:
-    """Return margins to try in search of the smallest one that swaps show, near a normal approximation of it.
+    """Return margins to try in the search for the smallest one that swaps show, near its normal approximation.
 
     It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
     """
@@ -264,7 +263,7 @@ def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64]
     Returns
     -------
     (float64 array, shape (n_items, n_systems); float64 array, shape (n_items, 1)), or None
-        A mean is the sum of the first over that of the second, which all systems share.
+        Contributions and weights. The mean is the ratio of their sums. All systems share the weights.
     """
     form = metric.form
     if not isinstance(form, Ratios) or len(form.numerators) != 1:
@@ -281,9 +280,9 @@ def shift_scores(
 ) -> tuple[Counts, dict[tuple[str, float], str]] | None:
     """Return the item scores of the baseline, and those of the other systems improved by each of their margins.
 
-    Where a system's score is worse than the baseline's by the margin, item by item, the two are
-    exchangeable in what is returned, so that a one-sided test of its `mean` tests non-inferiority. None
-    where the metric is no mean over items that all systems share.
+    If a system is worse than the baseline by the margin on each item, the two are exchangeable in these scores. So a
+    one-sided test of their mean tests non-inferiority. None if the metric is not a mean over items that all systems
+    share.
 
     Parameters
     ----------
@@ -292,14 +291,14 @@ def shift_scores(
     metric : BoundMetric
         Bound to `counts`.
     baseline : str
-        The system that is not moved.
+        The system whose scores are not shifted.
     margins : mapping of str to sequence of float
-        By how much each of the others is moved, on the metric's scale.
+        Shifts of each other system, on the metric's scale.
 
     Returns
     -------
     (Counts, mapping of (system, margin) to str), or None
-        The moved scores, and what each moved system is called there.
+        The shifted scores, and the name of each shifted system.
     """
     mean_parts = split_mean(counts, metric)
     if mean_parts is None:
@@ -350,6 +349,6 @@ def compute_normal_p(difference: float, sd: float) -> float:
     >>> round(compute_normal_p(1.96, 1.0), 4)
     0.025
     """
-    if sd == 0:  # nothing tells how far differences spread, so nothing is shown
+    if sd == 0:  # the spread is unknown, so nothing is shown
         return 1.0
-    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # no p is 0
+    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # p is never 0

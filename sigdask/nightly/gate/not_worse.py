@@ -91,14 +91,14 @@ def compute_run_level(
     past: Sequence[float] = (),
     recorded: Sequence[float] = (),
 ) -> float:
-    """Return the significance level that a rule has in one run, for all of its comparisons together.
+    """Return the significance level of a rule in one run, for all of its comparisons together.
 
     Parameters
     ----------
     rule : NotWorse
         The rule.
     n_covered, n_shared : int
-        Its comparisons, and those of all rules that share the false alarms of a year.
+        Number of its comparisons, and of those of all rules that share the false alarms of a year.
     fdr, runs_per_year
         Settings of the gate.
     past, recorded : sequence of float
@@ -112,7 +112,7 @@ def compute_run_level(
 
 
 def _count_levels(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> int:
-    """Return the number of parts that the rule's level is divided among: 1, families or single comparisons."""
+    """Return the number of parts into which the rule's level is divided: 1, families or single comparisons."""
     if rule.adjust == "holm":
         return 1
     return len(covered) if rule.adjust == "none" else len({basis.get_family(c.result) for c in covered})
@@ -176,7 +176,7 @@ def _build_finding(
 ) -> RuleFinding:
     failed = c.is_worse and p <= level
     smallest_level = level / _count_adjusted(rule, c, n_covered, basis)
-    # a plan's adjustment may let the largest difference through at the whole level, as max-T does
+    # with max-T, the largest difference may be tested at the whole level
     smallest = compute_detectable_loss(
         c.result, basis.get_spread(c.result), smallest_level, reach=level if rule.adjust == "plan" else smallest_level
     )
@@ -205,13 +205,13 @@ def _build_finding(
 
 
 def _describe_doubt(result: Result, p: float, level: float) -> str:
-    """Return a clause on what makes a failure questionable; which units decide is known only of the plan's verdict."""
+    """Return a clause on doubts about a failure; which units decide is known only for the plan's verdict."""
     kept = tuple(a for a in result.assumptions if a.kind != "few-units-decide")
     return describe_doubt(replace(result, p_adjusted=p, assumptions=kept), level, points=False)
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
-    """Return words on how a system scores against its baseline; equal scores are "level with", which claims no more."""
+    """Return words on a system's score relative to its baseline; "level with" means only equal scores."""
     if c.is_worse:
         return "significantly worse than" if failed else "worse, but not significantly, than"
     return "ahead of" if c.gain > 0 else "level with"
@@ -237,9 +237,8 @@ def compute_detectable_loss(
 ) -> float | None:
     """Return the smallest loss that the test detects with power 0.8 at a significance level.
 
-    By the normal approximation with the swap standard deviation. Infinite where units or trials are so
-    few that no p-value can be `reach` (by default the level) or less; None where nothing tells how far
-    differences spread.
+    Uses the normal approximation with the swap standard deviation. Infinite if so few units or trials have no p-value
+    of at most `reach` (by default the level). None if the spread of differences is unknown.
     """
     sides = 2 if result.alternative == "two-sided" else 1
     smallest_p = sides * 2.0**-result.n_units
@@ -317,7 +316,7 @@ def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
 
 
 def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
-    """Return text on how large a loss may be and still pass the gate at this night's level."""
+    """Return text on how large a loss can be and still pass the gate at this run's level."""
     losses = find_largest_losses(findings)
     if not losses:
         return "losses of a usual size are not detected at this level"

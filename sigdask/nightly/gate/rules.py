@@ -35,27 +35,26 @@ ComparisonKey = tuple[str, str | None, str, str, str]
 class NotWorse:
     """The rule that no system is significantly worse than the baseline.
 
-    Passes as well where a test set is too small to show anything: the smallest difference that it
-    could detect is stated.
+    It also passes if a test set is too small to show a difference. So the smallest detectable difference is stated.
 
     Attributes
     ----------
     alpha : float
-        Level of the rule as a whole, or the most that it may be where there is `false_alarms_per_year`; with an online
-        rule, the share of false alarms among alarms.
+        Level of the rule as a whole, or its maximum with `false_alarms_per_year`. With an online rule, the share of
+        false alarms among alarms.
     adjust : {"holm", "plan", "none"}
-        How the p-values of its comparisons are adjusted: by Holm over all of them, as the plan did
-        (within each of its families), or not at all.
+        How p-values of its comparisons are adjusted: by Holm over all of them, as in the plan (within each of its
+        families), or not at all.
     baseline : str or None
         None uses the baseline of each test set.
     test_sets, metrics : tuple of str
         Test sets and metrics of the rule. Empty for all.
     detectable : {"normal", "simulated"}
-        How the smallest loss that could be detected is found: by the normal approximation, or by samples of the
-        observed units that are judged by the test itself. No verdict depends on it.
+        How the smallest detectable loss is computed: by the normal approximation, or by testing samples of the observed
+        units. No verdict depends on it.
     false_alarms_per_year : float or None
-        The level of each run is this number divided by the runs a year. Rules that have it share it by their numbers
-        of comparisons, so that every comparison has the same part of it. The level does not depend on earlier runs.
+        The level of each run is this number divided by the runs per year. Rules share it in proportion to their numbers
+        of comparisons, so that every comparison has the same share. The level does not depend on earlier runs.
     """
 
     alpha: float
@@ -74,9 +73,9 @@ class WithinMargin:
     Attributes
     ----------
     margin : float
-        On the metric's own scale, above 0.
+        The margin on the metric's own scale, above 0.
     alpha : float
-        Level of each comparison; all must be shown, so that none needs adjusting (Berger 1982).
+        Level of each comparison. No adjustment is needed, because all must be shown (Berger 1982).
     baseline, test_sets, metrics
         As in `NotWorse`.
     """
@@ -100,7 +99,7 @@ class NonInferior(WithinMargin):
 class Equivalent(WithinMargin):
     """The rule that every system is shown to differ from the baseline by less than a margin, whichever is better.
 
-    Two one-sided tests at level alpha, both of which must reject (Schuirmann 1987). The larger p is that of the rule.
+    Two one-sided tests at level alpha must both reject (Schuirmann 1987). The larger p is that of the rule.
     """
 
     __slots__ = ()
@@ -117,16 +116,16 @@ class MarginResult:
     Attributes
     ----------
     p_value : float
-        One-sided, of a difference worse than the margin or equal to it; of equivalence the larger of two.
+        One-sided p for a difference at least as bad as the margin. For equivalence, the larger of two.
     method : str
         The test and its limitations.
     n_trials : int or None
-        Trials (or arrangements) of the shifted shuffle.
+        Trials (or arrangements) of swaps of the shifted scores.
     smallest_margin : float or None
         Smallest margin that would be shown at the rule's level. Infinite if there is none, None if unknown. It is at
         most the rule's margin if and only if p is at most alpha.
     matched : MatchedProportions or None
-        The items that differ, of 0/1 scores.
+        Items with different 0/1 scores.
     is_doubtful : bool
         Whether p may be too small: few units differ, or rare differences are large.
     """
@@ -146,29 +145,28 @@ class Evidence:
     Attributes
     ----------
     baselines : mapping of str to str
-        The baseline of each test set, where a rule names none.
+        The baseline of each test set, for rules that name none.
     spreads : mapping of Key to float
         Swap standard deviation of each comparison.
     margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
     history : mapping of str to sequence of float
-        Rule (`format_rule_name`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
-        change left out.
+        P-values of each rule (`format_rule_name`) in earlier runs, oldest first, without runs whose comparisons did not
+        change.
     levels : mapping of str to sequence of float
-        By rule, the levels that applied to those runs, and the level of this run if it repeats one. By default those of
-        the formula.
+        Levels of each rule in those runs, and in this run if it repeats one. By default, the formula's levels.
     repeats : mapping of str to int
-        Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
+        For each rule, the earlier run with the same outputs in all of its comparisons. The two are one observation.
     first_failures : mapping of (str, Key) to int
-        Rule and comparison that failed in an earlier run, to the first such run, if its outputs have not changed since.
+        For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
-        Rule to the comparisons that the run before judged, and that this one does not have.
+        Comparisons of each rule that the run before judged, and that this run lacks.
     n_runs : int
-        Runs of the last 365 days with new inputs, this one included.
+        Number of runs with new inputs in the last 365 days, including this one.
     absent : tuple of Key
-        Comparisons that could not be made: one of the systems has no such item.
+        Comparisons that could not be made, because one of the systems lacks the items.
     losses : mapping of str to LossDetection
-        By test set, simulations of the smallest losses that would be detected.
+        Simulations of the smallest detectable losses, by test set.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
@@ -198,13 +196,13 @@ class RuleFinding:
     key : Key
         The comparison.
     system, baseline : str
-        Whichever of A and B they are.
+        The names of A and B, in either order.
     gain : float
         How much better the system is than the baseline. Negative if it is worse, also if lower scores are better.
     p_value : float
-        Adjusted where the rule adjusts; of non-inferiority or equivalence under these rules.
+        P-value of the rule's test, adjusted if the rule adjusts.
     passed : bool
-        Whether it holds.
+        Whether the system passes.
     detectable : float or None
         The smallest loss that would be detected with power 0.8, or the smallest margin that would be shown for an equal
         system with this power. Infinite if there is none, None if the data do not determine it.
@@ -215,11 +213,11 @@ class RuleFinding:
     smallest_margin : float or None
         Smallest margin that would be shown. Infinite if there is none, None if unknown.
     n_better, n_worse : int or None
-        Items that only the system has right, and only the baseline, of 0/1 scores.
+        Numbers of items that only the system, and only the baseline, has right, for 0/1 scores.
     level : float or None
         Level with which p was compared.
     since : int or None
-        The run that raised this alarm first, where the outputs have not changed since: it is no new alarm.
+        The first run with this alarm, if the outputs have not changed since. Then it is not a new alarm.
     """
 
     key: ComparisonKey
@@ -247,11 +245,11 @@ class RuleVerdict:
     rule : NotWorse, NonInferior or Equivalent
         The rule in the plan.
     name : str
-        Under which the store keeps its p-values.
+        Name of the rule's p-values in the store.
     passed : bool
-        Whether it holds; a rule that speaks of no comparison does not.
+        Whether the rule holds. A rule without comparisons does not.
     p_value : float
-        One for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
+        One p-value for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
     level : float
         Level with which p was compared in this run.
     findings : tuple of RuleFinding
@@ -267,11 +265,11 @@ class RuleVerdict:
     repeats : int or None
         The earlier run whose observation this one repeats.
     n_blind : int
-        Comparisons that could not fail for lack of data, and those that could not be computed.
+        Number of comparisons that could not fail for lack of data, or that could not be computed.
     n_gone : int
-        Comparisons that the run before judged, and that this one does not have.
+        Number of comparisons that the run before judged, and that this run lacks.
     n_doubtful : int
-        Comparisons that are shown by a p which may be too small.
+        Number of comparisons that pass with a p which may be too small.
     """
 
     rule: Rule
@@ -363,19 +361,19 @@ class GateContext:
     table : Table
         The results.
     evidence : Evidence
-        Further evidence that rules need.
+        Further data that rules need.
     family : {"metric", "test-set", "plan"}
-        Within which the plan adjusted.
+        Scope within which the plan adjusted p-values.
     fdr : {"none", "lord++", "lond"}
         Online rule.
     runs_per_year : float
-        Runs a year, for the expected number of false alarms.
+        Runs per year, for the expected number of false alarms.
     sizes : mapping of tuple of str to int
         Comparisons of each family.
     n_shared : int
         Comparisons of all rules that share the false alarms of a year.
     alpha : float or None
-        The level of the plan's tables, which is not the gate's.
+        The level of the plan's tables, which may differ from the gate's.
     """
 
     table: Table

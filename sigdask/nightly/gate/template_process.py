@@ -24,12 +24,12 @@ def limit_process(n_bytes: int, seconds: int) -> None:
 
         limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: n_bytes, resource.RLIMIT_CPU: seconds}
         for kind, limit in limits.items():
-            with suppress(OSError, ValueError):  # a lower limit holds already, or there is none of this kind
+            with suppress(OSError, ValueError):  # a lower limit exists, or this kind of limit does not
                 resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
 
 
 def render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the `texts` that a template makes of verdicts, or the names that it takes and are `unknown`."""
+    """Return the `texts` that a template renders from verdicts, or the `unknown` names that it uses."""
     from jinja2 import StrictUndefined
     from jinja2.meta import find_undeclared_variables
     from jinja2.sandbox import SandboxedEnvironment

@@ -30,7 +30,7 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
                               "detectable": None, "level": 0.05, "since": None, "text": word}]}]}
     for passed, word in ((True, "passed"), (False, "FAILED"))
 )  # fmt: skip
-"""Verdicts with which templates are checked."""
+"""Example verdicts for checking templates."""
 
 
 MAX_BYTES = 1 << 30
@@ -50,7 +50,7 @@ def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
     Raises
     ------
     InputError
-        The template cannot be read, takes what there is not, makes no JSON, or takes too much memory or time.
+        The template cannot be read, uses unknown names, gives no JSON, or needs too much memory or time.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _render(template: str, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _run_template_process(request: bytes) -> bytes:
     """Return the output of the process. It is stopped at its limits even if the system does not enforce them."""
-    import psutil  # comes with dask, and is needed here alone
+    import psutil  # installed with dask, and needed only here
 
     start = time.monotonic()
     with tempfile.TemporaryFile() as file:

@@ -62,7 +62,7 @@ class PlanRankings:
         return self.lists.swap_jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return which trials in the ledger the progress of this candidate list is read from."""
+        """Return the ledger positions from which the progress of this candidate list is computed."""
         sizes = [job.panel.shape[0] for job in self.jobs]
         lists = zip(self.jobs, sizes, strict=True)
         cells = join_cells(([CountedCells.from_whole(job, np.arange(n), "first run")] for job, n in lists), sizes)
@@ -86,7 +86,7 @@ class PlanIndependence:
     entry : TestedLabels
         The table [[rankings]] of the plan.
     tests : IndependenceTests
-        The labellings under each metric, with their exact p where that is at hand.
+        The labellings under each metric, with their exact p if it is available.
     """
 
     entry: TestedLabels
@@ -125,7 +125,7 @@ def open_recorded(
     Raises
     ------
     InputError
-        The data or the settings are others than those of the run, or no test set compares the systems of a pair.
+        The data or settings differ from those of the run, or no test set compares the systems of a pair.
     """
     find_pair_rows(report.table, open_pairs)
     batches, _ = read_batches(plan, StatisticsSource(get_user_cache()), (), {})

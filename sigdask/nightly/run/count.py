@@ -34,13 +34,13 @@ MessageCallback = Callable[[str], None]
 
 FLUSH_SECONDS = 0.5
 FLUSH_SHARE = 30
-"""Writing to the store takes at most one part in this of the time, however many comparisons there are."""
+"""Writing to the store takes at most 1 / FLUSH_SHARE of the time, however many comparisons there are."""
 
 RECONNECT_SECONDS = 600.0
 """Seconds for which a lost scheduler is searched."""
 
 START_SECONDS = 60.0
-"""Seconds for which starting a cluster is tried again, if none has worked in this run."""
+"""Seconds for which starting a cluster is retried, if none has worked in this run."""
 
 
 class CountRunner:
@@ -51,13 +51,13 @@ class CountRunner:
     ledger : Ledger
         The requested and the stored trials.
     stop : StopSignal
-        Raises where it is time to stop.
+        Signal to stop the run.
     early : EarlyStopping, optional
         A rule that stops comparisons before their trials are counted.
     plan_progress : PlanProgress, optional
         Stored with each commit.
     n_counted, n_exact : int
-        Trials committed, of all comparisons, and exact values.
+        Committed trials of all comparisons, and exact values.
     problems : list of str
         Descriptions of what could not be counted.
     """
@@ -103,7 +103,7 @@ class CountRunner:
         while entries := [entry for entry in entries if entry.first < entry.stop and not entry.left_out]:
             self._measure_costs(entries, costs)
             jobs, entries_of_jobs = schedule_jobs(entries)
-            if not jobs:  # all were left out: nothing to start a cluster for
+            if not jobs:  # all entries were left out: no cluster is needed
                 return
             n_before = self.n_done
             try:
@@ -123,7 +123,7 @@ class CountRunner:
                 entry.pending.clear()
 
     def _measure_costs(self, entries: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
-        """Measure the seconds per trial of each panel; of small panels of sums that look alike, of one."""
+        """Measure the seconds per trial of each panel; small panels of sums that look alike are measured once."""
         alike: dict[tuple[Any, ...], float] = {}
         for entry in entries:
             panel = entry.panel
@@ -154,7 +154,7 @@ class CountRunner:
         work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
         with ExitStack() as stack:
             if not isinstance(cluster, Cluster):
-                with self.stop.interruptible():  # a queue may let us wait for long
+                with self.stop.interruptible():  # a batch queue may take long
                     cluster = stack.enter_context(_connect(resolve_cluster(cluster, jobs, work), workers))
             self._run_tasks(cluster, jobs, entries, costs, work)
 
@@ -163,7 +163,7 @@ class CountRunner:
     ) -> None:
         """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
         pace = run.start_pace(self.progress, jobs, costs, cluster.n_threads)
-        if self.early is None:  # else it is of one round alone
+        if self.early is None:  # otherwise there is only one round
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
         tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
@@ -246,7 +246,7 @@ SMALL_PANEL = 2**16
 
 
 def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
-    """Return what the time of a trial depends on, of a small panel of sums; nothing of other panels."""
+    """Return the values that determine the time of a trial, for small panels of sums; nothing for other panels."""
     if not isinstance(panel, Panel) or panel.values.size > SMALL_PANEL:
         return ()
     forms = tuple(type(metric.form) for metric in panel.metrics)

@@ -61,7 +61,7 @@ class Outcome:
     Attributes
     ----------
     results : mapping of str to Results
-        By test set. Empty where they could not be computed.
+        Results by test set. Empty if they could not be computed.
     number : int
         Number of the run in the store.
     where : str
@@ -75,23 +75,23 @@ class Outcome:
     n_changed : int
         Number of results that are new or changed.
     second_looks : dict of str to int
-        By test set: comparisons that had a result with fewer trials before.
+        Number of comparisons, by test set, that already had a result with fewer trials.
     problems : tuple of str
         Descriptions of what could not be counted.
     report : PlanReport or None
-        The results and what changed, as the store has them. None if there are none.
+        The results in the store, and their changes. None if there are no results.
     gate : GateVerdict or None
         Verdict of the gate. None if the plan has no gate, or if it was not judged.
     unjudged : SigdaskError or None
-        Why the gate of a run that counted all could not be judged.
+        Why the gate could not be judged, although all trials were counted.
     untold : tuple of str
         Files of the gate that could not be written, and notifications that failed.
     unwritten : tuple of UnfinishedError
         Files of the plan's report that could not be written.
     evaluations : dict of str to Evaluation or Independences
-        Of the plan's rankings and tests of independence, by name.
+        Evaluations of the plan's rankings and tests of independence, by name.
     page : Path or None
-        The page that the plan's report was written to.
+        The page with the plan's report.
     site : Path or None
         The first page of the site that was updated.
     n_exact : int
@@ -151,12 +151,12 @@ def run_plan(
     store : str, optional
         Path of a SQLite file, or URL of a database, to use instead of the plan's.
     cluster, workers
-        Used instead of the plan's values.
+        These override the plan's values.
     deadline : float, optional
         Time at which to stop, in seconds since 1970.
     progress : callable, optional
-        Called with the number of finished trials and the number of all trials. If it has a method `extracting`, that
-        is called with the progress of extraction.
+        Called with the number of finished trials and the number of all trials. If it has a method `extracting`, this
+        method is called with the progress of extraction.
     note : callable
         Called with messages for the user.
     reread : bool
@@ -191,7 +191,7 @@ def run_plan(
         clusters.check_cluster(target)
     try:
         plan.report.check_packages()
-    except InputError as error:  # a night is worth more than its figures
+    except InputError as error:  # results matter more than figures
         note(f"{error}; all else is counted and written")
     n_workers = workers or plan.comparison["workers"]
     stop = StopSignal(deadline)
@@ -209,7 +209,7 @@ def run_plan(
         outcome = driver.run(note)
         if not outcome.results and not outcome.evaluations:
             return outcome
-        stop = StopSignal(deadline)  # counting left some time before it
+        stop = StopSignal(deadline)  # counting left some time before the deadline
         with stop.catch_signals():
             outcome = driver.judge_gate(outcome, stop)
         return driver.write_reports(outcome)
@@ -217,7 +217,7 @@ def run_plan(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlanRunner:
-    """One run of one plan: its data, its ledger, the store, its stopping rule, and where it counts."""
+    """One run of one plan, with its data, ledger, store, stopping rule and cluster."""
 
     plan: Plan
     store: Store
@@ -329,7 +329,7 @@ class _PlanRunner:
             gated = list_gated_comparisons(outcome.gate)
             try:
                 opened_details = open_details(self.batches, report, gated, files.open)
-            except InputError as error:  # a pair that no test set compares
+            except InputError as error:  # no test set compares this pair
                 problems = [UnfinishedError(f"[report] {str(error).removeprefix('--')}")]
                 opened_details = open_details(self.batches, report, gated)
         studies = [study for batch in self.batches for study in batch.studies]
@@ -399,7 +399,7 @@ class _PlanRunner:
         )  # fmt: skip
 
     def _iter_in_order(self, judged: Mapping[str, StoredResults]) -> Iterator[StoredResults]:
-        """Yield the results of batches, by the first test set of each, and of unread test sets, in the plan's order."""
+        """Yield the results of batches, each at its first test set, and of unread test sets, in the plan's order."""
         for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.progress):
             names = [test_set.name for test_set in group]
             if is_unread:
@@ -416,7 +416,7 @@ class _PlanRunner:
         )
 
     def _list_known_states(self, inputs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-        """Return the states of the test sets that a later run need not read: their files alone decide their results."""
+        """Return the states of test sets whose results depend only on their files: a later run need not read these."""
         return {
             t.name: self.states[t.name]
             for t in self.plan.test_sets
@@ -444,8 +444,8 @@ class _PlanRunner:
     ) -> tuple[dict[str, Results], StoredResults]:
         """Return the results of each test set of a batch, and the form in which the store saves them.
 
-        `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
-        Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.
+        `looks` are the fewest trials at which each comparison of the ledger had a complete result before. Results by a
+        metric that fails are omitted. They still count in their family, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
         early = self.early
@@ -470,7 +470,7 @@ class _PlanRunner:
 def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
     """Yield each test set of a batch with its results. Their rows are in the table and their notes name plan keys."""
     results = [rename_notes(own, "plan") for own in results]
-    if len(results) > 1:  # a study a test set
+    if len(results) > 1:  # one study per test set
         seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
         for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):
             set_table = replace(study_results.table, seen_with=seen) if seen.any() else study_results.table
@@ -488,7 +488,7 @@ def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Tabl
 
 
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
-    """Return the table with a mark on each p-value seen before: the smaller number of trials that it then had."""
+    """Return the table with a mark on each p-value computed before: the smaller number of its trials."""
     is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
     for stops in table.stops:
         is_again &= stops.n_asked == 0

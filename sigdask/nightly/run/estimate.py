@@ -45,12 +45,12 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     plan : Plan
         The plan.
     tell : callable, optional
-        Called with the progress of extraction, in place of the log.
+        Called with the progress of extraction, which is otherwise logged.
 
     Raises
     ------
     InputError
-        Listing everything that the data cannot give, of all test sets.
+        The data do not allow some requested analyses. The message lists them for all test sets.
     """
     addresses.add_folder(plan.path.parent)
     complaints: list[Complaint] = []
@@ -61,7 +61,7 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
     costs = [_estimate_test_set(plan, number, source, compared, complaints) for number in range(len(plan.test_sets))]
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
-        if names <= compared.keys():  # all could be read
+        if names <= compared.keys():  # all test sets could be read
             computed = {metric for name in names for metric in compared[name]}
             rule_key: PlanKey = ("gate", "rules", number)
             check_rule_metrics(rule, computed, rule_key, lambda key, text: complaints.append(Complaint(key, text)))
@@ -217,7 +217,7 @@ def _estimate_independence(entry: TestedLabels) -> Cost:
 def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
     """Return the number of trials of jobs over all comparisons, and the seconds that they take on one core.
 
-    What several jobs hold in common is counted once.
+    Comparisons in several jobs count once.
     """
     work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
     rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}

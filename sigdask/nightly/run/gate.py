@@ -28,7 +28,7 @@ from sigdask.statistics.multiplicity import compute_old_levels
 NO_EVIDENCE = Evidence()
 
 DAYS_PER_YEAR = 365
-"""Runs within so many days are compared with the runs a year that a plan states."""
+"""Number of days within which runs are compared with the plan's number of runs per year."""
 
 
 def judge_plan(
@@ -45,15 +45,15 @@ def judge_plan(
     Parameters
     ----------
     plan : Plan
-        With the rules.
+        The plan with the rules.
     table : Table
-        Results of all its test sets, adjusted as it requests.
+        Results of all its test sets, adjusted as in the plan.
     past : Evidence
         Evidence of earlier runs, from `collect_history`.
     read_counts : callable
-        Returns a test set's counts, where they are at hand; otherwise they are read again.
+        Returns a test set's counts if they are available; otherwise they are read again.
     count : callable
-        Counts what tests of margins take.
+        Counts the jobs of margin tests.
     interruptible : callable
         Context manager for work that may be interrupted.
     """
@@ -94,7 +94,7 @@ def judge_night(
     Parameters
     ----------
     plan : Plan
-        With the gate; without one there is nothing to judge.
+        The plan. Nothing is judged if it has no gate.
     store : Store
         Open for the plan's driver.
     number : int
@@ -109,7 +109,7 @@ def judge_night(
     Returns
     -------
     (GateVerdict or None, list of str)
-        The verdict, and what could not be written or told.
+        The verdict, and failures of files and notifications.
     """
     runs = store.list_runs()
     this = next(run for run in runs if run.number == number)
@@ -133,8 +133,8 @@ def judge_night(
 def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
     """Return the evidence of earlier runs: p-values and levels of each rule, and which rules see unchanged outputs.
 
-    A level that a run recorded stays. Versions up to 0.2 recorded none: their levels are those of the weights that
-    they had. A run that was not judged by the plan's online rule is no part of its sequence.
+    Recorded levels are used. Versions up to 0.2 recorded none, so their levels are computed from the weights of that
+    time. Runs that were not judged by the plan's online rule are not part of its sequence.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     store : Store
         Open for the plan's driver.
     runs : sequence of PlanRun
-        Runs of the plan, the oldest first.
+        Runs of the plan, oldest first.
     this : PlanRun
-        The one that is judged.
+        The run that is judged.
     table : Table
         By it.
     """
@@ -195,8 +195,8 @@ def _list_observations(
 ) -> tuple[list[PlanRun], PlanRun | None]:
     """Return the earlier runs whose p-values are used for a rule, and the run whose outputs this run repeats, if any.
 
-    A run on the same outputs as the one before it tells nothing new; the earlier one is left out in its favour, and so
-    is the latest where this run repeats it.
+    A run with the same outputs as the next one gives no new information and is omitted. So is the latest run if this
+    one repeats it.
     """
     judged_runs: list[PlanRun] = []
     for run in runs:
@@ -220,7 +220,7 @@ def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
 
 
 def _find_fdr(run: PlanRun, name: str, default: Fdr) -> str:
-    """Return the online rule by which a run's level was set, from the run's record or, up to 0.2, its notes."""
+    """Return the online rule that set a run's level, from the run's record or, up to 0.2, its notes."""
     recorded = _get_rule_record(run, name)
     if "fdr" in recorded:
         return str(recorded["fdr"])

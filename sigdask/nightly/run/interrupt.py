@@ -17,7 +17,7 @@ DEADLINE = "the deadline"
 SECONDS_PER_UNIT = {"h": 3600, "m": 60, "s": 1}
 
 
-class StopRequest(BaseException):  # no error, and nothing on the way may take it for one
+class StopRequest(BaseException):  # not an Exception, so that no handler of errors catches it
     """Exception that ends an interruptible section when the run should stop."""
 
 
@@ -29,7 +29,7 @@ class StopSignal:
     deadline : float or None
         Seconds since 1970.
     reason : str
-        Empty until it is time.
+        Empty until the run should stop.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -55,7 +55,7 @@ class StopSignal:
             self._waiting = False
 
     def reserve_time(self, seconds: float) -> None:
-        """Move the deadline earlier, by at most half of the time left, so that time remains to judge the results."""
+        """Move the deadline earlier by at most half of the remaining time, which leaves time to judge the results."""
         if self.deadline is None:
             return
         self.deadline -= min(seconds, max(self.deadline - time.time(), 0) / 2)
@@ -63,7 +63,7 @@ class StopSignal:
 
     def _set_alarm(self) -> None:
         if self.deadline is not None and threading.current_thread() is threading.main_thread():
-            # rings again each second: the first ring may come where nothing waits
+            # repeats each second, because the first signal may come when nothing waits
             signal.setitimer(signal.ITIMER_REAL, max(self.deadline - time.time(), 1e-3), 1.0)
 
     def sleep(self, seconds: float) -> None:
@@ -75,7 +75,7 @@ class StopSignal:
     def catch_signals(self) -> Iterator[None]:
         """Treat SIGTERM, SIGINT and the deadline as requests to stop in the body; a second signal ends the program."""
         if threading.current_thread() is not threading.main_thread():
-            yield  # signals reach the main thread alone; the deadline is still asked between tasks
+            yield  # only the main thread gets signals; other threads check the deadline between tasks
             return
         previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
 

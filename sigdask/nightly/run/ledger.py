@@ -39,13 +39,13 @@ class LedgerEntry:
     panel : Panel, OutputsPanel or a family
         The panel.
     run, first, stop : int
-        The trials.
+        Run, first trial, and the trial after the last.
     numbers : int64 array, shape (n_pairs * n_metrics,)
-        The ledger's comparison of each pair and metric; of a family, shape (1,).
+        The ledger's comparison of each pair and metric; shape (1,) for a family.
     label : str
         Label for errors.
     pending : dict of int to (int, Tally)
-        By first trial, the end and the tally of trials that wait for those before them.
+        End and tally of trials that wait for earlier trials, by first trial.
     """
 
     panel: Any
@@ -71,7 +71,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LedgerCells:
-    """Where the ledger has counts of results: int64 arrays of shape (n_cells,).
+    """Positions of the counts of results in the ledger: int64 arrays of shape (n_cells,).
 
     Attributes
     ----------
@@ -101,17 +101,17 @@ class Ledger(PartialCounts):
     Attributes
     ----------
     at : mapping of Job to int64 array, shape (n_pairs, n_metrics)
-        The comparison of each pair and metric of what the plan wants counted.
+        The comparison of each pair and metric in the plan's jobs.
     n_trials : mapping of run to int64 array, shape (n_comparisons,)
         Number of trials used. If the store has more trials than requested (because `trials` was lowered or a stopping
         rule removed), only whole rounds up to the requested number are used. The rest of the last round is counted
         again and not stored, so that earlier counts do not choose the number of trials of p.
     stored : mapping of run to int64 array, shape (n_comparisons,)
-        Trials that the store has.
+        Number of trials in the store.
     is_exact : bool array, shape (n_comparisons,)
-        Whether what is counted is an exact value, in parts or arrangements instead of trials.
+        Whether the comparison is an exact value, counted in parts or arrangements instead of trials.
     gap : mapping of run to int64 array, shape (n_comparisons,)
-        The first trial that the store has beyond those that it lacks; 0 where it lacks none.
+        The first trial in the store after a gap of missing trials; 0 if there is no gap.
     """
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
@@ -128,7 +128,7 @@ class Ledger(PartialCounts):
         self.stored, self.gap = ({run: np.zeros(n, np.int64) for run in runs} for _ in range(2))
         self._counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
         self._whole_counts: dict[tuple[int, int], Integers] = {}
-        # of those counts, what the rounds before the last have
+        # the part of these counts from all rounds but the last
         self._earlier_counts = {run: np.zeros((n, N_TAILS), np.int64) for run in runs}
         self._earlier_whole_counts: dict[tuple[int, int], Integers] = {}
         self.given_up = {run: np.zeros(n, np.bool_) for run in runs}
@@ -189,7 +189,7 @@ class Ledger(PartialCounts):
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
     def find_cells(self, cells: Sequence[CountedCells]) -> LedgerCells:
-        """Return where the ledger has the counts of results."""
+        """Return the positions of the counts of results in the ledger."""
         sizes, none = [len(part.index) for part in cells], np.zeros(0, np.int64)
         jobs = np.array([(part.job.run, part.job.n_trials) for part in cells], np.int64).reshape(-1, 2)
         run, wanted = np.repeat(jobs, sizes, axis=0).T
@@ -208,7 +208,7 @@ class Ledger(PartialCounts):
     def set_end(
         self, run: int, numbers: Integers, end: Integers, stopped: Bools, n_trials: Integers, counts: Integers
     ) -> None:
-        """Set how far comparisons are to be counted, which of them have stopped, and their counts so far."""
+        """Set how far comparisons are counted, which of them have stopped, and their counts so far."""
         super().set_end(run, numbers, end, stopped, n_trials, counts)
         self.wanted[run][numbers] = np.where(self.given_up[run][numbers], 0, end)
         self._counts[run][numbers] = counts
@@ -243,13 +243,13 @@ class Ledger(PartialCounts):
     def list_missing(self) -> list[LedgerEntry]:
         """Return the trials still to count, as entries of comparisons that lack the same trials.
 
-        A comparison that several jobs hold is in the line of the first.
+        A comparison of several jobs is in the entry of the first job.
         """
         is_taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
         entries = []
         for job, numbers in self.at.items():
             wanted, gap = self.wanted[job.run][numbers], self.gap[job.run][numbers]
-            wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # first what the store lacks before it goes on
+            wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # the gap in the store comes first
             n = self.n_trials[job.run][numbers]
             is_new = ~is_taken[job.run][numbers]
             if numbers.size > 1:
@@ -307,7 +307,7 @@ def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integer
         np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
     )
     _, first, number = np.unique(all_digests, return_index=True, return_inverse=True)
-    order = np.argsort(first)  # as they come
+    order = np.argsort(first)  # in order of occurrence
     numbers = np.argsort(order)[number]
     ends = np.cumsum([digests.size for digests in panel_digests.values()])
     panel_numbers = {
@@ -339,7 +339,7 @@ def _iter_entries(job: Job, numbers: Integers, n: Integers, wanted: Integers, is
 
 
 def _join_arrangements(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
-    """Yield entries; those of the same arrangements of many small panels are joined, as each call takes its time."""
+    """Yield entries; those of the same arrangements of many small panels are joined, because each call takes time."""
     alike: dict[Hashable, list[LedgerEntry]] = {}
     for entry in entries:
         key = entry.panel.counting_key if isinstance(entry.panel, EnumeratedPairs) else None

@@ -26,7 +26,7 @@ from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, escape_json, redact
 
 MAX_CHARACTERS = 300
-"""Characters stored of the answer of a command or server."""
+"""Maximum characters stored of the answer of a command or server."""
 
 
 def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
@@ -158,7 +158,7 @@ class WithoutRedirects(urllib.request.HTTPRedirectHandler):
 def _follow_redirects(
     opener: urllib.request.OpenerDirector, request: urllib.request.Request, timeout: float
 ) -> urllib.error.HTTPError | None:
-    """Send a request, and again where the same host redirects it; return the error that ended it, or None."""
+    """Send a request, and again if the same host redirects it; return the error that ended it, or None."""
     refusal = None
     for _ in range(MAX_REDIRECTS):
         try:
@@ -172,7 +172,7 @@ def _follow_redirects(
         target = urljoin(request.full_url, location or "")
         if not (location and _is_same_host(request.full_url, target)):
             break
-        # a page that tells more (302, 303) is fetched; any other address is the one to post to
+        # 302 and 303 redirect to a page to fetch; other codes redirect the POST itself
         is_page = refusal.code in {302, 303} and urlsplit(target).scheme == urlsplit(request.full_url).scheme
         data, method = (None, "GET") if is_page else (request.data, request.get_method())
         request = urllib.request.Request(target, data, request.headers, method=method)  # noqa: S310  # the same host
@@ -191,7 +191,7 @@ def _split_origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _describe_redirect(error: urllib.error.HTTPError) -> str:
-    """Return where a redirect leads that is not followed; empty for other errors."""
+    """Return the target of a redirect that is not followed; empty for other errors."""
     with suppress(ValueError):
         target = urlsplit(error.headers.get("Location", "") if 300 <= error.code < 400 else "")
         if target.hostname:

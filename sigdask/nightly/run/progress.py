@@ -31,7 +31,7 @@ class ProgressWatch:
     p_numbers : int64 array
         The ledger's comparison from which each result's p is computed; -1 if it needs none.
     known : Progress or None
-        The progress of a test set that is not read.
+        Progress, if the test set is not read.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ProgressWatch:
 
     @staticmethod
     def from_cells(ledger: Ledger, name: str, n_results: int, cells: Sequence[CountedCells]) -> ProgressWatch:
-        """Return the ledger positions of an analysis that is no comparison of a test set."""
+        """Return the ledger positions of an analysis that is not a comparison of a test set."""
         return ProgressWatch(name, n_results, ledger.find_cells(cells), look_up_numbers(cells, ledger.at, n_results))
 
     @staticmethod
@@ -107,7 +107,7 @@ class PlanProgress:
         n_done, n_wanted = np.zeros((2, len(self._watches)), np.int64)
         is_finished = np.ones(self.n_results, np.bool_)
         for run, (cells, set_index, is_counted) in self._cells.items():
-            wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # less where a rule stopped
+            wanted = np.minimum(cells.wanted, self._ledger.limit[run][cells.numbers])  # fewer if a rule stopped
             n_counted = np.minimum(self._ledger.n_trials[run][cells.numbers], wanted)
             np.add.at(n_done, set_index[is_counted], n_counted[is_counted])
             np.add.at(n_wanted, set_index[is_counted], wanted[is_counted])
@@ -117,13 +117,13 @@ class PlanProgress:
     def compute(self) -> list[Progress]:
         """Return the progress of each test set, from the trials that the ledger has now."""
         n_done, n_wanted, is_finished = self._count_trials()
-        is_reached = self._p_numbers < 0  # of which p is had without counting
+        is_reached = self._p_numbers < 0  # results whose p needs no counting
         counted = np.flatnonzero(~is_reached)
         is_reached[counted] = self._ledger.n_trials.get(0, NONE)[self._p_numbers[counted]] > 0
         n_reached = np.bincount(self._p_sets[is_reached], minlength=len(self._watches))
         set_of_result = np.repeat(np.arange(len(self._watches)), self._sizes)
         n_finished = np.bincount(set_of_result[is_finished], minlength=len(self._watches))
-        kept = np.minimum(self._kept, n_done)  # less than the store had where a rule stopped before
+        kept = np.minimum(self._kept, n_done)  # fewer than in the store if a rule stopped earlier
         columns = (self._sizes, n_reached, n_finished, kept, n_done - kept, n_wanted)
         return [
             Progress(watch.name, *numbers) if watch.known is None else watch.known

@@ -54,18 +54,18 @@ from sigdask.results.table import Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Test sets whose results stand in one table, in studies that have the same layout.
+    """Test sets whose results are in one table, in studies with the same layout.
 
     Attributes
     ----------
     counts : dict of str to Counts
-        The test sets, by name, as they were read.
+        The data of the test sets, by name.
     studies : list of Study
         The studies.
     cells, p_cells : list of CountedCells
         All counts of the results, and those from which p is computed.
     set_indices : int64 array, shape (n_results,)
-        The test set of each result, a place among them.
+        Index of the test set of each result.
     """
 
     counts: dict[str, Counts]
@@ -118,13 +118,13 @@ PROBED_SETS = 50
 """Number of test sets read first, to estimate the time of reading all."""
 
 WORTH_SECONDS = 5.0
-"""Worker processes are started if reading takes at least so many seconds. Each takes about 1.5 seconds to start."""
+"""Worker processes are started if reading takes at least this many seconds. Each takes about 1.5 seconds to start."""
 
 PARTS = 16
 """Parts of the test sets that each process reads, this one too."""
 
 MAX_BYTES = 1 << 20
-"""Maximum bytes of a test set that a worker process reads, as it sends back as many."""
+"""Maximum bytes of a test set that a worker process reads, because it returns as many."""
 
 
 def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[PreparedSet]:
@@ -143,7 +143,7 @@ def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None)
 
 
 def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, PreparedSet]:
-    """Return the test sets that this process and n - 1 others read, by name, without those that have an error."""
+    """Return the test sets that this process and n - 1 others read, by name, without those that have errors."""
     portable = [test_set for test_set in test_sets if _can_leave(test_set)]
     size = max(1, -(-len(portable) // (n * PARTS)))
     settings = plan.comparison, plan.family, plan.path.parent, _describe_shared(plan)
@@ -151,7 +151,7 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
     waiting, contents = list(range(len(parts))), dict[int, bytes]()
 
     def collect() -> None:
-        with suppress(Exception):  # what is missing is read by the caller, whose error is told
+        with suppress(Exception):  # the caller reads missing sets, and raises their errors
             contents.update(ProcessExtraction(n - 1, waiting)(parts, 0.0))
 
     thread = Thread(target=collect, daemon=True)
@@ -160,7 +160,7 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
         results = _prepare_waiting(parts, waiting)
         thread.join()
     finally:
-        waiting.clear()  # for the thread, whose processes then end
+        waiting.clear()  # then the thread's processes end
     while contents:
         number, content = contents.popitem()
         test_sets = parts[number].test_sets
@@ -172,20 +172,20 @@ def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> d
 
 
 def _prepare_waiting(parts: Sequence[PlanPart], waiting: list[int]) -> dict[str, PreparedSet]:
-    """Return the test sets of parts that wait for a process, taken from the start, while others take from the end."""
+    """Return the test sets of waiting parts, which are taken from the start while others take from the end."""
     results: dict[str, PreparedSet] = {}
     with suppress(IndexError):  # none is left
         while True:
             part = parts[waiting.pop(0)]
             prepared = part.read()
             results |= zip((test_set.name for test_set in part.test_sets), prepared, strict=False)
-            if len(prepared) < len(part.test_sets):  # an error, which the caller finds next
+            if len(prepared) < len(part.test_sets):  # an error, which the caller meets next
                 waiting.clear()
     return results
 
 
 def _can_leave(test_set: TestSet) -> bool:
-    """Return whether a test set can be read in another process: small local files, and no code of the user's own."""
+    """Return whether a test set can be read in another process: small local files, and no code of the user."""
     if has_own_code(test_set):
         return False
     try:
@@ -208,20 +208,20 @@ def read_batches(
     Parameters
     ----------
     plan : Plan
-        With the test sets.
+        The plan with the test sets.
     source : StatisticsSource
         Source of statistics extracted from outputs.
     unread : container of str
         Names of the test sets to leave out.
     states : dict of str to str
-        States of the files, by test set. Each is updated to that of just before its files were read.
+        States of the files, by test set. They are updated just before the files are read.
     workers : int or None
         Processes that may read many test sets; None for one per core.
 
     Returns
     -------
     (list of Batch, dict)
-        And, for the run's record, what was extracted: by test set.
+        The batches, and for the run's record the extracted statistics by test set.
     """
     addresses.add_folder(plan.path.parent)
     test_sets = [test_set for test_set in plan.test_sets if test_set.name not in unread]
@@ -250,7 +250,7 @@ def read_batches(
 
 
 MAX_RESULTS = 10_000
-"""A batch with so many results gets no further study."""
+"""Number of results from which on a batch gets no further study."""
 
 
 def _iter_batches(studies: Iterable[tuple[dict[str, Counts], Study]], n_unread: Mapping[str, int]) -> Iterator[Batch]:
@@ -275,36 +275,36 @@ def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
 def digest_file_states(plan: Plan) -> dict[str, str]:
     """Return a digest of all inputs of each test set's results, by test set. "" if unknown.
 
-    It covers versions, settings, and the size, inode, time of change and time of modification of each file.
-    Folders, URLs, and formats and metrics of the user's own are not known, nor are files that changed just now.
+    It covers versions, settings, and the size, inode, time of change and time of modification of each file. Unknown are
+    folders, URLs, the user's own formats and metrics, and files that changed just now.
     """
     shared = _describe_shared(plan)
     return {test_set.name: digest_file_state(test_set, shared) for test_set in plan.test_sets}
 
 
 def _describe_shared(plan: Plan) -> str:
-    """Describe what the results of all test sets depend on."""
+    """Describe the inputs on which the results of all test sets depend."""
     return repr((_get_versions(), plan.comparison, plan.family, plan.stopping))
 
 
 @cache
 def _get_versions() -> dict[str, str]:
-    """Return the versions of all packages that count, once a process: parsing their metadata takes milliseconds."""
+    """Return the versions of relevant packages, cached because parsing their metadata takes milliseconds."""
     return get_versions("dask", "distributed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnreadSets:
-    """Test sets that are not read, as the plan's latest run read all that they come from.
+    """Test sets that are not read, because the plan's latest run read the same inputs.
 
     Attributes
     ----------
     progress : dict of str to Progress
-        How far each was counted, by its name.
+        Progress of each test set, by its name.
     details : dict
         The record of the latest run.
     stored : StoredResults
-        Its results, of all test sets.
+        Results of that run, of all test sets.
     """
 
     progress: dict[str, TestSetProgress]
@@ -312,7 +312,7 @@ class UnreadSets:
     stored: StoredResults
 
     def select_details(self, key: str) -> dict[str, Any]:
-        """Return what the record has of each of these test sets under a key."""
+        """Return the values of these test sets in the record under a key."""
         recorded = self.details.get(key, {})
         return {name: recorded[name] for name in self.progress if name in recorded}
 
@@ -325,8 +325,8 @@ class UnreadSets:
     def find(plan: Plan, store: Store, states: Mapping[str, str]) -> UnreadSets:
         """Return the test sets whose files and settings are as in the plan's latest run, which counted all.
 
-        A gate, a page and a table of units look at the data of all test sets. Those that are judged together are
-        read together.
+        A gate, a page and a table of units need the data of all test sets. Test sets that are judged together are read
+        together.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
         readers = (plan.gate, plan.report.html, plan.report.site, plan.report.figures, plan.report.items)
@@ -372,8 +372,8 @@ def build_provenance(
 ) -> dict[str, Any]:
     """Return the versions, settings and inputs of a run.
 
-    `read_paths` are, by test set, the files that were taken of the folders and patterns of its systems; `unread` are
-    the digests of the files of test sets that were not read.
+    `read_paths` are the files that the folders and patterns of each test set's systems matched. `unread` are the
+    digests of the files of test sets that were not read.
     """
     inputs = {
         t.name: unread[t.name] if t.name in unread else hash_paths(t.list_files(read_paths.get(t.name, ())))

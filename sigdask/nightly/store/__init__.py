@@ -39,7 +39,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds for which a lost connection to a database is tried again."""
+"""Seconds for which a lost database connection is retried."""
 
 
 class Store:
@@ -160,7 +160,7 @@ class Store:
         return self._read(history.list_runs, self.plan)[::-1]
 
     def find_finished_run(self) -> PlanRun | None:
-        """Return the plan's latest run if it counted all; None if it did not, or cannot be read."""
+        """Return the plan's latest run if it counted all trials; None otherwise, or if it cannot be read."""
         try:
             run = self._read(history.find_run, self.plan, None)
         except DamagedError:
@@ -172,7 +172,7 @@ class Store:
         return self._read(results.fetch_current, self.plan, alpha)
 
     def fetch_unchanged(self, earlier_run: int) -> Table:
-        """Return the current results that rest on the same system outputs as after an earlier run."""
+        """Return the current results whose system outputs are the same as after an earlier run."""
         return results.build_results_table(self._read(results.find_unchanged, self.plan, earlier_run), math.nan)
 
     def fetch_results_after(self, number: int) -> Table:
@@ -185,7 +185,7 @@ class Store:
             return read(connection, *args, **kwargs)
 
     def _get_keys(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the numbers that stand for comparisons in the checksums of their rows."""
+        """Return the numbers that represent comparisons in the checksums of their rows."""
         numbers, keys = self._known_keys
         return keys[np.searchsorted(numbers, ids)]
 
@@ -221,12 +221,12 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
     plan : str
         Name of the plan.
     patient : callable
-        Whether to wait for a database that went away.
+        Whether to wait for a database that is unavailable.
 
     Raises
     ------
     HeldError
-        Another driver is at work.
+        Another driver uses the store.
     """
     with (
         report_damage(location),

@@ -35,7 +35,7 @@ UNSEALED = -1
 
 
 def compute_keys(digests: Sequence[bytes]) -> Keys:
-    """Return a number for each comparison, computed from its whole digest, that enters its rows' checksums."""
+    """Return a number for each comparison from its whole digest, which enters the checksums of its rows."""
     padded = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
     words = np.frombuffer(padded, "<u8").reshape(-1, KEY_BYTES // 8)
     return np.asarray(words[:, 0] ^ words[:, 1] * MULTIPLIERS[0] ^ words[:, 2] * MULTIPLIERS[1], np.uint64)
@@ -83,7 +83,7 @@ def compute_checksum(values: Sequence[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SealedTable:
-    """A table whose rows have a checksum each.
+    """A table in which each row has a checksum.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def seal_rows(
     values: Mapping[str, Any] | None = None,
     keys: Container[tuple[Any, ...]] | None = None,
 ) -> None:
-    """Write the checksums of rows of a table; with `keys`, only of the rows that have one of these."""
+    """Write the checksums of rows of a table; with `keys`, only of the rows with one of these keys."""
     key, value_names = SEALED[table].key, SEALED[table].values
     updates = [
         {
@@ -161,7 +161,7 @@ def insert_row(connection: Connection, table: str, **values: Any) -> int:
 
 
 def change_row(connection: Connection, table: str, number: int, **values: Any) -> None:
-    """Change values of a row, and its checksum."""
+    """Change values of a row, and update its checksum."""
     connection.execute(build_update(table, values, ("id",)), {**values, "id": number})
     seal_rows(connection, table, "WHERE id = :id", {"id": number})
 

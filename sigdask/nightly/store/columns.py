@@ -69,7 +69,7 @@ def are_equal(
 def match_rows(reference: Columns, query: Columns) -> NDArray[np.int64]:
     """Return, for each row of `query`, the index of the equal row of `reference`, or -1.
 
-    Of several that are the same in both, the first is the first's.
+    Equal rows that occur several times are matched in order.
     """
     n = count_rows(reference)
     if not n:
@@ -96,12 +96,12 @@ def _count_earlier_equal(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 LEVEL = 6
 ROWS_PER_VALUE = 4
-"""Rows for each distinct number from which on the distinct numbers are stored once."""
+"""Minimum number of rows per distinct number for which distinct numbers are stored once."""
 
 MAX_COLUMNS = 512
 
 FREE_ROWS, MIN_ROW_BYTES = 2**20, 4
-"""Rows that any block may have. Each further row must take so many compressed bytes."""
+"""Number of rows that any block may have, and compressed bytes required for each further row."""
 
 DTYPES = frozenset({"<f8", "|b1", "|u1", "|i1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8))})
 
@@ -134,7 +134,7 @@ def unpack_columns(data: bytes, names: Container[Name] | None = None) -> Columns
     Raises
     ------
     ValueError
-        They are larger than a block can be.
+        The columns are larger than a block can be.
     """
     (size,) = _LENGTH.unpack_from(data)
     offset = _LENGTH.size + size
@@ -209,7 +209,7 @@ def _find_smallest_type(values: Values) -> np.dtype[Any]:
 
 
 def _compress(values: Values) -> bytes:
-    """Return values compressed by zlib, with the first bytes of all values together, then the second, and so on."""
+    """Return values compressed by zlib: the first bytes of all values together, then all second bytes, and so on."""
     byte_rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
     return zlib.compress(np.ascontiguousarray(byte_rows.T).tobytes(), LEVEL)
 
@@ -225,7 +225,7 @@ def _decompress(data: bytes, kind: str) -> Values:
 Integers = NDArray[np.int64]
 
 NEVER_ENDED = 2**62
-"""Stands for the ending run of rows that are still valid."""
+"""Ending run of rows that are still current."""
 
 MAX_ROWS = 2**17
 """Maximum rows of a block."""
@@ -245,15 +245,15 @@ class ResultBlock:
     Attributes
     ----------
     number : int
-        In the store.
+        Number of the block in the store.
     since : int
-        The run.
+        Run that recorded the rows.
     is_earlier : bool
-        Whether it was stored by a version whose notes were sentences.
+        Whether a version with notes as sentences stored the block.
     columns : mapping of name to column
-        Those of the table, and `STORE_COLUMNS`.
+        Columns of the table, and `STORE_COLUMNS`.
     until : int64 array, shape (n,)
-        The run that found otherwise; `NEVER_ENDED` where none has.
+        Run that replaced each row; `NEVER_ENDED` if it is current.
     """
 
     number: int
@@ -281,7 +281,7 @@ def iter_packed_blocks(connection: Connection, plan: str, condition: str = "") -
 
 
 def find_hollow_blocks(connection: Connection) -> list[int]:
-    """Return the blocks with too many rows for their bytes, if all their rows may be too many for the memory."""
+    """Return the blocks with too many rows for their bytes, if all their rows together may exceed the memory."""
     query = text("SELECT id, CAST(n AS BIGINT), length(columns) FROM found")
     hollow = {number: n for number, n, size in connection.execute(query) if n * MIN_ROW_BYTES > size}
     return list(hollow) if sum(hollow.values()) > FREE_ROWS else []
@@ -292,7 +292,7 @@ def iter_blocks(
 ) -> Iterator[ResultBlock]:
     """Yield the blocks of a plan's results that meet a condition, oldest first.
 
-    Of a few names, blocks have these columns alone.
+    Given a few names, blocks have only these columns.
     """
     query = f"SELECT ended.* FROM ended JOIN found ON id = block WHERE plan = :plan {condition}"  # noqa: S608
     ended: dict[int, list[tuple[int, bytes]]] = {}
@@ -309,7 +309,7 @@ def iter_blocks(
 
 
 def unpack_block(row: Any, names: Container[Name] | None = None) -> Columns:
-    """Return the columns of a block's database row; raise ValueError if they are not of its number of rows."""
+    """Return the columns of a block's database row; raise ValueError if their length is not its number of rows."""
     columns = unpack_columns(row["columns"], names)
     if any(len(column) != row["n"] for column in columns.values()):
         raise ValueError(f"columns that have not {row['n']} rows")
@@ -317,7 +317,7 @@ def unpack_block(row: Any, names: Container[Name] | None = None) -> Columns:
 
 
 def unpack_places(packed: bytes, n_rows: int) -> Integers:
-    """Return the rows of a block that a run ended; raise ValueError if the block has not so many rows."""
+    """Return the rows of a block that a run ended; raise ValueError if the block does not have as many rows."""
     rows = np.asarray(unpack_columns(packed)[PLACES])
     if rows.min(initial=0) < 0 or rows.max(initial=-1) >= n_rows:
         raise ValueError(f"rows beyond {n_rows:,}")

@@ -34,7 +34,7 @@ log = logging.getLogger("sigdask.nightly.store")
 
 BUSY_SECONDS = 30
 ANNOUNCED_SECONDS = 2
-"""After waiting so many seconds for a lock, a message names its holder."""
+"""Seconds of waiting for a lock after which a message names its holder."""
 CONNECT_SECONDS = 10
 SHARED_FILE_SYSTEMS = frozenset((
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs",
@@ -54,7 +54,7 @@ VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
 
 
 class NoDatabaseError(InputError):
-    """A file is no SQLite database, or no longer one."""
+    """A file is not a SQLite database, or no longer one."""
 
 
 class Database:
@@ -65,7 +65,7 @@ class Database:
     where : str
         The file, or the URL without its secrets.
     location : str
-        Path or full URL that opens it again. It is never shown.
+        Path or full URL of the store. It is never shown.
     notes : tuple of str
         Notes for the user.
     """
@@ -90,9 +90,9 @@ class Database:
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
-        """Open a transaction that waits for other writers, so that none deadlock; all of it is committed or nothing."""
+        """Open a transaction that waits for other writers, to avoid deadlocks; all of it is committed or nothing."""
         with self.transaction() as connection:
-            if not self.is_sqlite:  # a file lets one in at a time anyway
+            if not self.is_sqlite:  # a file admits one writer anyway
                 connection.execute(sa.text(TAKE_TURN), {"lock": LOCK_ID, "patience": f"{STOPPED_SECONDS}s"})
             yield connection
 
@@ -102,7 +102,7 @@ class Database:
 
 
 def read_clock(connection: Connection) -> float:
-    """Return the database's own time in seconds, as the clocks of hosts differ."""
+    """Return the database's own time in seconds, because the clocks of hosts differ."""
     if connection.dialect.name == "sqlite":
         return time.time()
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
@@ -116,12 +116,12 @@ def open_to_write(text: str, version: int = NEWEST) -> Database:
     text : str
         Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
     version : int
-        A later version stays as it is; so do all at 0.
+        Version of the schema. A later version is not changed, and 0 changes none.
 
     Raises
     ------
     InputError
-        It is no store, or its folder does not exist.
+        The file is not a store, or its folder does not exist.
     StoreError
         It cannot be reached or written.
     """
@@ -172,7 +172,7 @@ def open_to_read(text: str) -> Database:
     Raises
     ------
     InputError
-        There is none, or this user may not read it.
+        There is no store, or this user may not read it.
     StoreError
         It cannot be reached.
     """
@@ -192,7 +192,7 @@ def open_to_read(text: str) -> Database:
 
 
 def _check_pages(connection: Connection) -> None:
-    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly. It could have rows without end."""
+    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly: reading it might never end."""
     url = connection.engine.url
     if url.get_backend_name() == "sqlite" and get_size(Path(url.database or "")) <= MAX_CHECKED_BYTES:
         words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
@@ -222,7 +222,7 @@ def parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
-        shown = f"{text.partition('://')[0]}://{HIDDEN}"  # where the password is nobody knows
+        shown = f"{text.partition('://')[0]}://{HIDDEN}"  # the end of the password is ambiguous
         raise InputError(f"store {shown}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
@@ -239,7 +239,7 @@ def parse_url(text: str) -> URL:
 
 @contextmanager
 def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None]:
-    """Turn database errors into errors that say what to do, with the secrets hidden that they repeat."""
+    """Translate database errors into errors with advice, and hide the secrets that they repeat."""
     try:
         yield
     except DamagedError as error:
@@ -263,7 +263,7 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("connect", "terminat", "closed", "server", "shutdown", "starting up", "recovery", "timeout"),
      "the database cannot be reached; check that the server is running"),
 )  # fmt: skip
-"""Words in a database's errors, with an explanation. The first that occurs is used."""
+"""Words in database errors, with an explanation. The first that occurs is used."""
 
 
 DAMAGE_WORDS = (
@@ -293,7 +293,7 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
                 f"store {where}: {meaning}, then run again: all committed counts are intact ({words})",
                 lost=bool(error.connection_invalidated) or "server" in meaning,
             )
-    is_file = isinstance(error.orig, sqlite3.Error)  # what else a file refuses, one that is whole does not
+    is_file = isinstance(error.orig, sqlite3.Error)  # intact files have no other errors
     return DamagedError([words], where) if is_file else StoreError(f"store {where}: {words}")
 
 
@@ -310,8 +310,7 @@ def _describe_damage(where: str, words: str) -> str | None:
 def find_file_fault(path: Path) -> str | None:
     """Return what is wrong with a SQLite file's header or size, or None. Files of other kinds are not judged.
 
-    During a transaction, or before it is rolled back, there is a journal next to the file, and the file's size is
-    meaningless.
+    If there is a journal next to the file (during a transaction, or before it is rolled back), its size is meaningless.
     """
     try:
         with path.open("rb") as file:
@@ -347,7 +346,7 @@ def _describe_url(url: URL) -> str:
 
 
 def _list_secrets(url: URL) -> frozenset[str]:
-    """Return what a server's or driver's message must not repeat: the password, and values of the query."""
+    """Return texts that a server's or driver's message must not repeat: the password, and values of the query."""
     hidden = [(name, value) for name, value in url.normalized_query.items() if name.lower() not in VISIBLE_PARAMETERS]
     values = [value for _, several in hidden for value in several]
     settings = [word.rpartition("=")[2] for value in values for word in value.split()]  # options=-c name=value
@@ -376,7 +375,7 @@ def _limit_statement(
     connection: Connection, _cursor: Any, _statement: str, _values: Any, _context: Any, is_repeated: bool
 ) -> None:
     driver_connection: Any = connection.connection.driver_connection
-    if is_repeated:  # for rows that are written
+    if is_repeated:  # for rows to be written
         driver_connection.set_progress_handler(None, 0)
     else:
         limit_steps(driver_connection, Path(connection.engine.url.database or ""))
@@ -384,7 +383,7 @@ def _limit_statement(
 
 def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -> None:
     limit_lengths(connection, path, is_writer=is_writer)
-    connection.isolation_level = None  # transactions begin where SQLAlchemy says so, not where the driver guesses
+    connection.isolation_level = None  # SQLAlchemy begins transactions explicitly, not the driver by guessing
     for pragma in ("synchronous = FULL", "foreign_keys = ON", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
@@ -392,7 +391,7 @@ def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -
 
 
 def _check_file(path: Path) -> None:
-    """Raise if a SQLite file is missing or unreadable. Opening it to see would give up locks of this process."""
+    """Raise if a SQLite file is missing or unreadable, without opening it, which would release this process's locks."""
     mode = _get_mode(path)
     if mode is None:
         raise InputError(
@@ -408,7 +407,7 @@ NO_FILE = "a folder, pipe or device; name a file with --store"
 
 
 def _get_mode(path: Path) -> int | None:
-    """Return the file mode of a path, None if nothing is there."""
+    """Return the file mode of a path, None if nothing exists there."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):

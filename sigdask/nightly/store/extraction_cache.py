@@ -36,9 +36,9 @@ class StoredExtractionCache:
     database : Database
         Open for writing.
     commit_once : callable
-        Makes one transaction, under the driver's lease.
+        Commits one transaction under the driver's lease.
     most_bytes : int
-        How much is kept.
+        Maximum size of the cache.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class StoredExtractionCache:
 
 
 def read(connection: Connection, keys: Sequence[str]) -> dict[str, bytes]:
-    """Read the stored bytes of some keys, and note that they were used."""
+    """Read the stored bytes of some keys, and record that they were used."""
     now = read_clock(connection)
     contents: dict[str, bytes] = {}
     stale: list[str] = []

@@ -35,9 +35,9 @@ class Progress:
     test_set : str
         Its name.
     comparisons, reached, finished : int
-        Comparisons in all, those with a first bound, those with all their trials.
+        Number of comparisons, of those with a first bound on p, and of those with all their trials.
     kept, counted, wanted : int
-        Trials that the store had when the run began, counted since, and to be had in all.
+        Number of trials that the store had when the run began, of those counted since, and of all requested.
     """
 
     test_set: str
@@ -72,7 +72,7 @@ class PlanRun:
     progress : tuple of Progress
         Progress of each test set.
     seconds_left : float or None
-        Estimated seconds from `updated` until all is counted; None where a rule stops early.
+        Estimated seconds from `updated` until all is counted; None with a rule to stop early.
     """
 
     number: int
@@ -137,7 +137,7 @@ def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> Non
 
 
 def forget_file_states(connection: Connection) -> None:
-    """Make the next run of each plan read all files: what the store lacks is counted again."""
+    """Make the next run of each plan read all files, and count again what the store lacks."""
     for number in connection.execute(text("SELECT max(id) FROM runs GROUP BY plan")).scalars().all():
         row = connection.execute(text("SELECT * FROM runs WHERE id = :run"), {"run": number}).mappings().one()
         if is_intact("runs", row) and unpack_details(row["details"]).get("file_states"):

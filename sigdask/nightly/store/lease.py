@@ -81,7 +81,7 @@ class Lease:
         self.commits = 0
         self._ended = threading.Event()
         last_beat = self._try_to_acquire(None)
-        if last_beat is not None:  # clocks cannot tell whether its holder lives
+        if last_beat is not None:  # clocks cannot tell whether the holder lives
             log.info("%s: its last sign of life is old, or from the future; watching for another", self._describe())
             time.sleep(2 * BEAT_SECONDS)
             self._try_to_acquire(last_beat)
@@ -89,7 +89,7 @@ class Lease:
         self._beating.start()
 
     def renew(self, connection: Connection, *, commits: int = 0) -> None:
-        """Show a sign of life within a transaction; raise if another driver took over."""
+        """Renew the lease within a transaction; raise if another driver took over."""
         now = read_clock(connection)
         renewed = connection.execute(
             text("UPDATE leases SET beat = :now, commits = commits + :more WHERE name = :name AND token = :token"),
@@ -102,7 +102,7 @@ class Lease:
             )
 
     def count_commits(self) -> int:
-        """Return the number of commits that the database knows of."""
+        """Return the number of commits that the database has recorded."""
         with self.database.transaction() as connection:
             query = text("SELECT commits FROM leases WHERE name = :name AND token = :token")
             n_commits = connection.execute(query, self._key).scalar_one_or_none()
@@ -111,7 +111,7 @@ class Lease:
     def release(self) -> None:
         """Give up the lease; if the database cannot be reached, the lease expires later."""
         self._ended.set()
-        self._beating.join(CONNECT_SECONDS)  # else a connection in use would outlive `Database.close`
+        self._beating.join(CONNECT_SECONDS)  # otherwise a connection in use would outlive `Database.close`
         with suppress(SigdaskError), self.database.transaction() as connection:
             connection.execute(text("DELETE FROM leases WHERE name = :name AND token = :token"), self._key)
 
@@ -119,7 +119,7 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _try_to_acquire(self, watched: float | None) -> float | None:
-        """Acquire the lease or raise; return the last renewal if it is old or in the future, after a clock's jump."""
+        """Acquire the lease or raise; return the last renewal if it is old, or in the future after a clock change."""
         with self.database.write_transaction() as connection:
             now = read_clock(connection)
             row = connection.execute(

@@ -24,15 +24,15 @@ FREE_JSON_BYTES, MAX_RATIO = 2**24, 128
 
 UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, zlib.error,
               struct.error)  # fmt: skip
-"""Errors that values raise which sigdask did not write."""
+"""Errors raised by values that sigdask did not write."""
 
 STEPS_AT_ONCE = 100_000
 MIN_STEPS, STEPS_PER_BYTE = 10_000_000, 20
 """Maximum steps of SQLite's virtual machine for a statement: a number for any file, and more for each byte of it."""
 
 SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
-"""Maximum length of a value: for readers, beyond the size of the file; for writers, whose values may not be in the
-file yet, in all.
+"""Maximum length of a value: for readers, in excess of the file's size; for writers, whose values may not be in the
+file yet, in total.
 """
 
 MAX_CHECKED_BYTES = 2**26
@@ -78,15 +78,15 @@ def is_time(value: Any) -> bool:
 
 
 def limit_lengths(connection: sqlite3.Connection, path: Path, *, is_writer: bool) -> None:
-    """Limit the length of values by the size of the file. A damaged row can claim any length."""
+    """Limit the length of values by the size of the file, because a damaged row can claim any length."""
     length = max(get_size(path) + SPARE_BYTES, MAX_WRITTEN_BYTES if is_writer else 0)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(length, 2**31 - 1))
 
 
 def limit_steps(connection: sqlite3.Connection, path: Path) -> None:
-    """Interrupt statements on a connection after a number of steps in all.
+    """Interrupt statements on a connection after a total number of steps.
 
-    The callback is no Python function, so no signal is handled within SQLite.
+    The callback is not a Python function, so no signal is handled within SQLite.
     """
     n_calls = (MIN_STEPS + STEPS_PER_BYTE * get_size(path)) // STEPS_AT_ONCE
     connection.set_progress_handler(repeat(0, n_calls).__next__, STEPS_AT_ONCE)

@@ -265,13 +265,13 @@ def list_schemas() -> tuple[dict[str, str], ...]:
 
 
 def read_schema(connection: Connection) -> dict[str, str]:
-    """Return what a SQLite file holds, such as tables and views: names, by SQL with single blanks."""
+    """Return the tables, views and other objects of a SQLite file: names, by SQL with single blanks."""
     rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
     return {" ".join(str(sql).split()): str(name) for name, sql in rows}
 
 
 def _check_schema(connection: Connection) -> dict[str, str]:
-    """Return what a SQLite file holds; raise DamagedError for views, triggers and others that no sigdask makes."""
+    """Return the objects of a SQLite file; raise DamagedError for views, triggers and others not made by sigdask."""
     schema, known = read_schema(connection), {sql for version in list_schemas() for sql in version}
     foreign = [name for sql, name in schema.items() if sql not in known and not HARMLESS.fullmatch(sql)]
     if foreign:
@@ -323,7 +323,7 @@ def refuse_foreign_database(connection: Connection, where: str) -> None:
 
 
 def migrate(connection: Connection, where: str, target: int = NEWEST) -> None:
-    """Bring a store to a version, within the caller's transaction; a later version stays."""
+    """Migrate a store to a version, within the caller's transaction; a later version is not changed."""
     version = read_version(connection)
     check_version(version, where)
     if version == 0:

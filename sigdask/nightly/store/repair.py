@@ -63,7 +63,7 @@ COMPARISONS_AT_ONCE = 50_000
 TABLES = ("tallies", *SEALED, "comparisons", "extracted", "leases")
 
 MAX_RUNS = 2**16
-"""More than the number of runs of any comparison."""
+"""Upper bound on the number of runs of any comparison."""
 
 ROW_DESCRIPTIONS = {
     "arrays": "comparison {comparison}, run {run}, trials from {first}",
@@ -79,14 +79,14 @@ PARENTS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "b
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a store, with the row that it is in, if any.
+    """One fault of a store, with the damaged row, if any.
 
     Attributes
     ----------
     table : str
         Table of the row. Empty if the whole file is damaged.
     key : tuple
-        Values of the columns that identify the row. Empty if it is no row.
+        Values of the columns that identify the row. Empty without a row.
     text : str
         Description of the row, and the damage.
     """
@@ -155,7 +155,7 @@ TALLIES = (
 
 def _check_tallies(connection: Connection, *, has_checksums: bool) -> Iterator[Fault]:
     for rows in _iter_tally_rows(connection, "checksum" if has_checksums else "-1"):
-        # rows without the digest; values that are no integers become -1, which is invalid
+        # rows without digests; values that are not integers become -1, which is invalid
         values = np.array([[v if type(v) is int else -1 for v in row[:-1]] for row in rows], np.int64)
         is_possible = is_intact = are_possible(values[:, 2], values[:, 3], values[:, 4:7])
         if has_checksums:
@@ -187,7 +187,7 @@ def _describe_row(comparison: Any, run: Any, first: Any, stop: Any) -> str:
 
 
 def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
-    """Yield a fault for each range of trials missing before a stored row, except of comparisons with damaged rows."""
+    """Yield a fault for each range of missing trials before a stored row, except for comparisons with damaged rows."""
     runs = values[:, 0] * MAX_RUNS + values[:, 1]
     values = values[is_intact & ~np.isin(runs, runs[~is_intact])]
     number, run, first, stop = values[np.lexsort((values[:, 2], values[:, 1], values[:, 0]))][:, :4].T
@@ -206,7 +206,7 @@ def _check_checksums(connection: Connection, table: str) -> Iterator[Fault]:
 
 
 def _can_read(connection: Connection, table: str, row: Any) -> bool:
-    """Return whether commands can read a row. One of an earlier version has no checksum, and one may be forged."""
+    """Return whether commands can read a row, whose checksum may be forged, or missing in an earlier version."""
     try:
         if table == "found":
             build_results_table(unpack_block(row), 0.05)
@@ -283,7 +283,7 @@ def remove_rows(connection: Connection, faults: Iterable[Fault]) -> None:
             continue
         if fault.table == "runs":
             _repair_run(connection, int(fault.key[0]))
-        elif fault.table in {"found", "ended"}:  # without what ended them, rows would hold again
+        elif fault.table in {"found", "ended"}:  # without their ends, rows would be current again
             for table, column in (("ended", "block"), ("found", "id")):
                 _delete_row(connection, table, (column,), fault.key[:1])
         else:
@@ -332,7 +332,7 @@ HEADER = {0: b"SQLite format 3\0", 18: b"\1\1\0\x40\x20\x20", 32: bytes(8), 44: 
 PAGE = 4096
 MAX_ID = 2**40
 MAX_FAILURES, MAX_FIRST_FAILURES = 100_000, 2000
-"""Number of unreadable ranges after which the rest of a table is given up, and the same if nothing could be read."""
+"""Number of unreadable ranges after which a table is abandoned, and that number if nothing could be read before."""
 
 READ_FACTOR = 64
 """Maximum ratio of a table's rows to the file, in bytes. A larger one means that pages refer to each other wrongly."""
@@ -344,7 +344,7 @@ def salvage_store(path: Path) -> Path:
     Raises
     ------
     InputError
-        No row can be.
+        No row is readable.
     """
     source, mended = (path.with_name(f"{path.name}.{suffix}") for suffix in ("read", "mended"))
     try:
@@ -357,7 +357,7 @@ def salvage_store(path: Path) -> Path:
         shutil.copy2(path, aside)
         with suppress(FileNotFoundError):
             _get_journal_path(path).replace(_get_journal_path(aside))
-        mended.replace(path)  # killed before, all is as it was
+        mended.replace(path)  # if killed before this line, nothing has changed
     finally:
         for leftover in (source, _get_journal_path(source), mended, _get_journal_path(mended)):
             leftover.unlink(missing_ok=True)
@@ -389,7 +389,7 @@ def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> boo
         for table, order in SALVAGED_TABLES.items():
             names = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
             if not names:
-                continue  # a version has fewer tables
+                continue  # earlier versions have fewer tables
             limit_steps(old, source)
             if not _has_columns(old, table, names):
                 is_complete = False
@@ -413,7 +413,7 @@ def _write_header(file: Path, first_bytes: bytes) -> None:
 
 
 def _infer_version(path: Path) -> int:
-    """Return the schema version that matches most tables of a file, because the version that it states may be wrong."""
+    """Return the schema version that matches most tables of a file, because its stated version may be wrong."""
     with closing(sqlite3.connect(path)) as connection, suppress(sqlite3.Error, ValueError):
         limit_steps(connection, path)
         present = {" ".join(str(row[0]).split()) for row in connection.execute("SELECT sql FROM sqlite_master")}
@@ -469,11 +469,11 @@ class StoreCondition:
     where : str
         The file or URL, without its password.
     n_rows : int
-        Rows that were looked at.
+        Rows that were checked.
     faults : tuple of Fault
         Damaged or missing rows.
     set_aside : Path or None
-        The damaged file, where a new one took its place.
+        The damaged file, if a new one replaced it.
     """
 
     where: str
@@ -497,9 +497,9 @@ def repair_store(location: str) -> StoreCondition:
     Raises
     ------
     HeldError
-        A driver is at work on it.
+        A driver uses the store.
     InputError
-        Nothing of it can be read.
+        Nothing in the store can be read.
     """
     url, set_aside = parse_url(location), None
     if url.get_backend_name() == "sqlite":
@@ -525,7 +525,7 @@ def repair_store(location: str) -> StoreCondition:
 
 
 def _can_open(location: str) -> bool:
-    """Return whether a store can be opened; raise if a driver is at work on it."""
+    """Return whether a store can be opened; raise if a driver uses it."""
     try:
         open_to_read(location).close()
         with closing(open_to_write(location, 0)) as database:

@@ -51,7 +51,7 @@ METRIC: Name = ("metric",)
 IDENTITY: tuple[Name, ...] = (
     ("test_set",), ("subset",), ("unit",), ("a",), ("b",), ("metric",), ("alternative",)
 )  # fmt: skip
-"""Fields that identify a result from run to run. Of the metric, this is its name."""
+"""Fields that identify a result from run to run. For the metric, this is its name."""
 
 INDIRECT_INPUTS = ("adjust", "members", "family", "version")
 """Inputs of a result other than its own data and stream. A result remains valid if only these change."""
@@ -72,9 +72,9 @@ class StoredResults:
     table : Table
         The results.
     comparison : int64
-        Number in the store of the comparison of p, or -1 if unknown.
+        Number in the store of the comparison that gives p, or -1 if unknown.
     complete : bool
-        Whether all trials asked for were counted.
+        Whether all requested trials were counted.
     """
 
     table: Table
@@ -90,9 +90,9 @@ class StoredResults:
 
 
 ResultChanges = tuple[Columns, Columns, Integers, Integers]
-"""Results that differ between two runs: columns of before and of now, and the rows of both that are of one comparison.
+"""Results that differ between two runs: columns before, columns now, and the rows of each comparison in both.
 
-A row is -1 where there is none. New or changed results come first, in order, then those that are gone.
+A row is -1 if there is none. New or changed results come first, in order, then removed ones.
 """
 
 
@@ -103,7 +103,7 @@ def save_results(connection: Connection, plan: str, number: int, run_results: Se
     )
     current[POSITION] = np.arange(count_rows(current))
     live = _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL")))
-    # of each row, the one that it succeeds
+    # the earlier row that each row replaces
     predecessors = match_rows(select_identity(live.columns), select_identity(current))
     rows = np.flatnonzero(predecessors >= 0)
     old = predecessors[rows]
@@ -151,7 +151,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
     )
     predecessors = match_rows(select_identity(old_columns), select_identity(new_columns))
     rows = np.flatnonzero(predecessors >= 0)
-    unchanged_rows = rows[_is_unchanged(old_columns, new_columns, predecessors[rows], rows)]  # changed, and back
+    unchanged_rows = rows[_is_unchanged(old_columns, new_columns, predecessors[rows], rows)]  # may differ in between
     gone = np.setdiff1d(np.arange(count_rows(old_columns)), predecessors)
     changed_rows = np.setdiff1d(np.arange(count_rows(new_columns)), unchanged_rows)
     old_rows = np.concatenate([predecessors[changed_rows], gone])
@@ -160,7 +160,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:
-    """Return the current results that rest on the same system outputs as after an earlier run, in order.
+    """Return the current results whose system outputs are the same as after an earlier run, in order.
 
     Outputs are identified by the digest of the counts' inputs, or by all numbers of the result if there is no digest.
     """
@@ -187,7 +187,7 @@ def count_changed(connection: Connection, plan: str) -> dict[int, int]:
 def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:
     """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
     distinct, inverse = np.unique(comparisons, return_inverse=True)
-    smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is that of all others
+    smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is for all others
     for row in iter_packed_blocks(connection, plan):
         columns = unpack_block(row, LOOK_COLUMNS)
         comparison, complete, exact, n_trials = (np.asarray(columns[name]) for name in LOOK_COLUMNS)
@@ -230,8 +230,8 @@ class _LiveRows:
 def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Integers) -> Truths:
     """Return a mask of row pairs, an old and a new result each, that are the same.
 
-    Others in its family, and another version that finds the same, leave a result as it is; so does that it is now
-    known what it comes from, which earlier versions did not keep.
+    A result is the same if only its family, the program's version, or its digests (missing in earlier versions)
+    changed.
     """
     names = {*old, *new} - {POSITION} - {(*ORIGINS, name) for name in INDIRECT_INPUTS}
     origin_names = {name for name in names if name[: len(ORIGINS)] == ORIGINS}
@@ -244,7 +244,7 @@ def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Inte
 
 
 def select_identity(columns: Columns) -> Columns:
-    """Return the columns that identify a comparison, by which a new result is matched with an old one."""
+    """Return the columns that identify a comparison and match new results with old ones."""
     identity = {name: column for name, column in columns.items() if name in IDENTITY}
     metric: Any = identity.get(METRIC)
     return identity if metric is None else {**identity, METRIC: metric.map(lambda score: score.name)}

@@ -44,11 +44,11 @@ class Status:
     Attributes
     ----------
     run : PlanRun
-        As recorded, with the progress of each test set.
+        The recorded run, with the progress of each test set.
     is_alive : bool
-        Whether its driver is at work.
+        Whether its driver is running.
     seconds_ago : float
-        When the run last went on, before it was looked at.
+        Seconds since the run's last progress.
     """
 
     run: PlanRun
@@ -89,7 +89,7 @@ class Status:
 
 
 class ResultsBySet(UserDict[str, Any]):
-    """Results of test sets by name, each built when it is first used: a night of thousands prints few."""
+    """Results of test sets by name, each built when it is first used, because a night of thousands prints few."""
 
     def __getitem__(self, name: str) -> Results:
         value = self.data[name]
@@ -100,7 +100,7 @@ class ResultsBySet(UserDict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result before and after a change; None before if it is new, None now if it is gone."""
+    """A result before and after a change. The former is None if it is new, the latter if it is gone."""
 
     before: Result | None
     now: Result | None
@@ -117,9 +117,9 @@ class Changes:
     Attributes
     ----------
     old, new : Table
-        Results of before, and of now.
+        Results before and now.
     old_rows, new_rows : int64 array, shape (n,)
-        Rows of `old` and `new` that are of one comparison; -1 where there is none.
+        Rows of each comparison in `old` and `new`; -1 if there is none.
     """
 
     old: Table
@@ -129,7 +129,7 @@ class Changes:
 
     @staticmethod
     def from_changes(changed: ResultChanges, alpha: float) -> Changes:
-        """Build the tables of what changed, with a level for the verdicts."""
+        """Build the tables of changed results, with a level for the verdicts."""
         old, new = (build_results_table(columns, alpha) for columns in changed[:2])
         return Changes(old, new, *changed[2:])
 
@@ -144,7 +144,7 @@ class Changes:
 
     @property
     def sides(self) -> tuple[tuple[Table, NDArray[np.int64]], tuple[Table, NDArray[np.int64]]]:
-        """Two tables, of old and of new results, each with the row of every change (-1 where it has none)."""
+        """Two tables, of old and of new results, each with a row for every change (-1 if it has none)."""
         return (self.old, self.old_rows), (self.new, self.new_rows)
 
     @cached_property
@@ -197,17 +197,17 @@ class PlanReport:
     Attributes
     ----------
     run : PlanRun
-        After which.
+        The run.
     table : Table
         The results of all test sets.
     results : mapping of str to Results
         By test set.
     n_incomplete : int
-        Results that lack some of their trials.
+        Number of results that lack some of their trials.
     before : int or None
-        The run before.
+        Number of the run before.
     changes : Changes
-        Since then.
+        Changes since the run before.
     evaluations : dict of str to Evaluation or Independences
         The plan's rankings of candidates and tests of independence, by name.
     store : str or Store
@@ -230,7 +230,7 @@ class PlanReport:
 
     @property
     def noted(self) -> dict[str, Results]:
-        """Results without their rows, of the test sets that have notes."""
+        """Results without their rows, for test sets that have notes."""
         frames: dict[str, Any] = self.run.details.get("frames", {})
         return {
             name: history.apply_frame(frame, self.table.take(NO_ROWS))
@@ -240,7 +240,7 @@ class PlanReport:
 
 
 def read_status(store: str, plan: str | None = None) -> Status:
-    """Return a plan's progress from stored summaries: fast, however large the plan is."""
+    """Return a plan's progress from stored summaries, which is fast for plans of any size."""
     with open_for_reading(store) as connection:
         name = history.find_plan(connection, plan)
         [run] = history.list_runs(connection, name, 1)
@@ -271,7 +271,7 @@ def _connect(store: str | Store) -> AbstractContextManager[Connection]:
 def build_report(
     store: str | Store, plan: str | None = None, number: int | None = None, grouping: Grouping | None = None
 ) -> PlanReport:
-    """Return a plan's results after its latest run or a given one, with rankings marked as the run's plan says."""
+    """Return a plan's results after its latest run or a given one, with rankings marked as in the run's plan."""
     with _connect(store) as connection:
         name = history.find_plan(connection, plan)
         run = history.find_run(connection, name, number)
@@ -312,7 +312,7 @@ NO_ROWS = np.zeros(0, np.int64)
 
 
 def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[str]) -> ResultsBySet:
-    """Return the results of test sets ordered by name, with all values of a run's record."""
+    """Return the results of test sets ordered by name, with all values from a run's record."""
     names = table.test_set.values
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
@@ -322,7 +322,7 @@ def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[s
 
 
 def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows: NDArray[np.int64]) -> Results:
-    """Return the results of a test set, with its values in a run's record."""
+    """Return the results of a test set, with its values from a run's record."""
     settings = details["settings"]
     frame: dict[str, Any] = details.get("frames", {}).get(name)
     return history.apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
@@ -341,9 +341,9 @@ class Nights:
     Attributes
     ----------
     runs : tuple of PlanRun
-        The first one first; those that kept results.
+        Runs that recorded results, in ascending order.
     n_before : int
-        Runs before these, which are left out.
+        Number of earlier runs, which are omitted.
     score_a, score_b, p_value, p_adjusted : float64 array
         As in `Table`.
     """
@@ -357,7 +357,7 @@ class Nights:
 
     @property
     def p(self) -> NDArray[np.float64]:
-        """P-values that verdicts use: the adjusted ones where there are any."""
+        """P-values that verdicts use: adjusted ones if there are any."""
         return np.where(np.isnan(self.p_adjusted), self.p_value, self.p_adjusted)
 
     def take(self, rows: slice) -> Nights:
@@ -373,11 +373,11 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX
     store : str or Store
         The store of the results.
     run : PlanRun
-        The last one.
+        The last run to include.
     table : Table
         Comparisons; those of earlier runs are found by test set, subset, unit, systems, metric and alternative.
     limit : int
-        Runs that are looked at.
+        Maximum number of runs to inspect.
     """
     with _connect(store) as connection:
         runs = history.list_runs(connection, run.plan)[::-1]

@@ -33,7 +33,7 @@ TAILS = ("greater", "less", "two_sided")
 COLUMNS = ("comparison", "first", "stop", *TAILS, "checksum")
 
 OVERREAD_FACTOR = 2
-"""A simpler query is used if it reads at most so many times as many keys as needed."""
+"""The simpler query is used if it reads at most this many times as many keys as needed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class StoredTallies:
     counts : int64 array, shape (n, 3)
         Exceedances; of a family as a whole (n = 1), shape (1, size).
     whole : bool
-        A family's.
+        Whether the counts are those of a family.
     """
 
     ids: Integers
@@ -67,7 +67,7 @@ class StoredPrefixes:
     Attributes
     ----------
     n_trials : int64 array, shape (n,)
-        How many.
+        Number of trials.
     counts : int64 array, shape (n, 3) or (n, size)
         Their exceedances.
     before : int64 array like `counts`
@@ -89,13 +89,13 @@ class TallyRows:
     Attributes
     ----------
     place : int64
-        The comparison, by its place among those asked for.
+        Index of the comparison among those requested.
     first, stop : int64
-        Its trials.
+        Trials `first` to `stop - 1`.
     counts : int64, shape (n_rows, ...)
         Their exceedances.
     follows : bool
-        Whether the trials before are all kept too.
+        Whether all trials before the row are stored too.
     """
 
     place: Integers
@@ -249,7 +249,7 @@ def are_intact(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]
 
 
 def describe_row(comparison: int, run: int, first: int, stop: int, table: str = "tallies") -> str:
-    """Return what messages call a row of tallies."""
+    """Return the name of a row of tallies in messages."""
     return f"{table}: comparison {comparison}, run {run}, trials {first:,} to {stop - 1:,}"
 
 
@@ -295,7 +295,7 @@ def _sum_family(rows: Sequence[Mapping[str, Any]], size: int, max_stop: int) -> 
 
 
 def _has_counts(row: Mapping[str, Any], size: int) -> bool:
-    """Return whether a row has counts that its trials can give, of a family of a size."""
+    """Return whether a row of a family with a given size has counts that its trials can give."""
     try:
         counts = unpack_counts(row["counts"], size)
     except UNREADABLE:
@@ -315,7 +315,7 @@ def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], 
         digest = connection.execute(query, {"c": number}).scalar_one()
         row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
         connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
-    if connection.dialect.name == "postgresql":  # where one statement must not name a row twice
+    if connection.dialect.name == "postgresql":  # because one statement must not name a row twice
         for pair in pairs:
             _write_pairs(connection, [pair])
     elif pairs:
