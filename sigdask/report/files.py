@@ -50,7 +50,7 @@ def write_units(path: Path, units: Iterable[UnitScores], *, csv_safe: bool = Fal
 def open_atomic(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that is replaced completely or not at all; a pipe or device is written directly.
 
-    A file that is there keeps its mode, a new one has that of the umask.
+    An existing file keeps its mode. A new file has the mode of the umask.
 
     Raises
     ------

@@ -30,7 +30,7 @@ PIECE_PATTERNS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W
 def format_table(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
     """Return a table as text; columns of `NUMERIC_HEADERS` are right-aligned.
 
-    Where not even single words fit side by side, each row becomes a line of names and values.
+    If not even single words fit side by side, each row becomes a line of names and values.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def select_columns(
 ) -> list[str]:
     """Return the names of the columns that fit side by side, without as many of the spare ones as necessary.
 
-    Where not even this makes them fit, all are returned. `others` are further columns without a name.
+    If they still do not fit, all are returned. `others` are further columns without a name.
     """
     needed = dict(zip(columns, _measure_columns((name, *cells) for name, cells in columns.items()), strict=True))
     fixed = _measure_columns(others)
@@ -138,11 +138,11 @@ def wrap_lines(text: str, width: int | None, *, hang: int = COLUMN_GAP) -> str:
     Parameters
     ----------
     text : str
-        Any lines; those that fit stay as they are.
+        Lines. Those that fit are not changed.
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     hang : int
-        Blanks before what continues a line, beyond its own.
+        Additional blanks before continuation lines.
 
     Examples
     --------

@@ -18,7 +18,7 @@ SOURCES: dict[str, str] = {
 
 
 def get_field(key: str, name: str) -> str:
-    """Return a field of a work as BibTeX has it, such as its author, title or year.
+    """Return a BibTeX field of a work, such as its author, title or year.
 
     Examples
     --------

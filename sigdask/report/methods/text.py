@@ -48,9 +48,9 @@ class Facts:
     Attributes
     ----------
     metrics : tuple of (str, str)
-        Names, and what scorers say of how they counted; empty where they say nothing.
+        Names, and the scorers' descriptions of how they counted (empty if there are none).
     alternatives, units, test_sets, columns, versions : tuple of str
-        Of the tests, what is exchanged, the test sets' names, columns of subsets, versions of the program.
+        Alternatives of the tests, swapped units, names of test sets, columns of subsets, versions of the program.
     n_units : str
         Smallest and largest number of units, as text; empty if unknown.
     seeds : tuple of int
@@ -59,15 +59,15 @@ class Facts:
     n_exact, n_sampled : int
         Numbers of comparisons with exact p, and with p from random trials.
     n_trials : tuple of int
-        Of the latter.
+        Numbers of random trials.
     computed : tuple of str
         Methods of exact p-values.
     stops : tuple of (str, float or None)
         Rules to stop early, with h or epsilon.
     adjusted : tuple of (str, int)
-        How p was adjusted, over how many comparisons.
+        Adjustments of p, each with its number of comparisons.
     intervals : tuple of (str, float, int)
-        Of differences: method, confidence and resamples, 0 where there are none.
+        Intervals of differences: method, confidence and number of resamples (0 without resampling).
     n_larger : int
         Comparisons whose adjusted p is the larger of max-T's and the studentised bootstrap's.
     n_resamples : int
@@ -75,9 +75,9 @@ class Facts:
     has_simultaneous : bool
         Whether there are simultaneous intervals.
     tests : tuple of str
-        Classical tests beside p.
+        Classical tests that are shown too.
     has_second_run : bool
-        Whether an independent run was held against the first.
+        Whether an independent run was compared with the first.
     groupings : tuple of str
         How rankings mark systems that are not significantly different, as in the option `grouping`.
     has_sets : bool
@@ -468,7 +468,7 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
     results : ComparisonResults
         The results.
     intervals : bool
-        Whether intervals are shown, so that it is said how they were had.
+        Whether intervals are shown. If so, their method is described.
     """
     table = results.table
     if not len(table):

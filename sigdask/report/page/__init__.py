@@ -83,7 +83,7 @@ def render_page(
     title : str
         Names of the compared systems, or the plan's name.
     created : str
-        When, as it is to be printed.
+        Time of creation, as printed.
     inputs : mapping of str to mapping of str to str
         Files that a plan's run read, by test set, with their digests.
     candidates : mapping of str to str
@@ -140,7 +140,7 @@ def render_page(
 
 
 def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
-    """Yield each different note once; one that does not hold for all test sets names those that it holds for."""
+    """Yield each distinct note once. If it does not apply to all test sets, it names those to which it applies."""
     names_by_note: dict[tuple[NoteKind, str], list[str]] = {}
     for name, results in sets.items():
         for note in remove_kind(results.notes, "scope"):

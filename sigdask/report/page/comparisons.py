@@ -58,7 +58,7 @@ def build_grid(table: Table, borderline_rows: Sequence[int]) -> tuple[PageTable,
     table : Table
         All comparisons.
     borderline_rows : sequence of int
-        Rows that little could turn.
+        Rows of borderline results.
     """
     rows = select_listed(table)
     shown_table = table.take(rows)

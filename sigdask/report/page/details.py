@@ -49,7 +49,7 @@ def build_part(
     details : sequence of ComparisonDetails
         By their rows of it.
     reason : str
-        Which comparisons are opened if not all are, or why none is. If it is empty, the section is left out.
+        Which comparisons are opened if not all are, or why none is. If empty, the section is left out.
     origins : mapping of str to str, optional
         Versions, seed and the like.
     """

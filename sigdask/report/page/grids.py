@@ -45,7 +45,7 @@ class PageColumn:
     is_hidden : bool
         Whether it is for the script alone.
     is_aside : bool
-        Whether it says how a number was had: paper has no room for it.
+        Whether it says how a number was computed. Printed pages leave it out.
     is_pinned : bool
         Whether it stays in sight at the right while the table scrolls sideways.
     hints : mapping of str to str
@@ -95,7 +95,7 @@ class PageTable:
     columns : sequence of PageColumn
         Columns, at least one.
     left_out : str
-        Text on rows that are left out.
+        Text about rows that are left out.
     more : dict
         Further values for the script.
     n_plain : int

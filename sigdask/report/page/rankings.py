@@ -179,9 +179,9 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
     table : Table
         Results of the test set.
     n_left : int
-        Systems that there is room for.
+        Number of systems for which there is room.
     is_first : bool
-        Whether no ranking stands before them: the first has room always.
+        Whether this is the first ranking of the page, which always has room.
     all_listed : bool
         Whether the page has every comparison, of which matrices are drawn.
     """

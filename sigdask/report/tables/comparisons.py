@@ -66,7 +66,7 @@ def build_tables(
         Systems by metrics, or one row per comparison; by default systems where all pairs of three or more were
         compared, or two or more with one baseline.
     digits : int, optional
-        Decimals of scores; by default as `count_decimals` has it.
+        Decimals of scores; by default those of `count_decimals`.
     percent : bool
         Whether accuracy, F1 and other shares are in per cent.
 

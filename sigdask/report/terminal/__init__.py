@@ -50,9 +50,9 @@ def render(
     results : ComparisonResults
         The results.
     everything : bool
-        Show all comparisons; otherwise of a larger number the borderline results, or the 40 smallest p.
+        Show all comparisons. Otherwise, if they are many, the borderline results or the 40 smallest p.
     verbose : bool
-        Tell of each comparison what p stands on: runs, checks, dependence; of 12 at most unless all are shown.
+        Show for each comparison how p was found: runs, checks, dependence. At most 12 unless all are shown.
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
