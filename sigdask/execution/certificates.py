@@ -34,7 +34,7 @@ class CertificateFiles:
     ca : Path
         The authority's certificate.
     certs, keys : dict of str to Path
-        By role.
+        Certificates and keys by role.
     """
 
     ca: Path
@@ -77,7 +77,7 @@ class CertificateFiles:
 
 @contextmanager
 def open_certificates(description: ClusterDescription) -> Iterator[CertificateFiles | None]:
-    """Yield the certificates for a cluster: the user's own, new ones, or None if its description asks for plain tcp."""
+    """Yield the certificates for a cluster: the user's own, new ones, or None if its description requests plain tcp."""
     transport = description.transport
     if transport.plain:
         yield None
@@ -116,12 +116,12 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles
     folder : Path
         Created if it does not exist. It must not contain certificates.
     days : float
-        How long they are valid.
+        Number of days for which they are valid.
 
     Raises
     ------
     InputError
-        The folder holds certificates, or cannot be written.
+        The folder already contains certificates, or cannot be written.
     """
     try:
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -173,7 +173,7 @@ def check_files(files: CertificateFiles, roles: tuple[str, ...] = ("client",)) -
 def _check_dates(path: Path) -> None:
     try:
         from cryptography import x509
-    except ImportError:  # the files are the user's own: ssl will judge them
+    except ImportError:  # the files are the user's own, so ssl checks them
         return
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())

@@ -35,7 +35,7 @@ SHORT_SECONDS = 2.0
 """Work of fewer seconds is done without worker processes."""
 
 LONG_SECONDS = 60.0
-"""From this estimated time on this machine, connecting to a cluster is worth it."""
+"""Estimated seconds on this machine from which connecting to a cluster is worthwhile."""
 
 CountedParts = Iterator[tuple[int, list[Array]]]
 
@@ -46,9 +46,9 @@ class ClusterExtraction:
     Parameters
     ----------
     cluster : str, ClusterDescription, Cluster, or a client or cluster of dask's
-        As for the trials. "threads" and "local" use processes of this machine, as does "auto" for long work.
+        As for trials. "threads" and "local" use processes on this machine, as does "auto" for long work.
     workers : int, optional
-        How many; by default one a core.
+        Number of workers; by default one per core.
     """
 
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
@@ -90,7 +90,7 @@ def _choose_executor(n: int) -> Executor:
 
 
 def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
-    """Yield the parts that a cluster counts, then count on this machine those that the cluster did not."""
+    """Yield the parts that a cluster counts, then count the missing parts on this machine."""
     missing = set(range(len(parts)))
     try:
         for number, counts in cluster_counts:
@@ -108,7 +108,7 @@ def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[Extractio
 
 @dataclass(frozen=True, slots=True)
 class _ExtractionTask:
-    """One part of an extraction as a task; each part has a job of its own, so that a failure affects no other part."""
+    """One part of an extraction as a task; each part has its own job, so that a failure affects no other part."""
 
     job: int
 
@@ -133,7 +133,7 @@ def count_packed(packed: bytes) -> tuple[int, list[Array] | None]:
 def extract_with_options(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:
     """Return the data with the statistics that metrics take from whole outputs, extracted or from the cache.
 
-    Each request is the data of one test set and its metrics.
+    Each request has the data of one test set and its metrics.
     """
     if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
         return [counts for counts, _ in requests]

@@ -56,7 +56,7 @@ from sigdask.text import format_count
 TASK_SECONDS = 1.0
 
 TASKS_PER_SECOND = 100
-"""Rate of tasks that a dask scheduler can sustain for hours with its workers hardly waiting."""
+"""Rate of tasks that a dask scheduler can sustain for hours while its workers hardly wait."""
 
 SUSTAINED = 300
 """Rate of tasks at which a dask scheduler saturates (docs/clusters-tested.md)."""
@@ -80,8 +80,8 @@ Task = tuple[TrialRange, ...]
 def compute_task_seconds(work: float, n_threads: int) -> float:
     """Return how many seconds a task should take, so that the scheduler keeps up and all threads have work.
 
-    Work that is soon done waits at its end for about a task, and for the scheduler to pass on all of them: the sum of
-    both, s + work / (s SUSTAINED), is least at the root.
+    Short work waits for about one task at its end, and for the scheduler to pass on all tasks. The sum of both, s +
+    work / (s SUSTAINED), is smallest at the root.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def split_jobs(
     jobs : sequence of Job
         Jobs to count.
     costs : sequence of float
-        Seconds a trial, of each job.
+        Seconds per trial of each job.
     seconds : float
-        How long a task should last.
+        Target duration of a task.
     blocks_per_task : int, optional
         Instead of `seconds`.
     """
@@ -142,7 +142,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     panel : AnyPanel
         The panel.
     n_trials : float
-        How many trials are to be counted; few of them are timed.
+        Number of trials to count, of which few are timed.
     share : int
         Trials to be counted for each one that is timed.
     """
@@ -151,7 +151,7 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     if not (isinstance(panel, Panel) and panel.is_counted_by_numpy(n_trials)):
-        philox.build()  # else it would be loaded while trials are timed
+        philox.build()  # otherwise it would be loaded while trials are timed
     if is_large(panel):
         return measure_seconds_by_blocks(panel)
     n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))
@@ -182,7 +182,7 @@ def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
     jobs : sequence of Job
         Jobs to count.
     costs : sequence of float
-        Seconds a trial, of each job, as `measure_trial_seconds` has them.
+        Seconds per trial of each job, from `measure_trial_seconds`.
     """
     panels = {id(job.panel): job.panel for job in jobs}
     rates = dict(zip((id(job.panel) for job in jobs), costs, strict=True))
@@ -199,10 +199,10 @@ def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
 
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
-    """Return how many seconds a call takes: of CPU time for kernels, as other programs hardly affect it.
+    """Return how many seconds a call takes: CPU time for kernels, which other programs hardly affect.
 
-    What waits for something else than a core (a user's function that reads files or starts processes) is timed by the
-    clock.
+    Calls that wait for something other than a core (a user's function that reads files or starts processes) are timed
+    by the clock.
     """
     shortest = math.inf
     for _ in range(MAX_TIMINGS if panel.manner.vectorised else 1):
@@ -223,14 +223,14 @@ MAX_INLINE_BYTES = 16 * 1024
 
 @dataclass(slots=True, eq=False)
 class TransientBytes:
-    """Bytes that a worker frees when it unpacks them, as dask keeps a task's arguments as long as its result.
+    """Bytes that a worker frees when it unpacks them, because dask keeps a task's arguments as long as its result.
 
     Attributes
     ----------
     content : bytes or None
         None after unpacking.
     arrived : bool
-        Whether this is the copy of a worker; the sender's is sent again where a worker is lost.
+        Whether this is a worker's copy. The sender keeps its own, which is sent again if a worker is lost.
     """
 
     content: bytes | None
@@ -255,9 +255,9 @@ GetArgument = Callable[[TrialRange], Any]
 def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, GetArgument]:
     """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
 
-    A panel is sent as a whole: its packed bytes if they are few, else a future that tasks share. Workers hold a large
-    panel, or a family of large panels, in blocks of systems, and make the sums of a task's trials. Blocks that families
-    share are sent once.
+    Small panels are sent as packed bytes, larger ones as futures that tasks share. Large panels, or families of them,
+    are held by workers in blocks of systems, which compute the sums of a task's trials. Blocks that families share are
+    sent once.
     """
     panels: dict[int, GetArgument] = {}
     blocks: dict[int, list[Any]] = {}
@@ -319,8 +319,8 @@ def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
 def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
     """Return a panel as bytes that the scheduler does not unpickle; without `code`, only arrays and names.
 
-    Before it, and read before it, go the driver's versions, and to workers of this machine the folders in which the
-    driver finds modules.
+    They are preceded by the driver's versions and, for workers of this machine, the folders in which the driver finds
+    modules. These are read first.
     """
     if code:
         import cloudpickle
@@ -371,29 +371,29 @@ def count_jobs(
 ) -> list[Tally]:
     """Count the trials of all jobs, and return the tally of each job.
 
-    The same tallies on any cluster, in any partition, after any loss of workers.
+    Tallies are the same on any cluster, in any partition, after any loss of workers.
 
     Parameters
     ----------
     jobs : sequence of Job
         Jobs to count.
     cluster : str, distributed.Client, cluster object or Cluster
-        "auto" (dask's active client where there is one), "none", "threads", "local", "current" (the active client
-        or the scheduler of dask's settings), an address, a scheduler file or a cluster file; a client or a cluster
-        of dask's that runs and is left running; or one connected.
+        "auto" (dask's active client if there is one), "none", "threads", "local", "current" (the active client or the
+        scheduler in dask's settings), an address, a scheduler file or a cluster file; a running client or cluster of
+        dask, which is left running; or a connected `Cluster`.
     workers : int, optional
-        Worker threads or processes to start; by default one a core.
+        Worker threads or processes to start; by default one per core.
     progress : callable, optional
         Called with trials done and trials in all, summed over comparisons. If it has a method `show_estimate`, this
-        gets the estimate of the work. If it has `show_trials`, this is called instead, with the share of the work that
-        is done and the seconds left.
+        receives the estimate of the work. If it has `show_trials`, this is called instead, with the completed share of
+        the work and the seconds left.
     blocks_per_task : int, optional
         Size of tasks in blocks of 4,096 trials, instead of by measured speed.
 
     Raises
     ------
     UnfinishedError
-        The cluster was lost, or a task failed wherever it was tried.
+        The cluster was lost, or a task failed on every attempt.
     """
     trials = Counter[int]()
     for job in jobs:
@@ -409,7 +409,7 @@ def count_jobs(
 
 
 def count_with_options(jobs: Sequence[Job], options: Any) -> list[Tally]:
-    """Count jobs as `count_jobs` does, where and how the options of an analysis say."""
+    """Count jobs as `count_jobs` does, with the options of an analysis."""
     names = ("cluster", "workers", "progress", "blocks_per_task")
     return count_jobs(jobs, **{name: options[name] for name in names})
 
@@ -485,9 +485,9 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
     Raises
     ------
     ClusterLostError
-        The scheduler went away.
+        The scheduler was lost.
     TaskError
-        A task failed wherever it was tried; it names the jobs.
+        A task failed on every attempt. The error names the jobs.
     """
     if cluster.client is not None:
         return _run_on_client(cluster, jobs, tasks)
@@ -498,7 +498,7 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
 
 
 def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int) -> Iterator[CountedRanges]:
-    """Yield the results of calls on threads, a few at a time so that few results wait. To import dask takes longer."""
+    """Yield the results of calls on threads, a few at a time so that few results wait. Importing dask takes longer."""
     pool, step = ThreadPoolExecutor(n_threads), 2 * n_threads
     try:
         for start in range(0, len(calls), step):
@@ -508,7 +508,7 @@ def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int
 
 
 def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[CountedRanges]:
-    """Yield the tallies of tasks on a distributed cluster; lost panels are computed again, as they are tasks too."""
+    """Yield the tallies of tasks on a distributed cluster; lost panels are computed again, being tasks too."""
     sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:
@@ -551,7 +551,7 @@ class WorkEstimate:
     Attributes
     ----------
     total : int
-        Trials of all jobs, summed over comparisons; parts of exact p-values are among them.
+        Trials of all jobs, summed over comparisons, including parts of exact p-values.
     n_exact : int
         Parts of exact p-values.
     first, stop : int64 array, shape (n_jobs,)
@@ -559,7 +559,7 @@ class WorkEstimate:
     seconds_each : float64 array, shape (n_jobs,)
         Seconds of a trial of each job if all threads work.
     is_sampled : bool array, shape (n_jobs,)
-        Whether `max_trials` sets their number: not of arrangements, exact p-values and resamples.
+        Whether `max_trials` limits their number, unlike arrangements, exact p-values and resamples.
     n_threads : int
         Number of threads that share the work.
     """
@@ -614,7 +614,7 @@ class WorkEstimate:
 
     @property
     def fewer_trials(self) -> int | None:
-        """Largest power of ten of trials that is quickly counted, or else the fewest; None if it saves too little."""
+        """Largest power of ten of trials that is counted quickly, or else the fewest; None if it saves too little."""
         trials = MIN_TRIALS
         if trials >= self.max_trials:
             return None
@@ -626,8 +626,8 @@ class WorkEstimate:
 class CountingPace:
     """Progress of counting, measured in predicted seconds of work, and the expected time left.
 
-    Trials differ in cost by orders of magnitude (a part of an exact p takes a second, a trial of a pair a
-    nanosecond), so neither shares nor times are told by numbers of trials. The measured pace corrects the prediction.
+    Trials differ in cost by orders of magnitude: a part of an exact p takes a second, a trial of a pair a nanosecond.
+    So numbers of trials show neither shares nor times. The measured pace corrects the prediction.
 
     Parameters
     ----------
@@ -666,7 +666,7 @@ def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -
 
 
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
-    """Estimate the work, tell the estimate to `progress` if it accepts one, and return the pace at the start."""
+    """Estimate the work, report the estimate to `progress` if it accepts one, and return the pace at the start."""
     estimate = estimate_work(jobs, costs, n_threads)
     show_estimate = getattr(progress, "show_estimate", None)
     if show_estimate is not None:
@@ -675,7 +675,7 @@ def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_thr
 
 
 def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
-    """Tell `progress` how many trials are done and, if it accepts them, the share of work and the time left."""
+    """Report to `progress` how many trials are done and, if it accepts them, the share of work and the time left."""
     show_trials = getattr(progress, "show_trials", None)
     if show_trials is not None and pace is not None:
         show_trials(n_done, total, pace.share, pace.seconds_left)

@@ -22,11 +22,10 @@ TASKS_PER_THREAD = 4
 """Tasks in flight for each thread of the cluster."""
 
 FETCH_SIZE = 16
-"""Maximum number of results fetched in one round trip. One by one, a driver fetches 150 a second, whatever their size.
-"""
+"""Maximum number of results fetched in one round trip. One at a time, a driver fetches 150 per second of any size."""
 
 CHECK_SECONDS = 5.0
-"""Seconds between checks of the number of threads, as workers join and leave."""
+"""Seconds between checks of the number of threads, because workers join and leave."""
 
 MAX_ATTEMPTS = 4
 NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
@@ -43,12 +42,12 @@ class TaskWindow:
     tasks : sequence of tuple
         Tasks to run.
     submit : callable
-        A task to its future.
+        Function from a task to its future.
 
     Attributes
     ----------
     given_up : dict of int to Exception
-        Jobs that failed wherever they were tried, and how.
+        Jobs that failed on every attempt, with the error.
     """
 
     def __init__(self, cluster: Cluster, tasks: Sequence[tuple[Any, ...]], submit: Callable[[Any], Any]) -> None:
@@ -90,7 +89,7 @@ class TaskWindow:
 
     def _fill_window(self) -> None:
         if time.monotonic() - self._last_check > CHECK_SECONDS:
-            with suppress(OSError):  # lost: what is aloft will say so
+            with suppress(OSError):  # lost: the tasks in flight will report it
                 self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
             self._last_check = time.monotonic()
         room = TASKS_PER_THREAD * self._n_threads - len(self._in_flight)
@@ -155,7 +154,7 @@ def _is_killed(error: Exception) -> bool:
 def fetch_results(futures: Sequence[Any], client: Any) -> list[Any]:
     """Return for each future its result or its error; raise an error that is a `SigdaskError`."""
     if all(future.status == "finished" for future in futures):
-        with suppress(Exception):  # some were lost with their workers meanwhile
+        with suppress(Exception):  # some were lost with their workers in the meantime
             return list(client.gather(futures, errors="raise", direct=False))
     return [_fetch_result(future, client) for future in futures]
 

@@ -46,7 +46,7 @@ class SystemBlock:
     Attributes
     ----------
     frame : Panel
-        The units that are swapped; no contributions.
+        The swapped units, without contributions.
     arranged : SumLayout
         The contributions.
     """
@@ -56,8 +56,8 @@ class SystemBlock:
 
     @staticmethod
     def from_panel(panel: Panel) -> SystemBlock:
-        """Return the block of a part of a panel that `split_panel` yields; the part itself is no longer needed."""
-        arranged = get_layout(panel)  # below no views, which would hold all that they are of
+        """Return the block of a part of a panel from `split_panel`; the part itself is no longer needed."""
+        arranged = get_layout(panel)  # copies, because views would keep the whole arrays alive
         addresses = panel.addresses if arranged.dense is not None else panel.addresses[:0].copy()
         return SystemBlock(replace(panel, values=panel.values[:0].copy(), addresses=addresses), arranged)
 
@@ -103,7 +103,7 @@ def split_panel(panel: Panel) -> Iterator[Panel]:
 
 
 def build_frame(target: Panel | MaxTFamily) -> Panel | MaxTFamily:
-    """Return a panel or family without its contributions, which tasks on blocks need; derived values stay."""
+    """Return a panel or family without its contributions, which tasks on blocks need; derived values are kept."""
     frames = [_build_panel_frame(panel) for panel in list_panels(target)]
     if isinstance(target, Panel):
         return frames[0]
@@ -154,7 +154,7 @@ def _join_layouts(blocks: Sequence[MovedSums]) -> SumLayout:
 
 
 def compute_max_trials(target: Any) -> int | None:
-    """Return how many trials a task may have so that a worker can hold the sums; None for any number."""
+    """Return the maximum number of trials of a task whose sums fit into a worker; None for any number."""
     if not is_large(target):
         return None
     bytes_per_trial = BYTES_PER_SUM * sum(panel.totals.size for panel in list_panels(target))

@@ -42,7 +42,7 @@ AT_ONCE = 2**20
 def compute_unit_contributions(panel: ScoredSums | PresencePanel, row: int, column: int) -> Floats:
     """Return the contribution of each kept unit to a pair's difference, shape (n_kept,), in score units.
 
-    Concordant units, of which a panel keeps some, contribute 0; a user's formula that gives no score is NaN.
+    Concordant units, some of which a panel keeps, contribute 0. NaN if a user's formula gives no score.
     """
     if isinstance(panel, PresencePanel):
         return _compute_influences_from_sets(panel, row, column)
@@ -60,7 +60,7 @@ def _compute_influences_from_sums(panel: ScoredSums, row: int, column: int) -> F
         block = slice(start, start + step)
         shift = panel.values[block, j].astype(np.int64) - panel.values[block, i]
         moved = np.flatnonzero(shift[:, list(metric.fields)].any(axis=1))
-        shift = np.concatenate([np.zeros_like(shift[:1]), shift[moved]])  # the first exchanges nothing
+        shift = np.concatenate([np.zeros_like(shift[:1]), shift[moved]])  # the first swaps nothing
         a, b = (
             compute_scores_or_nan(metric.form, panel.to_arguments(column, totals))
             for totals in (panel.totals[i] + shift, panel.totals[j] - shift)
@@ -71,7 +71,7 @@ def _compute_influences_from_sums(panel: ScoredSums, row: int, column: int) -> F
 
 
 def _compute_influences_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
-    """Return the units' contributions under a set metric, recounting only terms that one system alone has."""
+    """Return the units' contributions under a set metric, recounting only terms that only one system has."""
     n_units, form = panel.n_units, panel.metrics[column].form
     held = [panel.holdings[s] for s in panel.pairs[row]]
     exclusive = [np.setdiff1d(held[k], held[1 - k], assume_unique=True) for k in range(2)]
@@ -94,8 +94,8 @@ def _compute_influences_from_sets(panel: PresencePanel, row: int, column: int) -
 def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, bool]:
     """Return the scores of units alone, their contributions to a difference, and whether these add up to it.
 
-    The difference is a sum over units if it is a difference of ratios whose denominators are equal in each unit. Then
-    a contribution is the unit's part of the sum. Else it is what the difference loses if the unit is left out: the
+    The difference is a sum over units if it is a difference of ratios whose denominators are equal in each unit. Then a
+    contribution is the unit's part of the sum. Otherwise it is the loss of the difference if the unit is left out: the
     sums without the unit are scored as the whole is.
 
     Parameters
@@ -118,7 +118,7 @@ def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, boo
         if (below[:, 0] == below[:, 1]).all() and below.sum() > 0:
             difference = (sums[:, 0] - sums[:, 1]) @ np.array(form.numerators[0])
             return scores, np.asarray(difference / (totals[0] @ np.array(form.denominators[0]))), True
-    if len(sums) == 1:  # nothing is left without it
+    if len(sums) == 1:  # nothing remains without it
         return scores, np.full(1, np.nan), False
     whole = compute_scores_or_nan(form, totals[None])[0]
     without = np.empty((len(sums), 2))
@@ -137,15 +137,15 @@ TOLERATED = 0.15
 AGAINST_LEAD, CHANCE = 0.1, 1.96
 """Limits on skewness against the lead unless the verdict is no: over sqrt(units), and in standard errors.
 
-Two systems that are skewed in opposite directions differ significantly mostly in samples that lack the rare large
-differences. Such samples are skewed against the lead, but less.
+If two systems are skewed in opposite directions, significant differences occur mostly in samples that lack the rare
+large differences. Such samples are skewed against the lead, but less.
 """
 
 FEW = 5
 """Up to this share of the units counts as few."""
 
 MARGIN = 1.25
-"""The verdict is said to change if an approximate p without some units passes the level by this factor."""
+"""The verdict may change if an approximate p without some units passes the level by this factor."""
 
 PROBED = 64
 """Number of units in which most pairs have differences of both signs."""
@@ -301,7 +301,7 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
 
 
 def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Bools) -> Bools:
-    """Return for which pairs all discordant units favour the same system, leaving out 0/1 scores."""
+    """Return for which pairs all discordant units favour the same system, other than for 0/1 scores."""
     is_one_sided = np.zeros(len(rows), np.bool_)
     signs = panel.sign_counts[rows, metric]
     is_sign_constant = has_one_size & ((signs[:, 0] == 0) != (signs[:, 1] == 0))

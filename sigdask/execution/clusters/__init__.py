@@ -36,7 +36,7 @@ ClusterLike = ClusterSpec | Cluster | Any
 """Where to count: a cluster's name or specification, a connected cluster, or a dask client or cluster."""
 
 SHORT_SECONDS = 3.0
-"""Work of fewer seconds is done here, because starting a cluster would take longer."""
+"""Work of fewer seconds is done in this process, because starting a cluster would take longer."""
 
 CLUSTER_WORDS = (*LOCAL_WORDS, "current")
 """Words that name a cluster without further settings."""
@@ -56,12 +56,12 @@ ALLOCATION_PREFIX = "allocation:"
 def resolve_active(cluster: Any) -> Any:
     """Return dask's active client or configured scheduler for "auto" and "current"; any other cluster unchanged.
 
-    "auto" stays as it is if there is none.
+    "auto" is also returned unchanged if there is neither.
 
     Raises
     ------
     InputError
-        There is no current one.
+        "current" was requested, and there is neither.
     """
     if not isinstance(cluster, str) or cluster not in {"auto", "current"}:
         return cluster
@@ -97,7 +97,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
     Raises
     ------
     InputError
-        It is no known word, address or file, its file is invalid, or this machine lacks the command of its queue.
+        It is not a known word, address or file, its file is invalid, or its queue's command is missing.
     """
     if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return
@@ -113,10 +113,10 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
     Parameters
     ----------
     cluster : str, mapping, ClusterDescription, distributed.Client or cluster object
-        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file; what such a file
-        holds; or a client or a cluster that runs.
+        none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file, the contents of a
+        cluster file, or a running client or cluster.
     workers : int, optional
-        Threads or workers to start; by default what the description says, or one a core.
+        Threads or workers to start; by default as in the description, or one per core.
 
     Raises
     ------
@@ -176,5 +176,5 @@ def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
 
 
 def _import_module(name: str) -> Any:
-    """Import a module of this folder by name, only when it is needed, as some are slow to import."""
+    """Import a module of this folder by name, only when it is needed, because some are slow to import."""
     return importlib.import_module(f"sigdask.execution.clusters.{name}")

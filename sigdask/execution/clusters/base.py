@@ -30,11 +30,11 @@ class Cluster:
     kind : str
         "none", "threads", or "dask".
     n_threads : int
-        Tasks that run at the same time, once all workers are there.
+        Tasks that run at the same time, once all workers have connected.
     client : distributed.Client or None
         The client, for kind "dask".
     remote : bool
-        Workers may be other machines: only arrays and names are sent to them, no code.
+        Whether workers may be other machines. Then only arrays and names are sent to them, no code.
     get_status : callable
         Returns the queue's status of jobs that are not running, for errors. Empty without a queue.
     """
@@ -95,8 +95,8 @@ def is_dask_object(cluster: Any) -> bool:
 def find_active() -> Any:
     """Return dask's active client, or the scheduler's address in dask's settings, or None.
 
-    Within a task there is none: it would wait for tasks that wait for it. dask is imported only where its settings
-    may name a scheduler.
+    Within a task it is None, because the task would wait for tasks that wait for it. dask is imported only if its
+    settings may name a scheduler.
     """
     if "distributed" in sys.modules:
         import distributed
@@ -142,4 +142,4 @@ def is_closed(cluster: Any) -> bool:
 def get_status(handle: Any) -> str:
     """Return the status of a client or cluster as one word."""
     status = getattr(handle, "status", None)
-    return str(getattr(status, "name", status))  # dask-gateway's is a word, dask's own an enumeration
+    return str(getattr(status, "name", status))  # dask-gateway's status is a word, dask's own an enumeration

@@ -42,7 +42,7 @@ def _make_cluster(cluster_class: Any, description: ClusterDescription, files: Ce
     for name in ("dashboard_address", "worker_dashboard_address"):
         if name in parameters:
             options.setdefault(name, PAGES)
-    for name in ("scheduler_options", "worker_options"):  # of dask-jobqueue and SSHCluster
+    for name in ("scheduler_options", "worker_options"):  # dask-jobqueue and SSHCluster
         if name in parameters and "dashboard_address" not in parameters:
             options[name] = {"dashboard_address": PAGES, **(options.get(name) or {})}
     return cluster_class(**options)

@@ -45,7 +45,7 @@ MODULES = {
     "allocation": "slurm",
     "kubernetes": "kubernetes",
 }
-"""Kinds of clusters and their modules, which are imported when used. Any other kind is a class of the user's."""
+"""Kinds of clusters and their modules, which are imported when used. Any other kind is a class of the user."""
 
 KINDS = tuple(MODULES)
 
@@ -70,12 +70,12 @@ UNIT_SECONDS = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60,
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How the parts of a cluster communicate: by mutual TLS, or by plain tcp if asked for.
+    """How the parts of a cluster communicate: by mutual TLS, or by plain tcp on request.
 
     Attributes
     ----------
     plain : bool
-        tcp, asked for by name.
+        Whether plain tcp was requested by name.
     folder : Path, optional
         Folder of certificates from `sigdask certificates`. Without it they are created for this run.
     ca, cert, key : Path, optional
@@ -94,7 +94,7 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """What a cluster file says: the kind of cluster to start or to reach, its size and its options.
+    """Contents of a cluster file: the kind of cluster to start or to reach, its size and its options.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def read(path: Path) -> ClusterDescription:
     Raises
     ------
     InputError
-        The file is missing, is no TOML, or says something that is not understood.
+        The file is missing, is not TOML, or contains an error.
     """
     try:
         table = parse_toml(read_text(path, "a cluster file (TOML)"), path)
@@ -207,7 +207,7 @@ def as_allocation(description: ClusterDescription) -> ClusterDescription:
     Raises
     ------
     InputError
-        The description is of no Slurm cluster.
+        The description is not of a Slurm cluster.
     """
     if description.kind == "allocation":
         return description
@@ -257,7 +257,7 @@ def parse_duration(text: str) -> float | None:
 
 def _check_options(kind: str, options: Mapping[str, Any], source: str, folder: Path) -> Mapping[str, Any]:
     """Return checked options, with paths that do not depend on the working directory."""
-    if ":" not in kind:  # a class of the user's has options of its own
+    if ":" not in kind:  # a class of the user has its own options
         for key, option_type in OPTION_TYPES.items():
             _get_typed(options, key, option_type, f"{source}: [options]")
         for key in ("cores", "processes", "threads", "threads_per_worker"):

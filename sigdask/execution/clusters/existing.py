@@ -131,12 +131,12 @@ WARNED_SCHEDULERS: set[str] = set()
 def use_client(handle: Any) -> Iterator[Cluster]:
     """Yield a connection to the caller's client or cluster; only a client that is opened here is closed afterwards.
 
-    It is the caller's own session, so that metrics defined in it (a notebook, a script) are sent by value.
+    It is the caller's own session. So metrics defined in it (in a notebook or script) are sent by value.
 
     Raises
     ------
     InputError
-        The client is closed, its event loop is the running one, or versions differ.
+        The client is closed, it uses the running event loop, or versions differ.
     ClusterLostError
         The cluster does not answer, no worker came in time, or the client was closed.
     """
@@ -182,7 +182,7 @@ def _open_given_client(handle: Any) -> Iterator[Any]:
         return
     from distributed import Client
 
-    try:  # never its own get_client(), which may give the caller's
+    try:  # not its own get_client(), which may return the caller's
         client = Client(handle, set_as_default=False)
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"cannot connect to this {type(handle).__name__}: {get_first_line(error)}") from None
@@ -193,7 +193,7 @@ def _open_given_client(handle: Any) -> Iterator[Any]:
 
 
 def _wait_for_worker(client: Any) -> None:
-    """Wait until the client has a worker; a small task is submitted so that an adaptive cluster starts one."""
+    """Wait until the client has a worker; a small task makes an adaptive cluster start one."""
     if client.nthreads():
         return
     what = f"the scheduler at {client.scheduler.address}"

@@ -41,7 +41,7 @@ def check_queue(description: ClusterDescription) -> None:
 def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return the `ClusterKind` that starts workers as jobs of the queue."""
     check_queue(description)
-    _import_jobqueue(description)  # in this thread, for it takes signals
+    _import_jobqueue(description)  # in this thread, because it takes over signals
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
     vanished = queue.has_vanished if description.kind == "slurm" else None
@@ -49,7 +49,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
 
 
 def _import_jobqueue(description: ClusterDescription) -> Any:
-    """Return the module dask_jobqueue; keep this process's handler of Ctrl-C, which importing it replaces."""
+    """Return the module dask_jobqueue; restore this process's handler of Ctrl-C, which importing it replaces."""
     in_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
     try:
@@ -114,7 +114,7 @@ class _Queue:
         return ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{min(life * 0.05, 300):.0f}s"]
 
     def get_status(self) -> str:
-        """Return, as one line, what the submit command refused, the states of the jobs, and the end of a log."""
+        """Return, as one line, the errors of the submit command, the states of the jobs, and the end of a log."""
         refusals = dict.fromkeys(self.refusals[-4:])
         ids, (_, _, command) = self._list_job_ids(), QUEUES[self.description.kind]
         states = _run_command([part.format(",".join(ids)) for part in command]) if ids and command else ""

@@ -47,7 +47,7 @@ class KubernetesCluster:
     Attributes
     ----------
     scheduler_address : str
-        This end of the forwarded port.
+        Local end of the forwarded port.
     """
 
     def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:

@@ -31,7 +31,7 @@ from sigdask.io.caches import make_private_folder
 from sigdask.text import format_list
 
 CHECK_SECONDS = 2.0
-"""Seconds between checks. The interval doubles while nothing helps."""
+"""Seconds between checks. The interval doubles while restarts do not help."""
 
 MAX_SECONDS = 60.0
 
@@ -58,7 +58,7 @@ def keep_workers(
     def watch() -> None:
         pause, n_before = CHECK_SECONDS, n_workers
         while not stop.wait(pause):
-            with suppress(Exception):  # a scheduler on its way out is the engine's to report
+            with suppress(Exception):  # the engine reports a scheduler that is closing
                 n_present = len(client.nthreads())
                 if n_present < n_before:
                     log.warning("%d of %d workers are left; starting others", n_present, n_workers)
@@ -106,11 +106,11 @@ def wait_for_worker(
     seconds : float
         Time limit.
     what : str
-        Name of what is waited for, in messages.
+        Name of the awaited workers, in messages.
     get_status : callable
         Returns the queue's status.
     is_hopeless : callable
-        Says that none will ever come.
+        Returns whether no worker will ever come.
 
     Raises
     ------
@@ -147,12 +147,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
 def skip_cleanup() -> None:
-    """Do nothing; the default of what is done after a cluster is closed."""
+    """Do nothing: the default action after a cluster is closed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterKind:
-    """Functions and properties of one kind of cluster: how to start it, to ask for its status and to clean up.
+    """Functions and properties of one kind of cluster: how to start it, how to query its status, and how to clean up.
 
     Attributes
     ----------
@@ -163,13 +163,13 @@ class ClusterKind:
     vanished : callable, optional
         Says of a job whether its queue no longer knows it.
     hopeless : callable
-        Says that no worker will ever come.
+        Returns whether no worker will ever come.
     threads : int
         Threads of a worker, if known before it starts.
     remote : bool
         Workers may be other machines.
     scratch : bool
-        Its scheduler writes and imports here: in a folder of this run's own, as others could fill a common one.
+        Whether its scheduler runs here: in its own folder, because others could write to a shared one.
     clean_up : callable
         Called after the cluster is closed.
     """
@@ -193,7 +193,7 @@ def start_cluster(description: ClusterDescription, kind: ClusterKind) -> Iterato
     description : ClusterDescription
         Description of the cluster.
     kind : ClusterKind
-        How.
+        Kind of the cluster.
     """
     import dask
     from distributed import Client
@@ -238,7 +238,7 @@ def start_cluster(description: ClusterDescription, kind: ClusterKind) -> Iterato
 def _make_scratch_folder(stack: ExitStack) -> str:
     """Return a new folder for dask's temporary files that is removed after the run.
 
-    dask's own folder stays, and all users share it.
+    dask's own default folder is permanent and shared by all users.
     """
     import dask
 
@@ -250,7 +250,7 @@ def _make_scratch_folder(stack: ExitStack) -> str:
 
 
 Listening = tuple[str, str, str, int]
-"""What listens ("scheduler", "worker", "nanny"), its protocol, host and port."""
+"""A listening part ("scheduler", "worker", "nanny"), its protocol, host and port."""
 
 PROTECTED = ("tls", "https", "wss")
 """Encrypted protocols."""
@@ -295,10 +295,10 @@ def check_listening(client: Any, description: ClusterDescription, roles: tuple[s
 
 
 def list_listening(client: Any, roles: tuple[str, ...] = ("scheduler", "worker", "nanny")) -> list[Listening]:
-    """Return the addresses on which the parts of a cluster listen, as their sockets say."""
+    """Return the addresses on which the parts of a cluster listen, as reported by their sockets."""
 
     def read_sockets(dask_worker: Any = None, dask_scheduler: Any = None) -> list[tuple[str, str, int]]:
-        # a nested function is sent by value, so that a scheduler needs no sigdask
+        # a nested function is sent by value, so the scheduler needs no sigdask
         server = dask_worker or dask_scheduler
         servers = [(listener.prefix.split(":")[0], listener) for listener in server.listeners]
         pages = getattr(server, "http_server", None)
@@ -369,9 +369,9 @@ def _make_cluster(description: ClusterDescription, kind: ClusterKind, files: Cer
 
 
 def _make_without_interrupts(make: Callable[[], Any]) -> Any:
-    """Return a new cluster whose threads and processes ignore Ctrl-C, which this process handles alone.
+    """Return a new cluster whose threads and processes ignore Ctrl-C, which only this process handles.
 
-    They inherit it from the thread that makes it. One that is interrupted meanwhile is made to its end and closed.
+    They inherit this from the creating thread. On Ctrl-C, the cluster is started to the end, then closed.
     """
     future: Future[Any] = Future()
 

@@ -106,7 +106,7 @@ def check_versions(client: Any) -> None:
     Raises
     ------
     InputError
-        Some differ: names them, who has which, and what to do.
+        Some differ. The message names them, where each version is, and what to do.
     """
     reports = client.get_versions(packages=list(CHECKED_PACKAGES))
     client_versions = _extract_versions(reports["client"])
@@ -179,7 +179,7 @@ COUNTERS = {
 
 @contextmanager
 def write_performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
-    """Write to an HTML file dask's performance report on what happens in the `with` body."""
+    """Write dask's performance report on the `with` body to an HTML file."""
     if cluster.client is None:
         raise InputError("--performance-report shows a dask cluster: choose one, as --cluster local")
     if importlib.util.find_spec("bokeh") is None:

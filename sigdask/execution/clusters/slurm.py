@@ -59,7 +59,7 @@ def _make_cluster(description: ClusterDescription, files: CertificateFiles | Non
         """A scheduler whose workers are run by srun."""
 
         def scale(self, *_: Any, **__: Any) -> None:
-            """Do nothing, as srun determines the number of workers."""
+            """Do nothing, because srun determines the number of workers."""
 
         def close(self, timeout: float | None = None) -> Any:
             step.terminate()
@@ -161,9 +161,9 @@ class Submission:
         Raises
         ------
         InputError
-            There is no sbatch here.
+            This machine has no sbatch.
         UnfinishedError
-            sbatch refused; says why.
+            sbatch refused. The message says why.
         """
         with tempfile.NamedTemporaryFile("w", prefix="sigdask-", suffix=".sh", encoding="utf-8") as file:
             file.write(self.script)
@@ -204,12 +204,12 @@ def build_submission(
     program : sequence of str
         Command that runs a plan.
     margin : int
-        Seconds before the time limit at which it is told to stop; at most half of the limit.
+        Seconds before the time limit at which the job receives the signal to stop; at most half of the limit.
 
     Raises
     ------
     InputError
-        The plan is missing, or the file describes no Slurm cluster.
+        The plan is missing, or the file does not describe a Slurm cluster.
     """
     if not plan.is_file():
         raise InputError(f"plan {plan}: no such file")
@@ -265,7 +265,7 @@ def _split_directive(line: str, description: ClusterDescription) -> list[str]:
 
 
 def _parse_time_limit(walltime: object) -> int:
-    """Return the seconds of a time limit as Slurm reads it, where a number alone means minutes.
+    """Return the seconds of a time limit in Slurm's notation, in which a number alone means minutes.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def _parse_megabytes(memory: str, description: ClusterDescription) -> int:
 
 
 def _make_safe_name(name: str) -> str:
-    """Return a name without characters that have a meaning in file names or in Slurm's patterns.
+    """Return a name without characters that are special in file names or in Slurm's patterns.
 
     Examples
     --------

@@ -78,7 +78,7 @@ class _RemoteHosts:
         )
 
     def remove_copies(self) -> None:
-        """Remove the copied certificate files from the hosts; on unreachable hosts they stay until they expire."""
+        """Remove the copied certificate files from the hosts; on unreachable hosts they remain until they expire."""
         with suppress(Exception):
             asyncio.run(_remove_files(self.copied, self.connect))
 

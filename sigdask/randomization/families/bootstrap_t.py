@@ -40,7 +40,7 @@ from sigdask.randomization.stream import Key, draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TAILS = "single-step", "step-down"
-"""The last axis of the counts: resamples whose largest statistic is at least the hypothesis's own."""
+"""The last axis of the counts: resamples whose largest statistic is at least that of the hypothesis."""
 
 SINGLE_STEP, STEP_DOWN = range(len(TAILS))
 
@@ -74,14 +74,14 @@ Sums = tuple[Integers, Floats, Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitMoments:
-    """What units of each kind in one test set contribute to the differences of some hypotheses, as integers.
+    """Contributions of units of each kind in one test set to the differences of some hypotheses, as integers.
 
     Attributes
     ----------
     rows : int64 array, shape (n_hypotheses,)
-        Indices of these among the given hypotheses.
+        Indices of these hypotheses among the given ones.
     first, second : float64 array, shape (n_hypotheses, n_kinds)
-        Contributions of a unit of each kind, as whole numbers, and their squares.
+        Contributions of a unit of each kind as integers, and their squares.
     base : float64 array, shape (n_hypotheses,)
         Sums of the contributions over all units.
     """
@@ -101,15 +101,15 @@ class ResampledSet:
     key : tuple of int
         Key of its stream.
     kinds : int array, shape (n_units,)
-        The kind of each unit: units of one kind contribute the same to every hypothesis.
+        Kind of each unit. Units of one kind have equal contributions to every hypothesis.
     multiplicity : float64 array, shape (n_kinds,)
         Units of each kind.
     members : tuple of int
-        The members of the family that are of this test set.
+        The members of the family on this test set.
     systems : tuple of float64 array, shape (n_kinds, n_systems)
         For each of these members, contributions of a unit of each kind to each system's score.
     below : tuple of float64 array, shape (n_kinds,)
-        Its share of a mean's denominator. Zero if this is equal for all units, and for other scores.
+        Share of a unit in a mean's denominator. Zero if it is equal for all units, and for other scores.
     """
 
     key: Key
@@ -135,7 +135,7 @@ class StudentisedBootstrap(ResampledPanel):
     family : MaxTFamily
         The hypotheses. Its panels have all their units, concordant ones included.
     n_units : tuple of int
-        Units of the test set of each member, those included that its panel has no items of.
+        Units of each member's test set, including units without items in its panel.
     """
 
     family: MaxTFamily
@@ -219,7 +219,7 @@ class StudentisedBootstrap(ResampledPanel):
         return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
 
     def build_enumeration(self) -> StudentisedBootstrap:
-        """Return the family to enumerate, which is the family itself, as resamples are never enumerated."""
+        """Return the family to enumerate, which is the family itself, because resamples are never enumerated."""
         return self
 
     def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
@@ -244,12 +244,12 @@ class StudentisedBootstrap(ResampledPanel):
         }
 
     def _compute_contributions(self, hypotheses: Integers) -> list[tuple[Integers, Floats]]:
-        """Return, by test set, what a unit of each kind contributes to some hypotheses' differences, in score units.
+        """Return, by test set, contributions of a unit of each kind to some hypotheses' differences, in score units.
 
         Returns
         -------
         list of (int64 array, float64 array)
-            Which of the hypotheses take part, and their contributions, shape (n_rows, n_kinds).
+            Indices of the hypotheses on the test set, and their contributions, shape (n_rows, n_kinds).
         """
         parts = self.family.parts[hypotheses]
         set_of = np.zeros(len(self.family.members), np.int64)
@@ -269,7 +269,7 @@ class StudentisedBootstrap(ResampledPanel):
         return contributions
 
     def _compute_member_contributions(self, k: int, resampled: ResampledSet, position: int, rows: Integers) -> Floats:
-        """Return what a unit of each kind contributes to some pairs' differences in one member, in score units."""
+        """Return the contribution of a unit of each kind to some pairs' differences in one member, in score units."""
         member, g, below = self.family.members[k], resampled.systems[position], resampled.below[position]
         panel, metric = member.panel, member.metric
         i, j = panel.pairs[rows].T
@@ -292,7 +292,7 @@ class StudentisedBootstrap(ResampledPanel):
 
     @cached_property
     def _step_values(self) -> Floats:
-        """Weighted score that one step of each member's integer contributions is worth, shape (n_members,)."""
+        """Score of one step of each member's integer contributions, shape (n_members,)."""
         return np.array([abs(m.weight) * get_contribution_step(m.panel, m.metric) for m in self.family.members])
 
     @cached_property
@@ -301,7 +301,7 @@ class StudentisedBootstrap(ResampledPanel):
         return (EXACT_BITS - math.ceil(math.log2(max(self.n_drawn, 2)))) // 2
 
     def _compute_moments(self, hypotheses: Integers) -> tuple[list[UnitMoments], Floats]:
-        """Return, by test set, contributions to some hypotheses as integers, and the scores that one step is worth."""
+        """Return, by test set, contributions to some hypotheses as integers, and the score of one step."""
         contributions = self._compute_contributions(hypotheses)
         if self._is_integral:
             step = self._step_values[self.family.parts[hypotheses, 0, 0]]
@@ -384,7 +384,7 @@ def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> ND
 
 
 def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Floats, Floats]:
-    """Return what each unit adds to each system's score (linearised) and to a mean's denominator.
+    """Return the contributions of each unit to each system's score (linearised) and to a mean's denominator.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
     -------
     (float64 array, float64 array)
         Of shapes (n_units, n_systems), in steps of `get_contribution_step`, and (n_units,). The second is a share of
-        the whole denominator: zero where that is the same for all units, and of scores that are no means.
+        the whole denominator. It is zero if it is equal for all units, and for scores that are not means.
     """
     form, values = panel.metrics[metric].form, panel.values
     share = np.zeros(len(values))
@@ -409,7 +409,7 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
         if len(below) < n_units or (below != below[:1]).any():
             share = below / float(panel.totals[0, fields] @ weights)
         added = np.asarray(panel.compute_numerators(metric, values), np.float64)
-    elif isinstance(form, Formula):  # it may jump, so that units are left out instead
+    elif isinstance(form, Formula):  # a score that may jump: units are left out instead
         without_unit = panel.to_arguments(metric, panel.totals - values.astype(np.int64))
         added = np.nan_to_num(
             compute_scores_or_nan(form, panel.to_arguments(metric, panel.totals))
@@ -463,7 +463,7 @@ def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[n
 def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Raise each resample's largest statistic by hypotheses in turn, and count how often it reaches each threshold.
 
-    A resample in which units do not vary gives no statistic, as such data give none.
+    Resamples without variation between units have no statistic.
     """
     for h in range(num.shape[0]):
         reached = 0

@@ -81,8 +81,8 @@ def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
 def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: float | Floats) -> Bools:
     """Return which pairs may have a skewness above a limit, by a bound that needs no third powers.
 
-    No skewness exceeds max |d_u - mean| / sqrt(variance), and squares about the mean add up to no less over all units
-    than over some of them about their own mean. All pairs may exceed the limit if units are few or a score is no mean.
+    Skewness is at most max |d_u - mean| / sqrt(variance), and the sum of squares about the mean is at least that of
+    some units about their own mean. All pairs may exceed the limit if units are few or a score is not a mean.
     """
     step = panel.values.shape[0] * panel.values.shape[1] // MAX_NUMBERS
     if step < 2 or not len(rows) or not panel.linear[metric]:
@@ -101,7 +101,7 @@ def find_possibly_skewed(panel: ScoredSums, metric: int, rows: Integers, limit: 
 
 
 def compute_system_skewness(panel: ScoredSums, metric: int) -> Floats:
-    """Return the skewness of what units add to each system's score beyond the mean of all systems, (n_systems,)."""
+    """Return the skewness of each system's contributions of units relative to the mean of all systems, (n_systems,)."""
     sums = panel.to_arguments(metric, panel.totals)
     slope = compute_gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
     largest = max((float(np.abs(d).max(initial=0.0)) for d in _iter_centred(panel, metric, slope)), default=0.0)
@@ -115,7 +115,7 @@ def compute_system_skewness(panel: ScoredSums, metric: int) -> Floats:
 
 
 def _iter_centred(panel: ScoredSums, metric: int, slope: Floats) -> Iterator[Floats]:
-    """Yield what batches of units add to each system's score beyond the mean of all systems, (n_some, n_systems)."""
+    """Yield units' contributions to each system's score, minus the mean of all systems, (n_some, n_systems)."""
     step = max(1, MAX_NUMBERS // max(len(panel.totals), 1))
     for start in range(0, len(panel.addresses), step):
         moved = np.asarray(panel.to_arguments(metric, panel.values[start : start + step]) @ slope)
@@ -134,7 +134,7 @@ def compute_moment_skewness(moments: Floats, constant: float = CONSTANT) -> Floa
 def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Floats | None:
     """Return sums of units' differences, their squares and cubes, for many pairs by matrix products, (3, n_rows).
 
-    Sums are in steps of `get_contribution_step`. The result is None if pairs are few, if the score is no mean, or if
+    Sums are in steps of `get_contribution_step`. The result is None if pairs are few, if the score is not a mean, or if
     `exact` sums are requested and the squares of the integers are too large for them.
     """
     pairs = panel.pairs if rows is None else panel.pairs[np.asarray(rows, np.int64)]
@@ -187,7 +187,7 @@ def _compute_magnitude(form: Form, pooled: Floats) -> float:
 
 
 def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Floats]:
-    """Yield what units contribute to the differences of pairs, in batches of pairs, in `get_contribution_step`."""
+    """Yield the contributions of units to the differences of pairs, in batches of pairs, in `get_contribution_step`."""
     rows = range(len(panel.pairs)) if rows is None else rows
     size = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
     for start in range(0, len(rows), size):
@@ -195,7 +195,7 @@ def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | No
 
 
 def get_contribution_step(panel: ScoredSums, metric: int) -> float:
-    """Return the score that a contribution of 1 stands for: a step of a mean, or 1 for scores that are no means."""
+    """Return the score of a contribution of 1: a step of a mean, or 1 for scores that are not means."""
     return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
@@ -209,7 +209,7 @@ def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) 
     values, sums = panel.to_arguments(metric, panel.values), panel.to_arguments(metric, panel.totals)
     result = np.empty((len(rows), len(values)))
     pooled = np.array([_average_sums(sums, panel, row) for row in rows]).reshape(len(rows), -1)
-    is_formula = isinstance(form, Formula)  # which may see no more than one pair at a time
+    is_formula = isinstance(form, Formula)  # a user's formula may accept only one pair at a time
     slopes = [compute_gradient(form, point) for point in pooled] if is_formula else compute_gradients(form, pooled)
     for k, row in enumerate(rows):
         i, j = panel.pairs[row]

@@ -30,7 +30,7 @@ CHUNK = 16
 """Hypotheses whose differences are computed at a time, so that they stay in the L2 cache."""
 
 ALL_SLABS_BYTES = 2**27
-"""Maximum bytes of the slabs of all panels of a family, of which each holds one."""
+"""Maximum bytes of the slabs of all panels of a family, one for each panel."""
 WORD_BYTES, SUM_BYTES = 16, 8
 """Bytes of a trial: of its swap word, and of a sum in each column."""
 
@@ -39,7 +39,7 @@ ORDERED_BITS = 40
 """Bits that decide the order of statistics. Statistics with equal bits are tied, on every machine."""
 
 MEASURED = 1e-9
-"""Relative accuracy within which deviations are equal whose slopes are measured by steps of 1e-4."""
+"""Relative accuracy within which deviations are equal, if slopes are measured by steps of 1e-4."""
 
 MAX_NUMBERS = 2**21
 """Maximum number of unit sums of several parts that are added at a time."""
@@ -59,10 +59,10 @@ class MaxTFamily(WholePanel):
     side : int
         0 compares |T|, 1 compares T, -1 compares -T.
     enumerated : bool
-        Trials are all arrangements of the kept units instead of random ones.
+        Whether trials are all arrangements of the kept units instead of random ones.
     studentised : bool
-        Each hypothesis is divided by its own standard deviation under swaps; one that nothing varies
-        raises no maximum and has p = 1.
+        Whether each hypothesis is divided by its own standard deviation under swaps. One without variation does not
+        raise the maximum and has p = 1.
     """
 
     members: tuple[FamilyMember, ...]
@@ -80,7 +80,7 @@ class MaxTFamily(WholePanel):
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of its arrays."""
+        """Approximate size of the arrays in bytes."""
         return sum(panel.nbytes for panel in self.panels)
 
     @cached_property

@@ -35,17 +35,16 @@ system.
 def find_skewed(family: MaxTFamily) -> Bools:
     """Return which hypotheses are too skewed for a studentised maximum to be trusted, shape (n_hypotheses,).
 
-    A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
-    them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Where the system ahead
-    owes its lead to rare large gains, the test errs to the safe side: a comparison is left out where systems and
-    differences are skewed in the direction of the lead, the latter by a standard error or more. Comparisons whose
-    differences all have one size (0/1 scores) are exempt.
+    A sample can lack the rare units that skew a difference, while other comparisons of the same system show them. So if
+    a tenth of a system's comparisons are skewed, all of them count as skewed. If rare large gains put a system ahead,
+    the test is conservative. So a comparison is exempt if systems and differences are skewed in the direction of the
+    lead, the latter by at least a standard error. Differences of one size (0/1 scores) are exempt too.
     """
     return _diagnose(family, spread=True)
 
 
 def count_skewed(family: MaxTFamily) -> int:
-    """Count the comparisons of a studentised family that are too skewed; 0 if so few that chance explains them."""
+    """Count the comparisons of a studentised family that are too skewed; 0 if so few may be due to chance."""
     n = int(np.count_nonzero(_diagnose(family, spread=False)))
     return n if n >= SHARE * len(family.parts) else 0
 

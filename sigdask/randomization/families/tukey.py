@@ -29,17 +29,17 @@ MAX_ARRANGEMENTS = 2**ENUMERATED_UNITS
 class Relabelling(WholePanel):
     """The randomised Tukey HSD (Carterette 2012): all systems relabelled within each unit.
 
-    The statistic of a trial is the largest range of scores, max - min over the systems, of any
-    member; it tests full exchangeability, so unequal variances can reject equal means.
+    The statistic of a trial is the largest range of scores, max - min over the systems, of any member. It tests full
+    exchangeability, so unequal variances can reject equal means.
 
     Attributes
     ----------
     members : tuple of FamilyMember
-        Each with all systems on one lattice.
+        Members, each with all systems on one lattice.
     rows : int64 array, shape (n_hypotheses, 2)
         (member, row of its panel's pairs).
     enumerated : bool
-        Trials are all relabellings of the kept units.
+        Whether trials are all relabellings of the kept units.
     """
 
     members: tuple[FamilyMember, ...]
@@ -102,7 +102,7 @@ class Relabelling(WholePanel):
         return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
 
     def get_tail_and_order(self, _method: str) -> tuple[int, None]:
-        """Return the index of the tail that is counted, always 0, and None, since no method here is step-down."""
+        """Return the index of the tail that is counted, always 0, and None, because no method here is step-down."""
         return 0, None
 
     def build_enumeration(self) -> Relabelling:

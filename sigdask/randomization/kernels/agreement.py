@@ -103,9 +103,9 @@ def score_groups(statistic, scores, human, starts, step):
 
 @cached_njit()
 def average_groups(values, set_of_group, n_sets, zero):
-    """Return the mean over sets of the mean over their groups; undefined groups are left out, or 0.
+    """Return the mean over sets of the mean over their groups; undefined groups are omitted, or count as 0.
 
-    NaN where a set has no group that is defined.
+    NaN if a set has no defined group.
     """
     total = 0.0
     g = 0
@@ -190,7 +190,7 @@ def _part_scores(swaps, entries, starts, g, cells, levels):
     for k in range(2 * starts[g], 2 * starts[g + 1]):
         cell = entries[0, k] >> 1
         side = (entries[0, k] & 1) ^ swaps[cell]
-        cells[0, n_first] = cells[1, n_second] = cell  # the next score overwrites it on the other side: no branch
+        cells[0, n_first] = cells[1, n_second] = cell  # the next score on the other side overwrites it: no branch
         levels[0, n_first] = levels[1, n_second] = entries[1, k]
         n_second += side
         n_first += 1 - side
@@ -219,8 +219,8 @@ def _score_ranks(cells, levels, n, ranks, human_squares):
 def mark_lower(scores, starts, marks):
     """Fill `marks`, shape (n_cells, 2, 4), with bits for the other cells of a group of at most 64.
 
-    Bits of a cell and of the metric that gives its score say which scores are lower, then which are tied with it: of
-    the first metric, and of the second.
+    For a cell and the metric that gives its score, bits show the lower scores of the first metric and of the second,
+    then the tied scores of each.
     """
     for g in range(starts.shape[0] - 1):
         for i in range(starts[g], starts[g + 1]):
@@ -308,8 +308,8 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
 ):
     """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics; for large groups.
 
-    One walk through the sorted scores of both metrics counts all trials side by side. A Fenwick tree over human scores
-    has the scores of A* that were passed. In one more trial A* has all scores, so that the rest are those of B*.
+    One walk through the sorted scores of both metrics counts all trials together. A Fenwick tree over human scores has
+    the passed scores of A*. In one extra trial, A* has all scores. Its counts minus those of A* are those of B*.
 
     Parameters
     ----------
@@ -514,7 +514,7 @@ def count_word_orders(
 def count_calibrated(swaps, first, second, places, changes, gains, total, n_places, scores):
     """Add to `scores`, (2, n_trials), the largest accuracy of pairs over all thresholds of ties, for one pair.
 
-    For weights that have no common denominator which is small enough for `count_ordered`.
+    For weights without a common denominator small enough for `count_ordered`.
 
     Parameters
     ----------
@@ -557,8 +557,8 @@ def count_calibrated(swaps, first, second, places, changes, gains, total, n_plac
 def count_ordered(swapped, first, second, changes, state):
     """Raise `state` to the largest weight of right pairs over all thresholds of ties, for one pair of metrics.
 
-    The threshold goes down, from the one at which all pairs are ties. Weights are whole numbers, which may be added in
-    any order.
+    The threshold decreases from the one at which all pairs are ties. Weights are integers, so the order of additions
+    does not matter.
 
     Parameters
     ----------
@@ -652,8 +652,8 @@ def count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, sco
 
     Random signs lower the difference of two systems by twice the difference of their sums over the cells with sign -1.
     It is at least the observed one if the first of these sums exceeds the second by at most the slack. Each sum has two
-    parts: cells of the metric itself that are not swapped, and those of the other metric that are. The parts are
-    subtracted once for all pairs of metrics. What remains for a pair of metrics is to compare them.
+    parts: cells of the metric itself that are not swapped, and swapped cells of the other metric. The parts are
+    subtracted once for all pairs of metrics, and then compared for each pair of metrics.
 
     Parameters
     ----------

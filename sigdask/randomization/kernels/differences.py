@@ -25,14 +25,14 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
     moved : int array, shape (n_systems, n_trials)
     pairs : int64 array, shape (n_pairs, 2)
     observed, slack, weights : float64 array, shape (n_pairs,)
-        Observed differences of totals; steps of slack; what a step is worth.
+        Observed differences of totals, steps of slack, and the score of a step.
     out, tie : float64 array, shape (n_pairs, n_trials)
         Added to.
     """
     for p in range(pairs.shape[0]):
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
         t, weight = observed[p], weights[p]
-        width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel: each brings its own rounding
+        width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel, so each adds its own rounding
         for k in range(moved.shape[1]):
             d = t + 2.0 * (b[k] - a[k])
             out[p, k] += d * weight
@@ -93,7 +93,7 @@ def mark_extreme(differences, tie, observed, extreme):
     Parameters
     ----------
     differences, tie : float64 array, shape (n_trials,)
-        As `add_linear` and its like make them.
+        As computed by `add_linear` and similar functions.
     observed : float
     extreme : bool array, shape (n_trials, 3)
         Filled: T >= t, T <= t, |T| >= |t|.

@@ -21,7 +21,7 @@ AGREEMENT_COST = 400
 """Cost of two systems that agree in a unit, or of half a system, in bits of a pair that are compared."""
 
 MAX_BITS, SAMPLED = 16, 64
-"""Maximum bits of the values of systems that are grouped by them, and units from which the number of groups is told."""
+"""Maximum bits of the values by which systems are grouped, and number of units that estimate the number of groups."""
 
 FEW = 4
 """Up to this number of pairs NumPy is used, because loading the kernel takes longer than it saves."""
@@ -103,9 +103,9 @@ def sum_discordant_weights(values: NDArray[Any], fields: Sequence[int], pairs: I
 
 
 def _sum_agreements(values: NDArray[Any], lowest: Any, n_bits: int, n_pairs: int, weights: Integers) -> Integers | None:
-    """Return the total weight of the units in which two systems have one value, as `_add_agreements` orders them.
+    """Return the total weight of the units in which two systems have equal values, in the order of `_add_agreements`.
 
-    It is None where comparing the bits of all pairs is faster, as systems are few or agree often.
+    None if comparing the bits of all pairs is faster, because systems are few or agree often.
     """
     n_units, n_systems = values.shape
     is_small = n_bits <= MAX_BITS and weights.sum() <= np.iinfo(np.int32).max
@@ -222,7 +222,7 @@ def _add_signs_compiled(values, pairs, least, most, wins, losses):
     """Add wins and losses, and update the sizes of differences, except for pairs whose sizes already vary."""
     number = values.dtype.type
     for p in range(pairs.shape[0]):
-        if least[p] < most[p]:  # not alike: what follows cannot change that
+        if least[p] < most[p]:  # not alike, which nothing below can change
             continue
         a, b = values[pairs[p, 0]], values[pairs[p, 1]]
         more, less, above, below = 0, 0, number(0), number(0)

@@ -61,9 +61,9 @@ def count_agreements(key, run_word, first, starts, meant, given, part, out):
 def permute(key, trial, run_word, unit, starts, words, permuted):
     """Permute the labels of the items within each stratum at random, in place, by unbiased draws.
 
-    The words are those of the counters (trial, call), or (trial, unit, call) where `unit` is not -1. The calls that
-    suffice without a rejection are made in one loop, which vectorises; `words`, shape (4, n_calls), is room for them.
-    The words of further calls overwrite those of the last call.
+    The words are those of the counters (trial, call), or (trial, unit, call) if `unit` is not -1. The calls that
+    suffice without a rejection are made in one loop, which vectorises. `words`, shape (4, n_calls), is its memory. The
+    words of further calls overwrite those of the last call.
     """
     for c in range(words.shape[1]):
         words[0, c], words[1, c], words[2, c], words[3, c] = call_philox(

@@ -152,7 +152,7 @@ def _decompose(columns: DistinctColumns, addresses: Integers, ends: Integers, dt
     masks = _pack_planes(numbers)  # (n_blocks, n_columns, n_bits, 2, 4)
     used = masks[:, :, :, 0].any(axis=3)
     n_planes = used.sum(axis=2)  # (n_blocks, n_columns)
-    is_few = n_planes.max(initial=0) <= ALWAYS_PLANES  # then nothing is measured
+    is_few = n_planes.max(initial=0) <= ALWAYS_PLANES  # nothing needs measuring then
     by_table = n_planes > (ALWAYS_PLANES if is_few else compute_max_planes(np.dtype(dtype).itemsize))
     block, target, k = np.nonzero(used & ~by_table[:, :, None])
     table_block, table_target = np.nonzero(by_table)

@@ -135,8 +135,8 @@ def score_average_precision(words, codes, starts, positive, n_positive, out):
 def score_kendall(words, codes, starts, gold, n_gold, n_gold_ties, out):  # noqa: C901, PLR0912  # one walk
     """Write Kendall's tau-b.
 
-    In the walk by rising predictions, a Fenwick tree over gold values counts the entries of B* that were passed, for
-    `LANES` trials at a time. Those of A* are the others: `passed` counts all.
+    Predictions are visited in ascending order. A Fenwick tree over gold values counts the visited entries of B*, for
+    `LANES` trials at a time. The others are those of A*: `passed` counts all.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def compare_tails(number, difference, bar, size, tie):
     bar, size : number
         The observed difference and its size, on the same scale.
     tie : number
-        How far the difference after swaps may be off and still tie.
+        Maximum distance of a tied difference after swaps.
     """
     lower, upper, far = number(bar - tie), number(bar + tie), number(size - tie)
     return difference >= lower, difference <= upper, number(abs(difference)) >= far
@@ -55,7 +55,7 @@ def count_linear(moved, pairs, observed, slack, counts):
     moved : int array, shape (n_systems, n_trials)
     pairs : int64 array, shape (n_pairs, 2)
     observed, slack : int array like `moved`, shape (n_pairs,)
-        Observed differences of totals; steps within which a sum is a tie.
+        Observed differences of totals, and steps within which a sum is a tie.
     counts : int64 array, shape (n_pairs, 3)
         Added to.
     """
@@ -138,7 +138,7 @@ def count_scores(a, b, slack, observed, counts):
     a, b : float64 array, shape (n_trials,)
         Scores of the two pseudo-systems.
     slack : float64 array, shape (n_trials,)
-        How far a difference may miss a true tie, besides rounding.
+        Maximum distance of a true tie, in addition to rounding.
     observed : float
     counts : int64 array, shape (3,)
         Added to.
@@ -180,8 +180,7 @@ def get_parameters(form: Form) -> Parameters | None:
 def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
     """Add each pair's exceedances to `counts`, for macro averages, BLEU or chrF, which are scored in the same loop.
 
-    Scores are made tile by tile, field by field in plain loops over trials, which LLVM turns into
-    vector code.
+    Scores are computed tile by tile and field by field in plain loops over trials, which LLVM vectorises.
 
     Parameters
     ----------

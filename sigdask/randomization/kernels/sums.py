@@ -86,15 +86,15 @@ class SumLayout:
     column_of : int64 array, shape (n_systems, n_fields)
         Summed column of `moved[s, f]`, or -1 if it is zero.
     sign_of : int64 array, shape (n_systems, n_fields)
-        1 or -1: equal up to sign.
+        1 or -1, because columns that differ only in sign are stored once.
     largest : int
         Bound on any sum of one column.
     pieces : ContributionPieces or None
         The columns, by columns of 128 units.
     dense : DistinctColumns, or None
-        The columns themselves, where a matrix product is faster than `pieces`.
+        The columns themselves, if a matrix product is faster than `pieces`.
     block_sums : tuple of MovedSums, or None
-        Sums that were computed elsewhere, one block of systems at a time, if the panel is not held here.
+        Sums that were computed elsewhere, one for each block of systems, if this process does not have the panel.
     """
 
     n_columns: int
@@ -277,7 +277,7 @@ def sum_fields(
 def compute_max_planes(itemsize: int) -> int:
     """Return the largest number of bit planes that this machine sums faster than byte tables, by measurement.
 
-    Machines without a vector popcount look up tables sooner. The choice changes no sum.
+    Machines without a vector popcount switch to tables sooner. The choice changes no sum.
     """
     plane, table = measure_piece_seconds(itemsize)
     return int(table / plane)
@@ -298,8 +298,8 @@ def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting bits of planes.
 
-    A swapped unit adds its weight, and a unit with a negative value adds it where it is not swapped. So the weights of
-    all negative values are subtracted.
+    A swapped unit adds its weight. A unit with a negative value adds it if it is not swapped, and the weights of all
+    negative values are subtracted.
     """
     for p in range(masks.shape[0]):
         m0, m1, m2, m3 = masks[p, 0, 0], masks[p, 0, 1], masks[p, 0, 2], masks[p, 0, 3]
@@ -321,8 +321,8 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
 def add_pieces(stream, columns, planes, tables, words, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the sums of some columns of 128 units over swapped units to `out`, shape (n_columns, n_trials).
 
-    `words` are drawn for each column, or as they are given where all arrangements are counted. `planes` and `tables`
-    begin with the borders of each column's bit planes, and of its rows of values, of which the first is the call's.
+    `words` are drawn for each column, or given if all arrangements are counted. `planes` and `tables` begin with the
+    bounds of each column's bit planes, and of its rows of values. The first row is the call's first.
     """
     k0, k1, c1, first, is_drawn = stream
     plane_borders, plane_targets, masks, weights = planes
