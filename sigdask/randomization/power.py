@@ -99,7 +99,7 @@ class ObservedPair:
 
     @cached_property
     def arguments(self) -> Floats:
-        """What each unit adds to the sums that a score is made of, shape (n_units, 2, n_fields)."""
+        """Contributions of each unit to the sums that determine a score, shape (n_units, 2, n_fields)."""
         return np.asarray(self.panel.to_arguments(0, self.panel.values[self.order].astype(np.int64)), np.float64)
 
     @cached_property
@@ -112,7 +112,7 @@ class ObservedPair:
 
     @cached_property
     def slack(self) -> Integers:
-        """Slack that each unit brings to a sum, in steps, shape (n_units,); 0 where the systems do not differ."""
+        """Slack of each unit in a sum, in steps, shape (n_units,); 0 if the systems do not differ in it."""
         sizes = self.panel.sizes[self.order] * self.panel.count_slack_steps(0)
         values = self.panel.values[self.order]
         return np.asarray(np.where((values[:, 0] != values[:, 1]).any(axis=1), sizes, 0))
@@ -278,7 +278,7 @@ def iter_swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArra
 
 @lru_cache(maxsize=48)
 def _draw_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
-    """Return which units each trial swaps, as 0 and 1; cached, since the samples of many pairs share the swaps."""
+    """Return which units each trial swaps, as 0 and 1; cached, because the samples of many pairs share the swaps."""
     bits = draw_swap_bits(key, run=SWAPS_RUN, first=first, n_trials=n_trials, n_units=size, purpose=RESAMPLE)
     return bits.astype(np.float32)
 
@@ -437,7 +437,7 @@ class _ScoreDifference:
     """Samples' differences of any score that is a function of sums, which is computed anew for each trial."""
 
     observed: ObservedPair
-    shifts: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
+    shifts: NDArray[Any]  # (n_samples, size, n_fields), the amount that a swap moves from B to A
     totals: Floats  # (n_samples, 2, n_fields)
     difference: Floats
     slack: Floats
@@ -539,7 +539,7 @@ class PowerSamples:
         return replace(self, rows=self.rows[selected], strengths=self.strengths[selected], sizes=self.sizes[selected])
 
     def compute_digests(self) -> Digests:
-        """Return the digest of each point, shape (n_points, 1), which covers units on which the systems tie as well."""
+        """Return the digest of each point, shape (n_points, 1), which also covers units on which the systems tie."""
         pair_digests = {row: digest(self.pairs[row].panel) for row in set(self.rows.tolist())}
         points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
         contents = (

@@ -73,9 +73,9 @@ class TrialSlab:
     kernels : tuple of Kernel
         Kernel of each metric.
     arranged : SumLayout
-        Its contributions, arranged for summing.
+        The panel's contributions, arranged for summing.
     moved : int array, shape (n_columns, n_trials)
-        Sums over the swapped units of what columns contribute beyond the base system (`get_base_system`).
+        Sums over the swapped units of contributions minus those of the base system (`get_base_system`).
     room : SlabMemory
         Memory used again by the next slab.
     observed_cache : dict of int to float64 array, shape (n_pairs,)
@@ -141,7 +141,7 @@ class CompiledKernel:
         return len(self.fields)
 
     def get_bars(self, slab: TrialSlab) -> list[NDArray[Any]]:
-        """Return what the loops compare with, shape (n_pairs,): observed differences, as a rule."""
+        """Return the values with which the loops compare, shape (n_pairs,): usually observed differences."""
         return [slab.get_observed(self.m)]
 
     def count_pairs(self, prepared: Prepared, pairs: Integers, bars: list[NDArray[Any]], counts: Integers) -> None:
@@ -176,7 +176,7 @@ def build_kernel(panel: ScoredSums, m: int) -> Kernel:
     if ratio is not None and panel.linear[m]:
         return LinearKernel(m, fields, ratio)
     if any(panel.lattices[f] != INTEGER_LATTICE for f in fields):
-        return CalledFormKernel(m, form, fields)  # sums of different scales, which only the form itself puts together
+        return CalledFormKernel(m, form, fields)  # sums of different scales, which only the form itself can combine
     if ratio is not None:
         return RatioKernel(m, fields, ratio)
     fused = get_parameters(form)
@@ -216,9 +216,9 @@ class LinearKernel(CompiledKernel):
         rows : int64 array, shape (n_rows,)
             Pairs of the panel.
         weight : float
-            What a unit of score is worth.
+            Factor of the differences.
         out, tie : float64 array, shape (n_rows, n_trials)
-            Differences, and the slack within which they may miss a tie.
+            Differences, and the slack within which they tie.
         """
         ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)

@@ -12,7 +12,7 @@ from types import ModuleType
 
 
 def _defer_import(name: str) -> None:
-    """Let the first use of one of its attributes import a submodule, which is not in `sys.modules` before."""
+    """Import a submodule when one of its attributes is first used; until then it is not in `sys.modules`."""
     parent, _, child = name.rpartition(".")
     if name not in sys.modules:
         stand_in = ModuleType(name)

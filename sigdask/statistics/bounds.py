@@ -37,7 +37,7 @@ from sigdask.text import format_count
 
 
 NEGLIGIBLE_TERM = 1e-18
-"""Terms below this share of the largest are left out. They decrease ever faster and do not change the sum."""
+"""Terms below this share of the largest are omitted. Terms decrease ever faster, so that the sum does not change."""
 
 
 @cached_njit()
@@ -171,7 +171,7 @@ class Check:
     p_value : float or None
         The p-value of the other side: the second run's bound, the sign test's or the exact p.
     detail : str
-        In words.
+        Explanation as a sentence.
     """
 
     name: str
@@ -233,7 +233,7 @@ def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> Floats:
     Parameters
     ----------
     k, n_trials : int or int array, shape (...)
-        Exceedances, and of how many trials.
+        Exceedances and trials.
     p : float or float64 array, shape (...)
         The known p-value.
 
@@ -298,11 +298,11 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     p : float
         The known p-value.
     n_extreme, n_trials : int
-        The count, and of how many trials or arrangements.
+        The count, and the number of trials or arrangements.
     n_comparisons : int
         Comparisons judged together.
     exact : bool
-        The count is of all arrangements: it must equal p, not only fit it.
+        Whether all arrangements were counted. Then the share must equal p, not only fit it.
     """
     known_p = format_p_equals(p, digits=KNOWN_DIGITS)
     if exact:
@@ -344,7 +344,7 @@ def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -
     below : float64 array, shape (n,)
         Share of resamples below the observed value, ties split half.
     acceleration : float64 array, shape (n,)
-        Skewness of what the units contribute, over 6 sqrt(n_units).
+        Skewness of the units' contributions, over 6 sqrt(n_units).
     confidence : float
         Confidence level of the intervals.
 
@@ -392,8 +392,8 @@ def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Float
 def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
     """Return how many arrangements, with the observed one, may be as extreme as the observed one if a test rejects.
 
-    That many values of the inverted test lie outside the interval on each side, the end itself included. Of all
-    arrangements these are one-sided, at half of what the confidence leaves; of random ones two-sided.
+    As many values of the inverted test lie outside the interval on each side, including the end itself. For all
+    arrangements, these are one-sided, at half of 1 - confidence; for random ones two-sided.
     """
     alpha = compute_level(confidence)
     return math.floor(alpha / 2 * n_trials if is_exact else alpha * (n_trials + 1))
@@ -402,9 +402,9 @@ def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
 def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[float, float]:
     """Return the ends of the confidence interval of a mean that inverts the exact two-sided randomization test.
 
-    A shift D leaves sum(above - D below) over swapped units; swapping a subset of the units is as extreme,
-    in one direction, where the subset's own mean lies on the other side of D. So the ends are order statistics of the
-    2^n - 1 means of subsets (Hartigan 1969), here of all of them, and of sums of integers.
+    A shift D leaves sum(above - D below) over swapped units. Swapping a subset of the units is as extreme, in one
+    direction, if the subset's own mean is on the other side of D. So the ends are order statistics of the 2^n - 1 means
+    of subsets (Hartigan 1969). Here all subsets are used, with sums of integers.
 
     Parameters
     ----------
@@ -418,7 +418,7 @@ def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[fl
     Returns
     -------
     (float, float)
-        In units of `above` over `below`; infinite where so few units reject nothing.
+        In units of `above` over `below`. Infinite if so few units cannot reject any shift.
 
     Examples
     --------

@@ -38,9 +38,9 @@ class RankedList:
     order : int64 array, shape (n_candidates,)
         The candidate at each rank.
     above : int64 array, shape (n_candidates + 1,)
-        True candidates among so many best, in this order.
+        Number of true candidates among the best k, for each k.
     start, stop : int64 array, shape (n_candidates,)
-        First rank that is tied with each, from 0, and the one after the last.
+        First rank that is tied with each rank, from 0, and the rank after the last one.
     """
 
     order: Integers
@@ -82,13 +82,13 @@ class NBest:
     Attributes
     ----------
     mean : float64
-        Over all orders of the candidates that are tied at n.
+        Mean over all orders of the candidates that are tied at n.
     lowest, highest : int64
-        In the worst and the best of these orders.
+        Number in the worst and the best of these orders.
     found : int64
-        In the order of the list itself.
+        Number in the order of the list itself.
     n_tied : int64
-        Candidates with the score of the n-th; 1 where no other has it.
+        Number of candidates with the score of the n-th one, which is included.
     """
 
     mean: Floats
@@ -129,7 +129,7 @@ def count_n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
 
 
 def compute_outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Floats, Floats]:
-    """Return Clopper-Pearson limits of count / n, with counts that are no integers rounded outwards.
+    """Return Clopper-Pearson limits of count / n, with non-integer counts rounded outwards.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def count_difference_sets(
     orders : int array, shape (n_lists, n_candidates)
         The candidate at each rank of each list.
     sizes : int64 array, shape (n_lists, n_cutoffs)
-        How many of its best each list takes, ascending.
+        Number of best candidates that each list contains, ascending.
     gold : array, shape (n_candidates,)
-        Not 0 where a candidate is true.
+        Nonzero if a candidate is true.
     pairs : int64 array, shape (n_pairs, 2)
         Lists A and B.
 
@@ -267,11 +267,11 @@ def estimate_dispersion(
     Parameters
     ----------
     true, accepted : int64 array, shape (n_samples,)
-        True candidates, and all, that each sample accepts; none of `accepted` is 0.
+        True and all accepted candidates of each sample; none of `accepted` is 0.
     known : float, optional
-        The true precision, if known. By default that of all samples together.
+        The true precision, if known. By default, the precision of all samples together.
     n_population : int, optional
-        Candidates of the one list that all samples were drawn from without replacement: hypergeometric, not binomial.
+        Size of the list from which all samples were drawn without replacement: hypergeometric, not binomial.
 
     Examples
     --------
@@ -363,9 +363,9 @@ def compute_coverage(
     low, high : float64 array, shape (n_samples,)
         Limits.
     precision : float
-        The precision that intervals shall cover.
+        The precision that intervals should cover.
     confidence : float
-        Share of the intervals that are to.
+        Nominal share of the intervals that do.
     expected : float
         Expected number of misses, if known. By default the nominal share.
     """
@@ -417,11 +417,11 @@ class PrecisionHistogram:
     Attributes
     ----------
     edges : float64 array, shape (n_bars + 1,)
-        A bar holds precisions from its lower edge up to, but without, its upper one; the last both.
+        A bar includes its lower edge, but not its upper one. The last bar includes both.
     observed : int64 array, shape (n_bars,)
-        Samples in each.
+        Number of samples in each bar.
     expected : float64 array, shape (n_bars,)
-        Under the model.
+        Expected number under the model.
     chi2 : float
         Chi-squared of the bars, after bars with few expected samples were merged with their neighbours. NaN if fewer
         than three are left.
@@ -521,15 +521,15 @@ def fisher_exact(true_a: Integers, false_a: Integers, true_b: Integers, false_b:
 
 
 def compute_list_limits(true: Integers, sampled: Integers, n: Integers, confidence: float) -> tuple[Integers, Integers]:
-    """Return limits of how many of a list's n candidates are true, given a random sample of it.
+    """Return limits of the number of true candidates in a list of n, given a random sample of it.
 
-    Every number of true candidates that neither tail of the hypergeometric distribution rules out at
-    (1 - confidence) / 2; exact, whatever the size of the sample, and a single number where all are sampled.
+    The limits include every number that neither tail of the hypergeometric distribution rules out at (1 - confidence) /
+    2. They are exact for samples of any size, and equal if all candidates are sampled.
 
     Parameters
     ----------
     true, sampled, n : int64 array, shape (n_lists,)
-        True candidates of the sample in each list, its size there, and that of the list.
+        For each list, true sampled candidates, all sampled candidates, and all candidates.
     confidence : float
         Between 0 and 1.
 

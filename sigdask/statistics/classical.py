@@ -34,14 +34,14 @@ from sigdask.statistics.bounds import find_distinct_pairs
 from sigdask.text import suggest_name
 
 MANY_ROWS = 2**14
-"""Rows for whose sum loading a compiled function takes less time than it saves."""
+"""Number of rows from which loading a compiled function saves time."""
 
 FEW_COLUMNS = 4
-"""Columns of which each alone is looked through sooner than all rows are."""
+"""Number of columns up to which checking them one by one is faster than checking all rows."""
 
 
 def sum_rows(values: Floats) -> Floats:
-    """Return the sum of each column, rounded as NumPy rounds it, but sooner: NumPy is slow for many short rows.
+    """Return the sum of each column, rounded as by NumPy, but faster: NumPy is slow for many short rows.
 
     Examples
     --------
@@ -72,15 +72,14 @@ def compute_correlations(
     Parameters
     ----------
     values : float64 array, shape (..., n_items, n_systems), or callable
-        Item scores, or 0/1 for items a system got right; or what yields them, some items at a time,
-        as often as it is called.
+        Item scores, or 0/1 for right items; or a function that yields them, some items at a time, on every call.
     pairs : (int64 array, int64 array), shape (n_pairs,), optional
-        The systems of some pairs, where these are few.
+        The systems of some pairs, if these are few.
 
     Returns
     -------
     float64 array, shape (..., n_systems, n_systems), or (..., n_pairs) of some pairs
-        NaN where a system's scores are all the same.
+        NaN if all scores of a system are equal.
 
     References
     ----------
@@ -95,7 +94,7 @@ def compute_correlations(
         highest = [column.max(initial=-math.inf) for column in columns] or block.max(axis=-2, initial=-math.inf)
         minimum, maximum = np.minimum(minimum, lowest), np.maximum(maximum, highest)
     mean = total / max(n, 1)
-    varies = minimum < maximum  # a mean of equals may be rounded
+    varies = minimum < maximum  # the mean of equal numbers may be rounded
     spread = np.where(varies, np.maximum(maximum - mean, mean - minimum), 1.0)  # squares stay within range
     products: Any = 0.0
     squares: Any = 0.0
@@ -110,7 +109,7 @@ def compute_correlations(
             block_products = sum_rows(centred[..., pairs[0]] * centred[..., pairs[1]])
         products = np.add(products, block_products, out=block_products)  # large, so not copied
     if pairs is None:
-        # rounded as the products are, so that a system is one with its twin
+        # rounded like the products, so that equal systems have correlation 1
         squares = np.diagonal(products, axis1=-2, axis2=-1)
     lengths = np.where(varies, np.sqrt(squares), np.nan)
     a, b = (lengths[..., :, None], lengths[..., None, :]) if pairs is None else (lengths[..., k] for k in pairs)
@@ -159,7 +158,7 @@ def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
     Parameters
     ----------
     tests : str or sequence of str, optional
-        Names, several in a text with commas between them; "all" stands for all.
+        Names, separated by commas in a single text; "all" means all tests.
 
     Raises
     ------
@@ -202,7 +201,7 @@ def two_proportion_z(
     Parameters
     ----------
     right_a, n_a, right_b, n_b : int array, shape (...)
-        How many of how many, of each system.
+        Number of right items and of all items, for each system.
     alternative : {"two-sided", "greater", "less"}
         Sign of share a - share b under the alternative.
 
@@ -239,9 +238,9 @@ def chi_square(
     Parameters
     ----------
     right_a, n_a, right_b, n_b, alternative
-        As in `two_proportion_z`; one-sided p is that of the root with the difference's sign.
+        As in `two_proportion_z`; one-sided p comes from the root with the difference's sign.
     corrected : bool
-        With Yates' correction for continuity.
+        Whether Yates' correction for continuity is used.
 
     Returns
     -------
@@ -334,7 +333,7 @@ def compute_t(
     total : float array, shape (...)
         Sum of the differences.
     squares : float array, shape (...)
-        Sum of their squares about the mean; of two samples, of both.
+        Sum of their squares about the mean, over both samples if there are two.
     n : int array, shape (...)
         Units.
     freedom : int array, shape (...)
@@ -342,9 +341,9 @@ def compute_t(
     alternative : {"two-sided", "greater", "less"}
         Sign of the mean difference under the alternative.
     samples : int
-        Each has that many degrees of freedom.
+        Number of samples.
     min_deviation : float array, shape (...)
-        Standard deviation up to which differences are equal but for their rounding.
+        Standard deviation up to which differences are equal except for rounding.
 
     Returns
     -------
@@ -419,15 +418,15 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
     ordered : float64 array, shape (n_comparisons, n_units)
         Each row ascending.
     tolerance : float
-        Sizes that differ by less are equal.
+        Absolute differences that differ by less are equal.
     n_units : int64 array, shape (n_comparisons,)
-        By Pratt's rule, zeros included; `DROPPED` by Wilcoxon's.
+        Number of units including zeros for Pratt's rule; `DROPPED` for Wilcoxon's.
 
     Returns
     -------
     float64 array, shape (n_comparisons, 6)
-        Differences that are not zero; the doubled ranks of positive ones summed, of all summed, and their squares; the
-        chances of a sum that is at most, and that is exactly, the smaller of the two signs' sums.
+        Number of nonzero differences; sums of doubled ranks of positive ones, of all, and of all squared; probabilities
+        of a sum that is at most, and exactly, the smaller of the two signs' sums.
     """
     out = np.zeros((len(ordered), 6))
     ranks = np.empty(WILCOXON_EXACT_UP_TO, np.int64)
@@ -452,7 +451,7 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
 def _sum_ranks(down, up, shift, tolerance, ranks):
     """Return the sum of positive differences' doubled ranks and the sum of all squared ranks; store ranks if few.
 
-    Negative and positive differences, each ascending, are gone through from zero outwards, all of one size together.
+    Negative and positive differences are visited from zero outwards, all of one size together.
     """
     n, i, j, n_ranked, positive, squares = len(down) + len(up), len(down), 0, 0, 0.0, 0.0
     while n_ranked < n:

@@ -29,12 +29,12 @@ class Dependence:
     column : str
         The grouping column.
     n_groups : int
-        Its groups.
+        Number of groups.
     icc : float
-        Intraclass correlation of the differences, ANOVA estimator; may be below 0.
+        Intraclass correlation of the differences (ANOVA estimator), which may be negative.
     design_effect : float
-        1 + (m - 1) icc, m the size of the group that a unit meets on average; at least 0. The
-        variance of a mean is that many times what independent units would give.
+        1 + (m - 1) icc, at least 0, where m is the mean over units of their group's size. The variance of a mean is
+        larger by this factor than for independent units.
     p_value : float
         p-value of the F test that the groups do not differ.
     """
@@ -58,10 +58,9 @@ class SumsOfSquares:
         Units in each group.
     sums : float64 array, shape (n_columns,)
     scale : float64 array, shape (n_columns,)
-        The power of two that each column is divided by in the cross products.
+        The power of two by which each column is divided in the cross products.
     total, between : float64 array, shape (n_columns, n_columns)
-        Cross products of what units have above their share by items, and of the group means of it
-        weighted by size.
+        Cross products of the units' excess over their share by items, and of its group means weighted by size.
     """
 
     column: str
@@ -84,7 +83,7 @@ class SumsOfSquares:
         groups : int64 array, shape (n_units,)
             Group of each unit, 0 to n_groups - 1, none empty.
         n_items : int64 array, shape (n_units,)
-            Items in each unit: a long document has more of any difference.
+            Items in each unit, because a long document has more of any difference.
         """
         sizes = np.bincount(groups)
         scale = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0, initial=0.0))[1])  # squares stay within range
@@ -100,7 +99,7 @@ class SumsOfSquares:
         Parameters
         ----------
         columns : int64 array, shape (n, n_taken)
-            The columns that each takes.
+            The columns of each combination.
         weights : float64 array, shape (n, n_taken)
             Factors of the columns.
 

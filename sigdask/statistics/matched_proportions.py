@@ -48,17 +48,17 @@ class MatchedProportions:
     Attributes
     ----------
     wins, losses : int
-        Items right for the system alone, and for the baseline alone.
+        Items that only the system, and only the baseline, has right.
     n_items : int
-        Items, those on which the two agree included.
+        Items, including those on which the two agree.
     design_effect : float
-        By how much clusters widen the variance; 1 where items are independent of each other.
+        Factor by which clusters increase the variance; 1 if items are independent.
     n_clusters : int or None
-        Units of several items; None where each item is a unit.
+        Number of units of several items; None if each item is a unit.
     worth : float
         Score of a correct item. Margins have this scale, so those of 0/100 scores are percentage points.
     as_items : bool
-        Whether each cluster counts as one item, since nothing tells how losses cluster.
+        Whether each cluster counts as one item, because it is unknown how losses cluster.
     """
 
     wins: int
@@ -121,9 +121,9 @@ class MatchedProportions:
         return _find_crossing(lambda share: self._compute_p(share, alpha), alpha) * self.worth
 
     def compute_power(self, margin: float, alpha: float) -> float:
-        """Return about how likely non-inferiority is shown for a system as good as the baseline.
+        """Return the approximate probability that non-inferiority is shown for a system as good as the baseline.
 
-        It is assumed that the system differs from the baseline on the observed number of items.
+        The system is assumed to differ from the baseline on the observed number of items.
         """
         return self._compute_power(min(margin / self.worth, MAX_MARGIN), alpha)
 
@@ -139,7 +139,7 @@ class MatchedProportions:
 
     def _compute_power(self, share: float, alpha: float) -> float:
         if self.is_exact and share < compute_exact_margin(0, 0, self.n_items, alpha):
-            return 0.0  # even one that agrees on all items is not shown
+            return 0.0  # not shown even for a system that agrees on all items
         half = (self.wins + self.losses) / self.n_items / 2
         n = self.n_items / self.design_effect
         needed = -float(
@@ -217,7 +217,7 @@ def compute_score_interval(
 ) -> tuple[Floats, Floats]:
     """Return the ends of Tango's score interval for the difference of two matched proportions.
 
-    They are where the score tests of `compute_score_margins`, one in each direction, cease to reject.
+    At the ends, the score tests of `compute_score_margins`, one in each direction, cease to reject.
 
     Examples
     --------
@@ -236,8 +236,8 @@ def compute_conditional_interval(
     """Return the exact interval of the difference of matched proportions, given the number of differing items.
 
     Clopper-Pearson limits of the share of wins among the m items that differ, mapped by (2 share - 1) m / n. It
-    leaves 0 out just where the exact sign test (McNemar's) rejects. One-sided, the whole error is at the end that the
-    test is about, and the other end is m / n or -m / n.
+    excludes 0 if and only if the exact sign test (McNemar's) rejects. One-sided, the whole error is at the tested end,
+    and the other end is m / n or -m / n.
 
     References
     ----------
@@ -261,8 +261,8 @@ def compute_conditional_interval(
 def compute_exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
     """Return the largest probability of a result at least as good if the system is worse by the margin (exact p).
 
-    Tables are ordered by the margin that their score test shows at alpha, so that what is as good or
-    better does not depend on the margin, and p falls as the margin grows.
+    Tables are ordered by the margin that their score test shows at alpha. So the order does not depend on the margin,
+    and p decreases as the margin grows.
 
     References
     ----------
@@ -279,7 +279,7 @@ def compute_exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
 
 
 def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> Integers:
-    """Return, for 0 to n losses, the fewest wins that are as good as the observed result; n + 1 where none are."""
+    """Return, for 0 to n losses, the fewest wins that are as good as the observed result; n + 1 if there are none."""
     margin = float(compute_score_margins(wins, losses, n, alpha))
     counts = np.arange(n + 1)
     table = compute_score(counts, counts[:, None], n, margin)  # (losses, wins)
@@ -317,10 +317,10 @@ def _find_crossing(
 
 
 def estimate_design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | None:
-    """Return the factor, 1 or more, by which clusters widen the variance of the mean difference.
+    """Return the factor, 1 or more, by which clusters increase the variance of the mean difference.
 
-    The variance from sums over clusters over that from items (Obuchowski 1998; Rao & Scott 1992). None where
-    fewer than `FEW_CLUSTERS` have more losses than wins, which cannot tell how losses cluster.
+    It is the variance from sums over clusters divided by that from items (Obuchowski 1998; Rao & Scott 1992). None if
+    fewer than `FEW_CLUSTERS` have more losses than wins, so that it is unknown how losses cluster.
 
     Parameters
     ----------

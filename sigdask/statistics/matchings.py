@@ -38,14 +38,14 @@ OVERHEAD = 500
 
 @dataclass(frozen=True, slots=True)
 class LabelMargins:
-    """How many items have each label, in two labellings of the same items.
+    """Number of items with each label, in two labellings of the same items.
 
     Attributes
     ----------
     n_items : int
         Items.
     given, meant : tuple of int
-        Items of each label, by the labelling that is permuted and by the other.
+        Items with each label, in the permuted labelling and in the other.
     """
 
     n_items: int
@@ -65,14 +65,14 @@ class LabelMargins:
 def count_arrangements(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]]) -> Numbers:
     """Return, up to a common factor, how many arrangements have each number of agreements.
 
-    There is an axis for each part of the labels.
+    There is one axis for each part of the labels.
 
     Parameters
     ----------
     strata : sequence of LabelMargins
-        Items are permuted within each.
+        Strata, within which items are permuted.
     parts : sequence of sequence of int
-        Labels whose agreements are counted together; no label is in two, those in none count for nothing.
+        Labels whose agreements are counted together. No label is in two parts, and labels in none are not counted.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def estimate_steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]
 def compute_shares(margins: LabelMargins, label: int) -> Floats:
     """Return, for each number of agreements in one label, the share of arrangements that have it.
 
-    The number of items can be large. Each share has a relative error of some 1e-16 for each term between it and
-    the most frequent one.
+    The number of items can be large. Each share has a relative error of about 1e-16 for each term between it and the
+    most frequent one.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def compute_shares(margins: LabelMargins, label: int) -> Floats:
     n, a, b = margins.n_items, margins.given[label], margins.meant[label]
     lowest, highest = max(a + b - n, 0), min(a, b)
     d = np.arange(lowest, highest, dtype=np.float64)
-    ratios = (b - d) * (a - d) / ((d + 1) * (n - a - b + d + 1))  # of each to the one before it, ever smaller
+    ratios = (b - d) * (a - d) / ((d + 1) * (n - a - b + d + 1))  # ratios of each term to the one before, ever smaller
     mode = int(np.count_nonzero(ratios > 1))
     rising, falling = np.cumprod(1 / ratios[:mode][::-1])[::-1], np.cumprod(ratios[mode:])
     weights = np.concatenate([np.zeros(lowest), rising, [1.0], falling])

@@ -87,15 +87,15 @@ def enforce_step_down(p: Floats, ascending: Integers) -> Floats:
 
 
 def count_replicated(p: Sequence[float] | Floats, alpha: float) -> tuple[Integers, Floats]:
-    """Return in how many test sets at least, at confidence 1 - alpha, the difference is real, and the p-value of that.
+    """Return in how many test sets at least, at confidence 1 - alpha, the difference is real, with its p-value.
 
-    Partial conjunctions: "at least u of the n differences are real" has the p-value
-    max over v <= u of (n - v + 1) p_(v) (Bonferroni's, valid under any dependence of the sets).
+    Partial conjunctions: "at least u of the n differences are real" has the p-value max over v <= u of (n - v + 1)
+    p_(v) (Bonferroni's, valid under any dependence of the sets).
 
     Parameters
     ----------
     p : float64 array, shape (..., n_sets)
-        One-sided p-values of one direction, one a test set.
+        One-sided p-values in one direction, one per test set.
     alpha : float
         Level.
 
@@ -185,26 +185,25 @@ def compute_levels(
 ) -> list[float]:
     """Return the significance level of each night's test, and that of the next night.
 
-    Recorded levels stay, also where other weights gave them. The levels after them are those that the weights give at
-    their place in the sequence. That keeps the promise of both rules. Up to any night the weights of version 0.2 give
-    less than these do, so that earlier and later levels add up to at most alpha for each alarm. No later level falls
-    because an earlier night was an alarm.
+    Recorded levels are kept, even if they came from other weights. Later levels follow from the weights at their place
+    in the sequence. This keeps the guarantees of both rules, because the cumulated weights of version 0.2 never exceed
+    these. So earlier and later levels add up to at most alpha for each alarm. An alarm never lowers a later level.
 
     Parameters
     ----------
     p_values : sequence of float
-        One a night, in order.
+        One per night, in order.
     alpha : float
         Share of false alarms among alarms, in expectation.
     rule : {"lord++", "lond"}
         How alarms earn later ones.
     recorded : sequence of float
-        Levels of the first tests, as they were used.
+        Levels that were used for the first tests.
 
     Returns
     -------
     list of float, length len(p_values) + 1
-        Night t is an alarm where p_values[t] <= levels[t].
+        Night t is an alarm if p_values[t] <= levels[t].
 
     Examples
     --------
@@ -253,8 +252,8 @@ def _compute_old_weight(j: int) -> float:
 def bound_false_alarms(alpha: float, rule: OnlineRule, n_nights: int) -> float:
     """Return an upper bound of the expected number of false alarms in some nights, if nothing ever gets worse.
 
-    LORD++: each alarm adds at most alpha to the sum of all levels. That bounds it if nights are independent. LOND, for
-    any dependence: the level of night t is highest if all t - 1 nights before it were alarms.
+    For LORD++, each alarm adds at most alpha to the sum of all levels, which is a bound if nights are independent. For
+    LOND, valid under any dependence, the level of night t is highest if all t - 1 nights before it were alarms.
 
     Examples
     --------

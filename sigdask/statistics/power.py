@@ -34,7 +34,7 @@ Z_95 = 1.959963984540054
 """Normal quantile of a two-sided 95 % interval."""
 
 CLOSE_ERRORS = 1.0
-"""A measured power within so many standard errors is at the crossing. The rest is interpolated."""
+"""A measured power within this many standard errors of the target is at the crossing. The rest is interpolated."""
 
 NARROW_WIDTH = 1e-4
 """Relative width of an interval that contains the crossing of exact powers."""
@@ -45,12 +45,12 @@ MAX_LOOKS = 60
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """An estimate with its 95 % Monte Carlo interval, which has no width where the value is exact.
+    """An estimate with its 95 % Monte Carlo interval, which has zero width if the value is exact.
 
     Attributes
     ----------
     value, low, high : float
-        Infinite where no value within bounds has the power wanted.
+        Infinite if no value within bounds has the requested power.
     """
 
     value: float
@@ -76,13 +76,13 @@ class PowerCrossing:
     target : float
         Power.
     bar : float
-        Normal deviate that the test asks for.
+        Normal deviate at which the test rejects.
     place : float
         Start of the search.
     lower, upper : float
         Range of the search.
     is_integer : bool
-        Numbers of units, which are whole, instead of differences.
+        Whether positions are numbers of units (integers) instead of differences.
     rough : bool
         Whether powers are still measured roughly. Crossings are then measured again accurately.
     """
@@ -187,11 +187,11 @@ MIN_POWER = 1e-4
 
 
 REACH = 9.0
-"""Numbers of discordant units farther than so many standard deviations are ignored."""
+"""Numbers of discordant units more standard deviations away than this are ignored."""
 
 
 def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
-    """Return the smallest number of wins among n untied units with which the sign test rejects; n + 1 where none does.
+    """Return the smallest number of wins among n untied units with which the sign test rejects; n + 1 if there is none.
 
     Parameters
     ----------
@@ -228,13 +228,13 @@ def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, s
     Parameters
     ----------
     n_units : int
-        Drawn independently.
+        Number of units, drawn independently.
     wins, losses : float
         Probability that a unit is won, and lost.
     alpha : float
         Level of the test.
     sides : int
-        1 for a test whether wins are more, 2 for one of both sides.
+        1 to test for more wins than losses, 2 to test both sides.
 
     Examples
     --------

@@ -29,15 +29,15 @@ class RankedSystem:
     rank : int
         1 for the best; equal scores share a rank.
     letters : tuple of str
-        Systems that share a letter are not significantly different; empty where `MAX_GROUPS` were not enough.
+        Systems that share a letter are not significantly different. Empty if there are more than `MAX_GROUPS` groups.
     rank_low, rank_high : int
-        The ranks that the verdicts leave open: 1 and the number of systems that are significantly better, up to the
-        number of systems that are not significantly worse.
+        Possible ranks given the verdicts: from 1 plus the number of significantly better systems to the number of
+        systems that are not significantly worse.
     cluster : int
-        1 for the best; ranges of ranks of different clusters do not overlap, as WMT ranks systems.
+        1 for the best; ranges of ranks of different clusters do not overlap, as in WMT's rankings.
     tied_with_best : bool
-        Whether the system is not significantly worse than the first; of the first, whether no other is significantly
-        better.
+        Whether the system is not significantly worse than the first one. For the first, whether no other is
+        significantly better.
     """
 
     system: str
@@ -62,8 +62,8 @@ def rank_systems(
     scores : float64 array, shape (n_systems,)
         Score of each system.
     different_pairs : int array, shape (n, 2)
-        Pairs of places that differ significantly, the better system first. It may have the lower score, if scores are
-        of other items than the pair's. All other pairs are taken as not significantly different.
+        Pairs of indices of significantly different systems, the better one first. It may have the lower score, if
+        scores are of other items than the pair's. All other pairs count as not significantly different.
     higher_is_better : bool
         Direction of the score.
     """
@@ -124,9 +124,9 @@ def number_range_clusters(low: Sequence[int], high: Sequence[int]) -> list[int]:
 
 
 def number_clusters(is_beaten: Bools) -> list[int]:
-    """Return the number of each system's cluster, as WMT's metrics tasks rank metrics.
+    """Return the number of each system's cluster, as in WMT's rankings of metrics.
 
-    Systems stand best first. A cluster begins with the first system that one of the cluster before beats.
+    Systems are sorted, best first. A cluster begins with a system that is beaten by one in the cluster before.
 
     Parameters
     ----------
@@ -164,10 +164,10 @@ def find_best(scores: Floats, *, higher_is_better: bool = True) -> Bools:
 def find_letter_groups(n_systems: int, different_pairs: Integers | Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return the maximal groups of systems of which no two are significantly different.
 
-    These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
-    comparisons"), the maximal cliques of the graph of what is not significantly different, had by adding one system
-    after another. None at all where they are more than `MAX_GROUPS`: their number can grow
-    exponentially, and no one reads them. On the way there are never more than in the end.
+    These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise comparisons"):
+    the maximal cliques of the graph of pairs that are not significantly different, built by adding one system after
+    another. None are returned if there are more than `MAX_GROUPS`, because their number can grow exponentially and
+    nobody reads them. Intermediate results never have more groups than the final one.
 
     Examples
     --------

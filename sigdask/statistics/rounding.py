@@ -82,7 +82,7 @@ def format_p_equals(p: float, level: float | None = None, *, digits: int = 3) ->
 def round_up(p: Floats, digits: int = 3) -> Floats:
     """Return p-values rounded up to the numbers that `format_p` prints, so that each text is formatted only once.
 
-    Values below 1e-16 and what is no number stay.
+    Values below 1e-16 and NaN are not changed.
 
     Examples
     --------
@@ -93,8 +93,8 @@ def round_up(p: Floats, digits: int = 3) -> Floats:
         n_decimals = digits - 1 - np.floor(np.log10(p))
     within = (n_decimals >= 0) & (n_decimals < len(POWERS_OF_TEN))
     tens = POWERS_OF_TEN[np.where(within, n_decimals, 0).astype(np.int64)]
-    scaled = np.ceil(p * tens)  # by one too large, or too small, where the product is rounded
-    scaled -= (scaled - 1) / tens >= p  # a quotient of whole numbers is the float next to the decimal
+    scaled = np.ceil(p * tens)  # too large or too small by one if the product is rounded
+    scaled -= (scaled - 1) / tens >= p  # a quotient of integers is the float next to the decimal
     scaled += scaled / tens < p
     return np.where(within & (scaled <= 10**digits), scaled / tens, p)
 
@@ -162,6 +162,6 @@ def _step_last_digit(text: str, digits: int, rounding: str) -> float:
     coefficient, power = int(mantissa.replace(".", "")), int(exponent) - digits + 1
     if abs(coefficient) == 10 ** (digits - 1) and (coefficient < 0) == (
         rounding is UP
-    ):  # below a power of ten digits are finer
+    ):  # below a power of ten, steps are finer
         coefficient, power = 10 * coefficient, power - 1
     return float(f"{coefficient + (1 if rounding is UP else -1)}e{power}")

@@ -44,7 +44,7 @@ class BesagClifford:
     Attributes
     ----------
     h : int
-        Exceedances to wait for; p is known to about p / sqrt(h).
+        Number of exceedances at which the rule stops. The standard error of p is about p / sqrt(h).
     """
 
     h: int = 10
@@ -61,9 +61,9 @@ class ConfidenceSequence:
     Attributes
     ----------
     alpha : float
-        Level decided at.
+        Level of the decision.
     epsilon : float
-        Resampling risk: the largest probability of deciding against what endless trials would say.
+        Resampling risk: the largest probability of another decision than after infinitely many trials.
     """
 
     alpha: float = 0.05
@@ -72,7 +72,7 @@ class ConfidenceSequence:
     def is_reached(self, n_extreme: Integers, n_trials: Integers) -> Bools:
         """Return whether the confidence sequence excludes alpha, so that the rule stops.
 
-        It does where (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon.
+        This is so if (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon.
         """
         return np.asarray(log_likelihood(n_extreme, n_trials, self.alpha) <= math.log(self.epsilon))
 
@@ -80,7 +80,7 @@ class ConfidenceSequence:
 Stopping = BesagClifford | ConfidenceSequence
 
 INTERVAL_RISK = 0.01
-"""Risk of the interval next to Besag and Clifford's p. It holds for any number of trials that the counts lead to."""
+"""Risk of the interval next to Besag and Clifford's p. It holds for any data-dependent number of trials."""
 
 RULES = ("besag-clifford", "confidence-sequence", "confidence")
 """Names of stopping rules. The last is short for the one before."""
@@ -94,7 +94,7 @@ def parse_rule(text: str, alpha: float) -> Stopping:
     text : str
         `besag-clifford`, `besag-clifford:h=20`, `confidence`, `confidence-sequence:epsilon=0.01`.
     alpha : float
-        Level that a confidence sequence decides at.
+        Level of a confidence sequence's decision.
 
     Raises
     ------
@@ -131,19 +131,19 @@ class StoppingDecisions:
     Attributes
     ----------
     is_final : bool
-        Whether it says anything: the rule has stopped, or all trials are counted.
+        Whether there is a decision: the rule has stopped, or all trials are counted.
     n_trials, n_extreme : int64
-        Trials up to the h-th exceedance, or to the end of the block that decided; all, where the rule did not stop.
+        Trials up to the h-th exceedance, or to the end of the deciding block. All trials if the rule did not stop.
     p_value : float64
         h / l, or (k + 1) / (n + 1) if all trials were counted. NaN if the rule gives only a decision.
     p_low, p_high : float64
-        Interval of p; NaN where all trials were counted, and the interval is that of any sample.
+        Interval of p. NaN if all trials were counted, because the usual interval then applies.
     is_early : bool
-        Whether it stopped before the trials asked for.
+        Whether it stopped before all requested trials.
     is_significant : int8
         1, 0, or -1 where it is undecided or the rule gives a p.
     is_unknown : bool
-        Whether the trial to stop at is not looked for yet.
+        Whether the trial at which the rule stops has not been determined yet.
     """
 
     is_final: Bools
@@ -172,7 +172,7 @@ def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLik
     Returns
     -------
     int64 array, shape (...)
-        Numbers of blocks; -1 where the prefix does not stop.
+        Numbers of blocks; -1 if the rule does not stop in the prefix.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def compute_sequential_p(
 ) -> StoppingDecisions:
     """Return the p-values of many comparisons by Besag and Clifford's rule.
 
-    Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
+    Under the null P(p <= alpha) <= alpha. The p-value is the same in any partition into blocks.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def compute_sequential_p(
         Number of trials at the h-th exceedance, by `locate_exceedances`, or NOT_YET if it was not located. Then the
         first possible trial is used, which bounds p from above.
     limit : int array, shape (...)
-        Trials after which counting ends in any case, fixed beforehand.
+        Maximum number of trials, fixed beforehand.
     """
     extreme, trials = _broadcast_blocks(n_extreme, n_trials)
     blocks = find_hidden_blocks(rule, extreme, trials)
@@ -233,7 +233,7 @@ def compute_sequential_p(
 class HiddenBlocks:
     """For each comparison, the block of trials that contains its h-th exceedance: the first trial and the length.
 
-    Arrays of shape (...); `has_come` says where there is such a block at all.
+    Arrays of shape (...); `has_come` shows whether there is such a block.
     """
 
     has_come: Bools
@@ -262,8 +262,8 @@ def locate_exceedances(
 ) -> Iterator[tuple[Integers, Integers]]:
     """Yield comparisons, and the number of trials at the exceedance that is located for each of them in one block.
 
-    Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
-    few trials that are looked at one by one: the whole block is counted once, and little of it again.
+    The block is counted again in parts, for all comparisons together. Parts with the exceedances are divided further,
+    down to a few trials that are checked one by one. So the whole block is counted once, and little of it again.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def locate_exceedances(
     Raises
     ------
     InputError
-        Counting again gave other counts: the data or the program changed in between.
+        Counting again gave other counts, because the data or the program changed in between.
     """
     pending = [(first, n_trials, comparisons, ordinals)]
     while pending:
@@ -317,7 +317,7 @@ def decide(
     n_extreme, n_trials : int array
         Tallies of the ordered prefix, from trial 0, as in `find_stopping_block`.
     limit : int array, shape (...)
-        Trials after which counting ends, decided or not.
+        Maximum number of trials, decided or not.
     """
     extreme, trials = _broadcast_blocks(n_extreme, n_trials)
     block = find_stopping_block(rule, extreme, trials)
@@ -348,8 +348,8 @@ def compute_settled_after(
     alpha : float
         The level.
     adjusted : bool array, shape (...)
-        Whether the verdict is of an adjusted p, which is no smaller than p: that it is above alpha is settled with p,
-        that it is not by no fewer than all trials.
+        Whether the verdict uses an adjusted p, which is at least p. If p is above alpha, so is the adjusted p;
+        otherwise all trials are needed.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> Float
 def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
     """Return the limits of p by the confidence sequence: where (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
 
-    Wider than Clopper and Pearson's, which does not hold for a number of trials that the counts chose.
+    It is wider than Clopper and Pearson's, which does not hold if the counts determine the number of trials.
 
     Parameters
     ----------
@@ -410,9 +410,9 @@ def _find_end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
 
     It is the root of k log p + (n - k) log(1 - p) + surplus.
 
-    The function is concave and `start` lies outside, on an asymptote, so that steps go inwards and never too far.
+    The function is concave and `start` is outside, on an asymptote, so that steps go inwards and never too far.
     """
-    logit, near = start, np.zeros(len(start), np.bool_)  # each ends on its own, whatever stands beside it
+    logit, near = start, np.zeros(len(start), np.bool_)  # each comparison ends on its own, whatever the others do
     for _ in range(MAX_STEPS):
         above = k * scipy.special.log_expit(logit) + (n - k) * scipy.special.log_expit(-logit) + surplus
         step = above / (k * scipy.special.expit(-logit) - (n - k) * scipy.special.expit(logit))
@@ -424,7 +424,7 @@ def _find_end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
 
 
 def compute_saving(n_counted: float, n_requested: float) -> float:
-    """Return the share of trials that early stopping left out.
+    """Return the share of trials that early stopping saved.
 
     Examples
     --------

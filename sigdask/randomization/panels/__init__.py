@@ -19,14 +19,14 @@ from sigdask.randomization.tallies import CountingMethod, Tally
 
 
 class AnyPanel(Protocol):
-    """Interface of everything that is counted: panels of pairs and metrics, families of hypotheses.
+    """Interface of everything that is counted: panels of pairs and metrics, and families of hypotheses.
 
     Attributes
     ----------
     manner : CountingMethod
-        How its work is shared out.
+        How its work is divided into tasks.
     is_whole : bool
-        Counted as a whole, as families are, and not pair by pair.
+        Whether it is counted as a whole, like families, and not pair by pair.
     """
 
     manner: ClassVar[CountingMethod]
@@ -39,7 +39,7 @@ class AnyPanel(Protocol):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of pairs and metrics; of a family, the number of hypotheses and 1."""
+        """Numbers of pairs and metrics; for a family, the number of hypotheses and 1."""
         ...
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
@@ -58,12 +58,12 @@ class AnyPanel(Protocol):
 class ComparedPanel(AnyPanel, Protocol):
     """Interface of a panel whose pairs are compared one by one, as far as results use it.
 
-    Panels of scores that are no means inherit what is the same for all of these.
+    Panels of scores that are not means inherit their common properties.
 
     Attributes
     ----------
     kind : str
-        Kind of its scores: "sums", of which families consist, or another kind.
+        Kind of its scores: "sums", which families need, or another kind.
     """
 
     kind: ClassVar[str]
@@ -112,7 +112,7 @@ class ComparedPanel(AnyPanel, Protocol):
     def sign_counts(self) -> Integers:
         """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
-        -1 if they have several sizes, and for scores that are no means.
+        -1 if they have several sizes, and for scores that are not means.
         """
         return np.full((*self.shape, 2), -1, np.int64)
 

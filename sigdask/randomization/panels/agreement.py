@@ -65,7 +65,7 @@ class AgreementPanel(ComparedPanel):
     pairs : int64 array, shape (n_pairs, 2)
         Metrics compared.
     observed : float64 array, shape (n_metrics,)
-        Agreement of the scores as they were given; NaN where it is undefined.
+        Agreement of the original scores; NaN if undefined.
     n_items, n_units : int
         AgreementCells of the data, and all units.
     enumerated : bool
@@ -249,7 +249,7 @@ class AgreementPanel(ComparedPanel):
 )
 @dataclass(frozen=True, eq=False)
 class DecisionPanel(Panel):
-    """A panel of decisions on pairs of cells, which are swapped although pairs of one cell depend on each other."""
+    """A panel of decisions on pairs of cells, swapped although pairs that share a cell depend on each other."""
 
     kind: ClassVar[str] = "an agreement on pairs, which are no independent units"
 

@@ -213,7 +213,7 @@ class CalibratedCounter:
 
     @cached_property
     def _pairs(self) -> list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]]:
-        """The cells of all pairs in each set, and the pairs' weights: int32 where they can be whole numbers."""
+        """The cells of all pairs in each set, and the pairs' weights: int32 if they can be integers."""
         parts = []
         for first, second, groups in self.cells.iter_set_pairs():
             weights = self.cells.weigh_pairs(groups)
@@ -263,7 +263,7 @@ def _order_differences(
     same: Bools,
     tied: Bools,
 ) -> tuple[NDArray[Any], ...]:
-    """Return the differences that a threshold makes right or wrong, as `kernels.count_ordered` takes them."""
+    """Return the differences that a threshold makes right or wrong, in the form that `kernels.count_ordered` needs."""
     chosen = [
         (k, np.flatnonzero(is_changed & (sizes[:, k] > 0)), sign)
         for sign, changed in ((-1, np.column_stack([tied] * 4)), (1, same))
@@ -280,7 +280,7 @@ def _order_differences(
 
 @dataclass(frozen=True)
 class SoftAccuracyCounter:
-    """Counts soft pairwise accuracies, from sums of whole numbers, which no order of summing changes."""
+    """Counts soft pairwise accuracies from sums of integers, which do not depend on the order of summing."""
 
     cells: AgreementCells
     n_signs: int

@@ -74,7 +74,7 @@ class PanelGroups:
     fields : tuple of array, shape (n_items, n_systems) or (n_items, 1)
         Fields that the metrics sum.
     metrics : tuple of PanelMetric
-        On the same items.
+        Metrics on the same items.
     held : bool array, shape (n_items, n_systems), or None
         Whether each system has each item.
     pairs : int64 array, shape (n_pairs, 2)
@@ -331,7 +331,7 @@ def _sum_units(
     Parameters
     ----------
     hashes : uint64 array, shape (n_units,)
-        Of the units, as `hash_units` makes them.
+        Hashes of the units from `hash_units`.
 
     Returns
     -------

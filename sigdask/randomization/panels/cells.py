@@ -50,7 +50,7 @@ class AgreementCells:
     ----------
     human : float64 array, shape (n_cells,)
     scores : float64 array, shape (n_cells, n_metrics)
-        Scores of which higher is better.
+        Scores, with higher ones better.
     index : int64 array, shape (n_cells,)
         Address of each cell's unit.
     starts : int64 array, shape (n_groups + 1,)
@@ -221,7 +221,7 @@ def judge_pairs(
 
 
 def score_cells(cells: AgreementCells, metric: BoundAgreement) -> Floats:
-    """Return the agreement of each metric's scores, as they were given, with human ones, shape (n_metrics,)."""
+    """Return the agreement of each metric's original scores with human ones, shape (n_metrics,)."""
     return np.array([_score_column(cells, metric, np.ascontiguousarray(column)) for column in cells.scores.T])
 
 
@@ -294,7 +294,7 @@ def build_decisions(cells: AgreementCells, metric: BoundAgreement) -> tuple[NDAr
     Returns
     -------
     (array of shape (n_pairs, n_metrics), array of shape (n_pairs, 1))
-        Whole numbers where the weights have a common denominator that is small enough.
+        Integers if the weights have a small enough common denominator.
     """
     if (n := cells.count_pairs()) > MAX_PAIRS:
         raise InputError(f"{metric.name}: {n:,} pairs, more than {MAX_PAIRS:,}; compare within segments (group=item)")

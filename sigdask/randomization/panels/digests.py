@@ -81,12 +81,12 @@ def digest_values(values: Iterable[Any], shape: tuple[int, int] = (1, 1)) -> Dig
 
 
 class WholePanel:
-    """Base of what is counted as a whole, not pair by pair: families, resamples, exact p-values."""
+    """Base of panels that are counted as a whole, not pair by pair: families, resamples, exact p-values."""
 
     is_whole: ClassVar[bool] = True
 
     def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None, /) -> Self:
-        """Return the panel itself, as it is always counted as a whole."""
+        """Return the panel itself, because it is always counted as a whole."""
         return self
 
     def compute_digests(self) -> Digests:
@@ -101,15 +101,15 @@ class ResampledPanel(WholePanel):
     enumerated: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached arrays, which are recomputed where they are needed."""
+        """Pickle without cached arrays, which are recomputed when needed."""
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return two hashes of each system's contributions, each a sum of hashes of units, shape (n_systems, 2).
 
-    In the difference of two systems' sums, units to which both contribute the same cancel, so that
-    it does not matter which units a panel keeps for the sake of other systems.
+    In the difference of two systems' sums, units with equal contributions of both cancel. So it does not matter which
+    further units a panel keeps for other systems.
     """
     sums = np.zeros((len(panel.totals), 2), np.uint64)
     step = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
@@ -192,7 +192,7 @@ def hash_content(value: Any) -> int:
 
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
-"""Types whose values are hashed as text. Searching another way would take longer than hashing."""
+"""Types whose values are hashed as text. Any search for another way would take longer than hashing."""
 
 
 def _add_value(hasher: Any, value: Any) -> None:
@@ -226,11 +226,11 @@ def _add_value(hasher: Any, value: Any) -> None:
 
 
 def _as_hashed(value: Any) -> Any:
-    """Return the plain value that is hashed in place of a scalar of NumPy or a view, or else the value itself."""
+    """Return the plain value that is hashed in place of a scalar of NumPy or a view, or otherwise the value itself."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, ExactNumbers) and not value.rounding:
-        return dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
+        return dict(value.fields)  # earlier versions hashed all numbers like this, before some were known to be rounded
     if isinstance(value, DecimalMatrix):
         return np.asarray(value)
     return tuple(value) if isinstance(value, Texts | Factor | LazyOutputs) else value

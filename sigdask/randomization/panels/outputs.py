@@ -200,7 +200,7 @@ class OutputsPanel(ComparedPanel):
 
 
 def _describe_items(items: list[Any] | None) -> str:
-    """Return what a list given to a user's function holds, for errors, in the same words for all systems."""
+    """Return the contents of a list given to a user's function, for errors, in the same words for all systems."""
     if items is None:
         return "None, as there is no gold standard"
     return f"a list of {len(items):,} ({', '.join(dict.fromkeys(type(item).__name__ for item in items))})"

@@ -182,14 +182,14 @@ class Panel(ScoredSums):
         return Tally(n_trials, counts)
 
     def is_counted_by_numpy(self, n_trials: float) -> bool:
-        """Return whether so few trials are counted without compiled code, as loading it would take longer."""
+        """Return whether so few trials are counted without compiled code, because loading it would take longer."""
         n_swaps = n_trials * len(self.addresses) * len(self.pairs)
         return n_swaps <= FEW_SWAPS and not (philox.is_compiled or self.enumerated) and all(self.linear)
 
     def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
         """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).
 
-        `count` is given what each unit's swap adds, shape (n_pairs, n_kept), and thresholds, shape (n_pairs, 3). It
+        `count` receives the addend of each unit's swap, shape (n_pairs, n_kept), and thresholds, shape (n_pairs, 3). It
         returns the number of trials that reach each threshold.
         """
         i, j = self.pairs.T
@@ -200,7 +200,7 @@ class Panel(ScoredSums):
         steps = np.where(is_mirrored, -1, 1) * (numerators[:, j] - numerators[:, i])
         reached = count(steps.T, np.column_stack([-slack, slack + 1, slack + 1 - size]))
         greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
-        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # where the two ends meet, every trial counts
+        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # if the two ends meet, every trial counts
         tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
         return np.stack(tails, axis=1)
 
@@ -265,8 +265,8 @@ class Panel(ScoredSums):
         """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
 
         The pairs of a group have equally many discordant units, and swaps change denominators in all of them or in
-        none. A pair with a score of inexact sums is a group by itself, as the sums of all pairs in a panel would
-        widen its ties.
+        none. A pair with a score of inexact sums is its own group, because the sums of other pairs would widen its
+        ties.
         """
         is_linear = self.linear[column]
         linear = np.ones(len(rows), np.bool_) if is_linear else self.compute_constant_denominators(rows, column) > 0
@@ -362,9 +362,9 @@ def compute_max_together(n_discordant: int, n_fields: int) -> int:
 class EnumeratedPairs(Panel):
     """A panel whose trials are all arrangements of several pairs, which have equally many discordant units.
 
-    There is one metric. Pair k has systems 2k and 2k + 1 and units of its own: unit u is the u-th that differs in it,
-    with `sizes` of shape (n_kept, n_pairs). Where pairs of several panels are joined, the numbers of
-    items and units are those of the first.
+    There is one metric. Pair k has systems 2k and 2k + 1 and its own units: unit u is the u-th that differs in it, with
+    `sizes` of shape (n_kept, n_pairs). If pairs of several panels are joined, the numbers of items and units are those
+    of the first.
     """
 
     @cached_property

@@ -45,7 +45,7 @@ class ShiftPanel(ResampledPanel):
     Attributes
     ----------
     panel : Panel
-        With all its units; metrics are means.
+        Panel with all its units, whose metrics are means.
     origins, widths : float64 array, shape (n_rows,)
         Origins and widths of the cells.
     """
@@ -105,7 +105,7 @@ class ShiftPanel(ResampledPanel):
 
 
 def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[Integers, Integers]:
-    """Return what each unit adds to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
+    """Return contributions of each unit to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
     return panel.compute_numerators(m, panel.values), panel.compute_denominators(m, panel.values[:, 0])
 
 

@@ -42,7 +42,7 @@ FEW_KINDS = 0.5
 """Units with equal contributions are merged if distinct ones are fewer than this share."""
 
 FEW = 256
-"""Maximum number of kinds whose numbers fit into bytes, so that those of a million units stay in the cache."""
+"""Maximum number of kinds whose codes fit into bytes, so that those of a million units stay in the cache."""
 
 Fill = Callable[[int, NDArray[Any], NDArray[Any]], None]
 """Function of the first trial, the kind of each unit and an array of shape (n_trials, n_kinds), which it fills with
@@ -52,12 +52,12 @@ weights.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedSums:
-    """A panel's contributions, arranged for sums with weights of units; each distinct column is held once.
+    """A panel's contributions, arranged for sums with weights of units; each distinct column is stored once.
 
     Attributes
     ----------
     kinds : uint8 or int32 array, shape (n_units,)
-        Units of one kind contribute the same.
+        Kind of each unit. Units of one kind have equal contributions.
     columns : tuple of float array, shape (n_kinds, n_columns)
         Parts that add up to the contributions: one, unless sums are too large to be exact.
     weights : tuple of float
@@ -155,7 +155,7 @@ FINENESS = 64
 """Minimum number of cells per standard deviation. The maximum is twice as large."""
 
 GUARD = 2.0**-20
-"""Share of a cell's width by which it begins early, so that rounding does not separate equal values at an edge."""
+"""Share of a cell's width by which its lower edge is shifted down, so that rounding does not separate equal values."""
 
 _OUTER = INNER * 2.0 ** np.arange(OCTAVES)[:, None] * (1 + np.arange(PARTS) / PARTS)
 EDGES = np.concatenate([np.arange(INNER), _OUTER.ravel(), [INNER * 2.0**OCTAVES]])
@@ -226,8 +226,8 @@ def compute_quantiles(counts: Integers, shares: Floats, origins: Floats, widths:
     counts : int64 array, shape (n, N_CELLS)
         Counted values.
     shares : float64 array, shape (n,)
-        Between 0 and 1; from 0.5 on, the share above is what is counted, so that a quantile of turned signs
-        is the turned quantile.
+        Between 0 and 1. From 0.5 on, values above are counted, so that changing the sign of all values changes only the
+        sign of a quantile.
     origins, widths : float64 array, shape (n,)
         Origins and widths of the cells.
     steps : float64 array, shape (n,)
@@ -299,7 +299,7 @@ class Jackknife:
 
     @property
     def acceleration(self) -> Floats:
-        """Rate at which the standard error changes with the statistic, as Efron 1987 estimates it."""
+        """Rate at which the standard error changes with the statistic (Efron 1987)."""
         return np.asarray(self.skewness / (6 * np.sqrt(max(self.n_units, 1))))
 
     @staticmethod

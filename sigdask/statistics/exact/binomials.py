@@ -87,7 +87,7 @@ def _sum_series(n: int, k: int) -> ProbabilityLimits:
 def compute_probabilities(n: int, low: int, high: int) -> tuple[Floats, float]:
     """Return P(X = k) for k = low to high, and a bound on their relative error.
 
-    What is smaller than a float holds is 0, or nearly.
+    Probabilities that are too small for a float are 0, or nearly.
     """
     middle = min(max(n // 2, low), high)
     first = sum(_bound_term(n, middle)) / 2

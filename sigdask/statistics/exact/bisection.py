@@ -39,9 +39,9 @@ class ArrangementTable:
     cells : Cells
         The units, collapsed.
     across, along : int
-        The kind of which a threshold is found, and the kind of the rows; -1 for none.
+        The kind for which a threshold is found, and the kind of the rows; -1 for none.
     falls : bool
-        Whether the difference falls as more of the first kind are swapped.
+        Whether the difference decreases as more units of the first kind are swapped.
     """
 
     cells: Cells
@@ -97,7 +97,7 @@ class ArrangementTable:
 
 
 def _is_falling(problem: QuotientProblem, cells: Cells, across: int) -> bool | None:
-    """Return whether a - b falls as more units of a kind are swapped; None if that varies.
+    """Return whether a - b decreases as more units of a kind are swapped; None if that varies.
 
     The slope of n / d has the sign of n' d - n d', in which the kind's own number cancels.
     """

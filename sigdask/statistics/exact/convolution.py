@@ -110,7 +110,7 @@ class ConvolutionStep:
 
     @property
     def n_terms(self) -> int:
-        """The number of terms that are added up for each value of X."""
+        """The number of terms that are added for each value of X."""
         return self.high - self.low + 1
 
 
@@ -190,9 +190,9 @@ class CoarseSizes:
     step : int
         The lattice's step.
     rest : int
-        Sum of what rounding left.
+        Sum of the remainders of rounding.
     reach : int
-        Twice the d that E does not exceed, but for `outside`.
+        Twice the bound d of the rounding error E, which holds except with probability `outside`.
     outside : float
         A bound on the probability that E is larger than d, and on the probability that it is less than -d.
     """

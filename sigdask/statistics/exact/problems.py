@@ -82,7 +82,7 @@ class Cells:
         return found
 
     def compute_shifts(self, numbers: Integers) -> Integers:
-        """Return what each cell moves from a's observed sums to b's, shape (n_cells, n_fields)."""
+        """Return the amount that each cell moves from a's observed sums to b's, shape (n_cells, n_fields)."""
         return (numbers - self.moved) @ self.vectors
 
     @cached_property
@@ -127,8 +127,8 @@ class SumProblem:
         Contribution of each unit to A's sum minus that to B's. They add up to the observed difference. Their sizes add
         up to less than 2**62.
     slack : int
-        How far a shuffled difference less the observed one may lie off the true one, in steps; 0 where
-        integers are exact. Twice the slack of a panel, which is in steps of the sum over swapped units.
+        Maximum error of a swapped minus the observed difference, in steps; 0 if integers are exact. Twice the slack of
+        a panel, which is in steps of the sum over swapped units.
     """
 
     differences: Integers
@@ -144,7 +144,7 @@ class SumProblem:
 class StepSizes:
     """Units' absolute differences, divided by their common divisor; the statistic is the sum of a random subset.
 
-    With X the sum of the sizes whose sign is the observed difference's, the difference is 2 X - sum(weights).
+    X is the sum of the sizes whose sign is that of the observed difference. The difference is 2 X - sum(weights).
 
     Attributes
     ----------
@@ -153,9 +153,9 @@ class StepSizes:
     reached : int
         X of the observed difference, mirrored to be 0 or more.
     slack : int
-        X may lie this far off a true tie.
+        Maximum distance of X from a true tie.
     known : int
-        Arrangements that tie for certain although sums are not exact: they exchange signs of equal differences.
+        Arrangements that certainly tie although sums are inexact: they swap signs of equal differences.
     inexact : bool
         Whether sums are not exact.
     """
@@ -259,11 +259,11 @@ class QuotientProblem:
         Parameters
         ----------
         a, b : int array, shape (n_units, n_fields)
-            Contributions of the units that differ; others may be among them.
+            Contributions of the units that differ. Others may be included.
         totals : int array, shape (2, n_fields)
             Sums over all units of a and of b.
         numerators, denominators : int array, shape (n_rows, n_fields)
-            Weights of the fields, as a form has them.
+            Weights of the fields in a form.
         zero_division : float
             The value of 0/0.
 
@@ -368,9 +368,9 @@ class TieRule:
     observed : float
         The observed difference.
     true : Fraction or None
-        The same without rounding, if the score consists of quotients.
+        The observed difference without rounding, if the score consists of quotients.
     sizes : float
-        Sizes of the observed scores together, where floats only say what need not be decided in fractions.
+        Sum of the absolute observed scores, if floats only show which cases need no fractions.
     """
 
     problem: CellProblem

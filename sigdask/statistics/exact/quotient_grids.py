@@ -50,7 +50,7 @@ OVERHEAD = 10**6
 
 @dataclass(frozen=True, eq=False)
 class StepGrid:
-    """What units move in numerator and denominator, as steps on a two-dimensional grid.
+    """Changes of numerator and denominator by each unit, as steps on a two-dimensional grid.
 
     Attributes
     ----------
@@ -125,8 +125,8 @@ class StepGrid:
 
 def _compute_basis(vectors: Integers) -> Integers:
     """Return two vectors whose integer combinations are the same as those of the given vectors; either may be 0."""
-    p, q = 0, 0  # the generator with a first component
-    r = 0  # of those without
+    p, q = 0, 0  # the generator with a nonzero first component
+    r = 0  # of those with a zero first component
     for x, y in vectors.tolist():
         a, b = x, y
         while a:
@@ -144,7 +144,7 @@ def _compute_coordinates(vectors: Integers, basis: Integers) -> Integers:
     if determinant:
         x, y = vectors.T
         return np.column_stack([(x * d - y * c) // determinant, (y * a - x * b) // determinant])
-    direction = basis[int(basis[1].any())]  # one direction alone
+    direction = basis[int(basis[1].any())]  # only one direction
     k = int(direction.any() and np.abs(direction).argmax())
     coordinates = np.zeros_like(vectors)
     coordinates[:, int(basis[1].any())] = vectors[:, k] // direction[k] if direction[k] else 0
@@ -327,7 +327,7 @@ def compute_transform_tails(problem: QuotientProblem, decision: TieRule) -> tupl
 
 
 def _find_tilt(problem: QuotientProblem, grid: StepGrid, decision: TieRule) -> Floats:
-    """Return the tilt theta under which the mean of the signed sums just gives the observed difference."""
+    """Return the tilt theta under which the mean of the signed sums equals the observed difference."""
     size, steps = abs(decision.observed), grid.kinds
     middle = problem.totals.sum(axis=0) / 2
     signed_mean, theta = np.zeros(2), np.zeros(2)
@@ -410,8 +410,8 @@ def _sum_tails(
 ) -> tuple[float, float]:
     """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one.
 
-    Very unlikely grid points are left out: there the transform holds rounding errors alone, which undoing the tilt
-    could enlarge.
+    Very unlikely grid points are omitted: there the transform has only rounding errors, which undoing the tilt could
+    enlarge.
     """
     log_threshold = min_log_p - math.log(len(windows[0]) * len(windows[1]))
     kinds = grid.kinds.astype(np.float64)
@@ -434,7 +434,7 @@ def _sum_tails(
 
 
 def _list_window(first: int, last: int, mean: int, n: int) -> Integers:
-    """Return the grid points of a window that a transform of length n around the mean can tell apart."""
+    """Return the grid points of a window that a transform of length n around the mean can distinguish."""
     if n > last:
         return np.arange(first, last + 1)
     return np.arange(max(first, mean - n // 2), min(last, mean + (n - 1) // 2) + 1)

@@ -24,7 +24,7 @@ class ArrangementCounts(NamedTuple):
 
 
 class _SizeGroup(NamedTuple):
-    """Units whose differences have the same size, in steps that all sizes and roundings are multiples of."""
+    """Units whose differences have the same size, in steps of which all sizes and roundings are multiples."""
 
     size: int
     rounding: int
@@ -40,7 +40,7 @@ def count_extreme(differences: Sequence[Fraction], roundings: Sequence[Fraction]
     differences : sequence of Fraction, length n_units
         Differences of the units, none of them 0.
     roundings : sequence of Fraction, length n_units
-        How far each may be off.
+        Maximum error of each difference.
 
     Examples
     --------

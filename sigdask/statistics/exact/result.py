@@ -54,7 +54,7 @@ class PValueLimits(NamedTuple):
 
 
 MAX_ESTIMATE = 10**100
-"""Larger estimates count as infinite, as they may not fit into a float."""
+"""Larger estimates count as infinite, because they may not fit into a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ChosenMethod:
         """Estimated seconds on one core; machine-independent, from constants measured once."""
         nanoseconds, slow_bytes = COSTS.get(self.method, (1.0, math.inf))
         slowdown = 1 + min(self.n_bytes, MAX_ESTIMATE) / slow_bytes
-        # `operations` sorts the halves once for all parts, but each part is a task, which sorts them anew
+        # `operations` counts sorting the halves once, but each part is a task that sorts them again
         repeated = 2 * self.n_parts / (1 + self.n_parts)
         return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, MAX_ESTIMATE)
 
@@ -111,7 +111,7 @@ class NoMethod:
     Attributes
     ----------
     reason : str
-        Why, in a sentence's part.
+        The reason as part of a sentence.
     needed : ChosenMethod or None
         The cheapest method, which exceeds the limits. None if there is no method.
     """
@@ -164,14 +164,14 @@ class ProbabilityLimits:
 
     @staticmethod
     def from_rounded(low: float, high: float, error: float, missed: float = 0.0) -> ProbabilityLimits:
-        """Return limits that hold although both ends may be off by a relative error, and by what was missed."""
+        """Return limits that hold although both ends may be off by a relative error, and a missed probability."""
         return ProbabilityLimits(max(low * (1 - error) - missed, 0.0), min(high * (1 + error) + missed, 1.0))
 
 
 def are_close(limits: Floats) -> bool:
     """Return whether limits of p-values, shape (n, 2), are so close that each two count as one number.
 
-    Those of a p that is too small for a float differ by all of it, and are still close.
+    Those of a p that is too small for a float differ by their whole size, and are still close.
     """
     low, high = limits.T
     return bool(((high - low < CLOSE_SHARE * high) | (high < sys.float_info.min)).all())
@@ -188,17 +188,17 @@ def compute_p_from_counts(
     Parameters
     ----------
     chosen : ChosenMethod
-        How they were counted.
+        The method that counted them.
     n : int
         Units.
     counts : sequence of int, length 3
-        Arrangements whose difference may be at least |t|, is certainly larger, and ties for certain.
+        Numbers of arrangements whose difference may be at least |t|, is certainly larger, and certainly ties.
     negative : bool
         Whether the observed difference is negative.
     zero : bool
-        Whether it may be 0.
+        Whether the observed difference may be 0.
     exact : bool
-        Whether all that may tie does.
+        Whether all arrangements that may tie do.
     """
     (reached, passed, tied), n_arrangements = counts, 1 << n
     min_reached = reached if exact else min(passed + tied, reached)

@@ -86,7 +86,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
         if way.guarantee in GUARANTEE_ORDER[0] and way.operations <= CHEAP + CHEAP_UNIT * n_units:
             break
     if not methods:
-        assert not isinstance(problem, SumProblem)  # of which there is always a method
+        assert not isinstance(problem, SumProblem)  # problems that always have a method
         cells = problem.cells
         return result.NoMethod(
             f"{cells.n} discordant units of {len(cells.counts)} kinds make {result.format_about(cells.size)} distinct "

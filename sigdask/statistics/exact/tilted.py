@@ -68,7 +68,7 @@ def log_cosh(x: Numbers) -> Floats:
 def estimate_log_tail(sizes: Numbers, counts: Integers, s: float) -> float:
     """Return a low estimate of log P(S >= s), where S is the sum of the sizes with random signs.
 
-    For s of 0 or below it is log(1/2).
+    For s <= 0 it is log(1/2).
     """
     total = float((sizes * counts.astype(np.float64)).sum())
     n = int(counts.sum())

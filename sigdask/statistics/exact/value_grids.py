@@ -67,7 +67,7 @@ def count_points(points: Iterable[DecidedPoints]) -> list[int]:
 
 
 def sum_points(points: Iterable[DecidedPoints]) -> tuple[list[float], int]:
-    """Return the probabilities of what `count_points` counts, and the number of points."""
+    """Return the probabilities corresponding to the numbers of `count_points`, and the number of points."""
     parts: list[list[float]] = [[], [], []]
     n_points = 0
     for shares, *groups in points:
@@ -158,7 +158,7 @@ class ValueGrid:
 
 
 def estimate_cost(problem: CellProblem) -> tuple[int, int] | None:
-    """Return the estimated operations and bytes; None where there are too many directions."""
+    """Return the estimated operations and bytes; None if there are too many directions."""
     vectors = problem.vectors
     if vectors.shape[1] > MAX_DIRECTIONS or not len(vectors):
         return None
