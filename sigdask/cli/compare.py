@@ -127,7 +127,7 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 
 def read_systems(options: dict[str, Any], steps: ProgressSteps, noun: str = "system") -> Counts:
-    """Read the files that a command's options name, and log what they are."""
+    """Read the files that a command's options name, and log how they were read."""
     counts, format_name = _read_files(options, steps)
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
     noun = "metric" if format_name == "meta" else noun
@@ -213,7 +213,7 @@ def _is_plain_folder(source: Source, options: dict[str, Any]) -> bool:
 
 
 def _iter_folder(folder: Path, options: dict[str, Any]) -> Iterator[Source]:
-    """Yield what lies in a folder as systems, without hidden files and files with another role."""
+    """Yield the contents of a folder as systems, without hidden files and files with another role."""
     others = [options["gold"], options["documents"], options["group_file"], *options["references"]]
     roles = {Path(text).resolve() for text in others if text and not is_url(text)}
     paths = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and path.resolve() not in roles]

@@ -83,7 +83,7 @@ def name_metric(options: dict[str, Any]) -> str:
 
 
 def find_unit(options: dict[str, Any]) -> str:
-    """Return what is swapped as a whole: cells, or the column of systems or segments."""
+    """Return the swapped unit: cells, or the column of systems or segments."""
     swaps_systems = options["level"] == "system" and options["statistic"] != "spa"
     if options["permute"] == "scores" and swaps_systems:
         return "system"

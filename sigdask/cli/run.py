@@ -56,7 +56,7 @@ def run(plan_file: str, **options: Any) -> int:
 
 
 def _copy_page(outcome: Outcome, file: str | None) -> None:
-    """Write the page of a run also to the file that the command names; a page that was not written stays unread."""
+    """Copy the page of a run to the file that the command names; a page that was not written is not read."""
     page = outcome.page
     if file is not None and page is not None and page != Path(file).absolute() and not outcome.unwritten:
         write_parts(Path(file), [page.read_text(encoding="utf-8")])
@@ -65,7 +65,7 @@ def _copy_page(outcome: Outcome, file: str | None) -> None:
 def _print_outcome(
     outcome: Outcome, files: Mapping[str, str | None], options: dict[str, Any], *, csv_safe: bool
 ) -> int:
-    """Print what a run found: the gate's verdict, results, changes and problems. Return the exit status."""
+    """Print the outcome of a run: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
     if outcome.gate is not None:
         print_text(f"{render(outcome.gate)}\n", on_stderr=not is_printed(files))

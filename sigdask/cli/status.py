@@ -183,7 +183,7 @@ TEXT_ENDINGS = frozenset({".json", ".yaml", ".yml", ".csv", ".tsv", ".txt", ".md
 
 
 def is_other_file(where: str) -> bool:
-    """Return whether a path is a text file that is no plan; a damaged store may begin with anything."""
+    """Return whether a path is a text file other than a plan; a damaged store may begin with anything."""
     path = Path(where)
     if path.suffix.lower() not in TEXT_ENDINGS or not path.is_file():
         return False

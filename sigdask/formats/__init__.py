@@ -92,7 +92,7 @@ class FileFormat:
     traits: str = ""
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
-        """Raise an error for what the format does not take, and for a gold file that is missing."""
+        """Raise an error for files and options that the format does not accept, and for a missing gold file."""
         if options.decimal is not None and "columns" not in self.traits:
             raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
         choices = (option.partition("=") for option in self.options.split())
@@ -109,7 +109,7 @@ class FileFormat:
         return pkgutil.resolve_name(f"{__name__}.{function if ':' in function else f'{module}:{function or reader}'}")
 
     def can_be_detected(self, gold: Path | None) -> bool:
-        """Return whether files may tell the format, with a gold file or without one."""
+        """Return whether the format can be detected from files, with or without a gold file."""
         if gold is not None:
             return not self.no_gold
         return not self.needs_gold or "detected-without-gold" in self.traits
@@ -394,7 +394,7 @@ def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[No
         except MemoryError:
             raise _build_read_error(sources, "more than the memory of this machine holds") from None
         except RuntimeError as error:
-            if "Symlink loop" not in str(error):  # as pathlib says it up to Python 3.12
+            if "Symlink loop" not in str(error):  # pathlib's message up to Python 3.12
                 raise
             raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
@@ -575,7 +575,7 @@ def remember_shapes() -> AbstractContextManager[None]:
 
 
 class _ScoreTable(NamedTuple):
-    """What formats know a small table of scores by.
+    """Features of a small table of scores by which formats recognize it.
 
     Attributes
     ----------
@@ -593,7 +593,7 @@ class _ScoreTable(NamedTuple):
 
 
 def _describe_score_table(sources: Sequence[Source], gold: Path | None, options: Options) -> _ScoreTable | None:
-    """Return what formats know a small table of scores by; None for other files. No two rows have the same id."""
+    """Return the features of a small table of scores in which no id is repeated; None for other files."""
     path = sources[0].path
     if len(sources) != 1 or gold is not None or sources[0].parts or options.sheet is not None:
         return None
@@ -644,7 +644,7 @@ def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
     except InputError as error:
         if "cannot tell the format" not in str(error):
             raise
-    return "wide"  # whose reader says which column holds no scores
+    return "wide"  # whose reader reports columns without scores
 
 
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
@@ -656,7 +656,7 @@ def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def _list_files(sources: Sequence[Source], gold: Path | None, options: Options) -> list[Path | None]:
-    """Return all files that are read; None stands for those that were not given."""
+    """Return all files that are read; None for files that were not given."""
     paths = [path for source in sources for path in source.parts or (source.path,)]
     return [*paths, gold, options.documents, options.group_file, *options.references]
 
@@ -666,7 +666,7 @@ def _read_table_to_detect(path: Path, options: Options) -> FileTable:
     if path.is_dir():
         json_records.check_folder(path)
     with files.open_bytes(path):
-        pass  # a file that is not there is no matter of formats
+        pass  # a missing file is not a question of formats
     try:
         return remove_summary_rows(read_table(path, options.ignore, options.decimal), options)
     except RefusedFileError:

@@ -46,7 +46,7 @@ class Conventions:
     Attributes
     ----------
     gold : tuple of str
-        Columns that say what is true, by name or pattern (`b.*`).
+        Columns of the gold standard, by name or pattern (`b.*`).
     measures : tuple of str
         Columns of measures. If there is none, every other column of numbers is one.
     ids : tuple of str
@@ -111,7 +111,7 @@ def build_candidates(table: FileTable, choices: CandidateColumns, name: str, usu
     Raises
     ------
     InputError
-        A column is missing, or a cell is not what it is to be; it names file and line.
+        A column is missing, or a cell is invalid. The message names file and line.
     """
     _check_names(table, choices)
     gold_name = choices.gold_column or _find_gold_name(table, usual)
@@ -263,7 +263,7 @@ def read_mwetoolkit(path: Path) -> tuple[FileTable, Conventions]:
     Raises
     ------
     InputError
-        The file is no XML, declares entities, or has something twice.
+        The file is not XML, declares entities, or contains duplicates.
     """
     reader = _CandidateParser(path)
     parser = expat.ParserCreate()

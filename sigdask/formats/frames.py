@@ -162,7 +162,7 @@ def _read_metric_columns(table: FileTable, names: Sequence[str], options: Option
             counts = formats.read(Source(FRAME_PATH), format="long", options=own)
         scores[name] = [*map(_get_scores, counts.replicates or [counts])]
     sizes = {len(replicates) for replicates in scores.values()}
-    weight, combine = (max(sizes), np.sum) if len(sizes) == 1 else (1, np.mean)  # sums of whole numbers stay whole
+    weight, combine = (max(sizes), np.sum) if len(sizes) == 1 else (1, np.mean)  # sums of integers are integers
     matrices = {name: combine(replicates, axis=0) for name, replicates in scores.items()}
     groups = {name: counts.groups[name] for name in options.groups}
     notes = (*map(ScopeNote, counts.scope), *counts.warnings)
@@ -368,7 +368,7 @@ def _find_id_column(columns: Mapping[str, Array]) -> str | None:
     Raises
     ------
     InputError
-        Ids are repeated: rows of one item are no items of their own.
+        Ids are repeated: several rows of one item are not separate items.
     """
     input_columns = [name for name in columns if name.lower() in tables.INPUT_IDS and _has_texts(columns[name])]
     usual = [name for name in columns if name.lower() in {*tables.ID_NAMES} - tables.INPUT_IDS]

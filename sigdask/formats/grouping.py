@@ -64,7 +64,7 @@ class GroupFile:
         Raises
         ------
         InputError
-            An item is not in the table, stands twice in it, or has no group.
+            An item is not in the table, is in it twice, or has no group.
         """
         if counts.ids is None:
             return self._group_by_position(counts.n_items)
@@ -72,7 +72,7 @@ class GroupFile:
         needed = set(ids)
         for table in (self.table, self._headerless_table):
             if len(table.columns) < 2 or (table.header and not needed.isdisjoint(table.columns)):
-                continue  # what would be its header is an item
+                continue  # its first row is an item, not a header
             usual = [name for name in table.columns if name == options.id_column or name.lower() in ID_NAMES]
             names = [name for name in dict.fromkeys((*usual, *table.columns)) if name not in table.nested]
             id_name = next((name for name in names if needed <= set(table.columns[name])), None)

@@ -169,14 +169,14 @@ def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
     Parameters
     ----------
     work : callable
-        Given what it is to call whenever bytes have come.
+        Function that takes a callback, which it calls whenever bytes have arrived.
     url : str
         The URL, as it may be written.
 
     Raises
     ------
     InputError
-        In words that hold nothing secret, and with no other error behind it, which may.
+        The message has no secrets. No other error is chained to it, as that one might have some.
     """
     for pause in (*PAUSES, None):
         answer, error = _run_in_thread(work)
@@ -223,8 +223,8 @@ _STATELESS_KEYS = frozenset(
 class RemotePath(PosixPath):
     """Path of a URL with the methods that readers use; opening it downloads a local copy.
 
-    Its text is the URL as it may be written; two of one URL are equal. What it found out it keeps: the kind of
-    thing, the files of a folder, the content. Nothing of it is sent to workers but that text.
+    Its text is the URL without secrets; two paths of one URL are equal. It caches the kind of path, the files of a
+    folder, and the content. Only its text is sent to workers.
     """
 
     _fs: Any
@@ -267,7 +267,7 @@ class RemotePath(PosixPath):
         return _build_remote(self._fs, child, self._build_url(child))
 
     def __fspath__(self) -> str:
-        """Return the path of a local copy, which is downloaded the first time."""
+        """Return the path of a local copy, which is downloaded on first use."""
         info = self._get_info()
         if info["type"] == "directory":
             raise InputError(f"{self}: is a directory, expected a file")
@@ -302,7 +302,7 @@ class RemotePath(PosixPath):
     absolute = expanduser = resolve
 
     def exists(self, **_: Any) -> bool:
-        """Return whether the URL is that of a file or folder."""
+        """Return whether the URL is a file or folder."""
         try:
             self._get_info()
         except MissingError:
@@ -310,11 +310,11 @@ class RemotePath(PosixPath):
         return True
 
     def is_dir(self, **_: Any) -> bool:
-        """Return whether the URL is that of a folder."""
+        """Return whether the URL is a folder."""
         return self.exists() and self._get_info()["type"] == "directory"
 
     def is_file(self, **_: Any) -> bool:
-        """Return whether the URL is that of a file."""
+        """Return whether the URL is a file."""
         return self.exists() and self._get_info()["type"] != "directory"
 
     def iterdir(self) -> Generator[RemotePath, None, None]:
@@ -345,7 +345,7 @@ class RemotePath(PosixPath):
             yield _build_remote(self._fs, info["name"], self._build_url(info["name"]), info)
 
     def _get_info(self) -> Mapping[str, Any]:
-        """Return what the file system knows of this path, such as type and size; it is asked only once."""
+        """Return the file system's information on this path, such as type and size, requested only once."""
         if self._refused is not None:
             raise self._refused
         if self._file_info is None:
@@ -549,9 +549,9 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     Returns
     -------
     str
-        The pattern, as names are to be matched with it.
+        The pattern with which names are matched.
     list of (str, Path)
-        Names, sorted, and what lies there.
+        Sorted names, and their paths.
     """
     if not is_url(pattern):
         return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
@@ -560,7 +560,7 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
     fs.invalidate_cache()
     entries = run_with_retries(lambda _: fs.glob(fs_path, detail=True), redact(wild))
     paths = dict(zip(entries, folder._build_paths(entries.values()), strict=True))  # noqa: SLF001
-    visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)  # hidden if asked for alone
+    visible = sorted(name for name in paths if "/." in fs_path or "/." not in name)  # hidden if requested explicitly
     return str(fs._strip_protocol(pattern)), [(name, paths[name]) for name in visible]  # noqa: SLF001
 
 

@@ -33,14 +33,14 @@ def check_address(address: str, what: str) -> None:
 
 
 class FolderFinder:
-    """Import finder that looks for modules in the user's folders, after all other finders.
+    """Import finder that searches the user's folders after all other finders.
 
-    The user's own `sys.path` is left as it is.
+    The user's own `sys.path` is not changed.
 
     Attributes
     ----------
     folders : list of str
-        In the order in which they are asked.
+        Folders in the order of search.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def list_folders() -> tuple[str, ...]:
 def load_object(address: str, what: str) -> Any:
     """Import and return the object that `module:attribute` names.
 
-    Modules are looked for on the path and in the current folder.
+    Modules are searched on the path and in the current folder.
     """
     check_address(address, what)
     module_name, _, attribute = address.partition(":")

@@ -38,19 +38,19 @@ never locked.
 
 @contextmanager
 def make_private_folder(prefix: str, root: Path | None = None) -> Iterator[Path]:
-    """Make a folder (mode 0700) and remove it at the end, after those that killed processes left.
+    """Make a folder (mode 0700) and remove it at the end; first remove those that killed processes left.
 
     Parameters
     ----------
     prefix : str
-        Beginning of its name, by which those left behind are found.
+        Prefix of its name, by which folders left behind are found.
     root : Path, optional
-        Where; by default the system's temporary folder.
+        Parent folder; by default the system's temporary folder.
 
     Raises
     ------
     OSError
-        Nothing can be made there.
+        No folder can be created there.
     """
     parent = Path(tempfile.gettempdir()) if root is None else root
     for leftover in parent.glob(f"{prefix}*"):
@@ -127,7 +127,7 @@ PACKAGE = Path(__file__).parent.parent
 def iter_kernel_files(root: Path = PACKAGE) -> Iterator[tuple[str, bytes]]:
     """Yield the relative path and the content of each file that kernels are compiled from.
 
-    These are files that call `njit` or have a constant of which they say that numba compiles it.
+    These are files that call `njit`, or that say in a docstring that numba compiles a constant.
     """
     for path in sorted(root.rglob("*.py")):
         content = path.read_bytes()
@@ -173,8 +173,8 @@ class CompiledCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the cached code of a function for argument types, or None if there is none usable.
 
-        Numba's own method first loads all that the compiler may need, which takes longer than the rest of a short
-        comparison. Code that is compiled needs the runtime alone.
+        Numba's own method first loads everything that the compiler may need, which takes longer than the rest of a
+        short comparison. Compiled code needs only the runtime.
         """
         from numba.core.runtime import rtsys
 
@@ -195,7 +195,7 @@ class CompiledCache:
         COMPILING.discard(self._name)
         with suppress(Exception):
             self._name_files()
-            # what was compiled of this function with other kernels, without which the folder would only grow
+            # code of this function compiled with other kernels, as the folder would grow without end
             function = self._cache._impl.filename_base.rpartition("-")[0]  # noqa: SLF001
             for path in Path(self.cache_path).glob(f"{glob.escape(function)}-*.nb[ic]"):
                 if f".{digest_kernels()}." not in path.name:
@@ -218,7 +218,7 @@ class FunctionToCompile:
     function : callable
         The function to compile.
     build : callable
-        Returns what numba makes of the function.
+        Returns the compiled function.
     """
 
     def __init__(self, function: Any, build: Callable[[Any], Any]) -> None:
@@ -231,7 +231,7 @@ class FunctionToCompile:
         return self._built is not None
 
     def build(self) -> Any:
-        """Return what numba makes of the function, which is built once, and put it into the place of this object."""
+        """Return the compiled function, which is built once, and replace this object by it."""
         with _BUILDING:
             if self._built is None:
                 function = self.__wrapped__
@@ -246,9 +246,9 @@ class FunctionToCompile:
         return (self._built or self.build())(*arguments)
 
     def is_worth_loading(self, n_steps: int) -> bool:
-        """Return whether to call what numba makes of the function, given the steps that Python would take instead.
+        """Return whether to call the compiled function, given the steps that Python would take instead.
 
-        Python is faster until its steps in this process take as long as loading numba.
+        Python is faster until its steps in this process have taken as long as loading numba.
         """
         self._n_steps += n_steps
         return self.is_compiled or self._n_steps > FEW_STEPS
@@ -258,7 +258,7 @@ class FunctionToCompile:
         return (self if self.is_worth_loading(n_steps) else self.__wrapped__)(*arguments)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of what numba makes of the function."""
+        """Return an attribute of the compiled function."""
         return getattr(self.build(), name)
 
 
@@ -294,7 +294,7 @@ def _open_cache(function: Any) -> CompiledCache:
     _check_folder_owner()
     try:
         return CompiledCache(function)
-    except RuntimeError:  # neither beside the module nor in the user's folder of caches
+    except RuntimeError:  # neither next to the module nor in the user's cache folder
         _set_cache_folder(str(TEMPORARY_FOLDERS.enter_context(make_private_folder("sigdask-compiled-"))))
         return CompiledCache(function)
 

@@ -51,14 +51,14 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
     path : Path
         The file, for the error.
     n_bytes : int
-        Unpacked size in bytes, so far or in all.
+        Unpacked size in bytes, so far or in total.
     packed : int
-        The bytes of it that this was packed in.
+        Number of packed bytes that gave this size.
 
     Raises
     ------
     InputError
-        It names the limit, and what raises it.
+        The message names the limit, and the setting that raises it.
     """
     limit = _custom_limit.get() or max(FREE_BYTES, MAX_RATIO * packed)
     if n_bytes > limit:

@@ -34,7 +34,7 @@ def read_text(path: Path, expected: str) -> str:
     Raises
     ------
     InputError
-        There is no such file, or it cannot be read as text.
+        The file is missing, or cannot be read as text.
     """
     try:
         if path.is_dir():

@@ -192,8 +192,8 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     name : str
         Name as users write it.
     counts : Counts, optional
-        Data that may bring columns of scores (`score[NAME]`; NAME alone is their mean) or rankings,
-        whose measures have the names of ir-measures.
+        Data that may have columns of scores (`score[NAME]`; NAME alone is their mean), or rankings, whose measures have
+        the names of ir-measures.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class BoundMetric:
     higher_is_better : bool
         Whether a higher score is better.
     own : mapping of str to array, shape (n_items, n_systems) or (n_items, 1)
-        Fields that the metric counted itself, from whole outputs.
+        Fields that the metric itself counted, from whole outputs.
     signature : str or None
         The scorer library's description of its settings, for reports.
     held : bool array, shape (n_items, n_systems), or None
@@ -53,7 +53,7 @@ class BoundMetric:
         return self.own[name] if name in self.own else counts.field(name)
 
     def get_rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
-        """Return, for each system, how far its numbers in a field may lie from the exact ones."""
+        """Return, for each system, the maximum error of its numbers in a field."""
         if name not in self.own:
             return counts.rounding(name)
         roundings = get_rounding(self.own).get(name, (0.0,))
@@ -131,11 +131,11 @@ class BoundAgreement(_WithoutFields):
     level : {"segment", "system"}
         Whether scores of segments are compared, or means of systems.
     group : {"none", "item", "system"}
-        Within what segment scores are compared, before the mean.
+        Scope within which segment scores are compared before averaging.
     undefined : {"omit", "zero"}
-        Whether undefined groups leave the mean, or count as 0.
+        Whether undefined groups are omitted from the mean, or count as 0.
     swaps_pairs : bool
-        Whether the decisions on pairs are swapped, and not scores.
+        Whether decisions on pairs are swapped instead of scores.
     epsilon : float
         Differences up to it are ties: of decisions on pairs.
     signs : int
@@ -169,7 +169,7 @@ class Metric:
     extraction : Extraction or None
         Statistics of whole outputs, which may take long. `bind` finds them in the counts or computes them.
     takes_replicates : bool
-        Whether `bind` takes all replicates of the data, and its score is no mean of theirs.
+        Whether `bind` takes all replicates of the data, so that its score is not a mean over replicates.
     """
 
     name: str
@@ -266,7 +266,7 @@ class Spec:
         return text == "1"
 
     def get_zero_division(self) -> float:
-        """Return the score that 0/0 stands for: 0, or 1 if the option zero_division is 1."""
+        """Return the score used for 0/0: 0, or 1 if the option zero_division is 1."""
         return float(self.get_flag("zero_division"))
 
 
@@ -283,7 +283,7 @@ def list_score_columns(counts: Counts) -> list[str]:
 
 
 def get_items_field(score_field: str, counts: Counts) -> str:
-    """Return the field of what items count in a column of scores: its own one, or the one of all columns."""
+    """Return the field of item weights in a column of scores: the column's own field, or that of all columns."""
     name = score_field.replace("score[", "items[")
     return name if name != score_field and name in counts.fields else "items"
 

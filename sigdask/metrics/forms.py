@@ -250,15 +250,15 @@ class CalibrationError:
 def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return about how much scores can change if each sum may be off by a given error.
 
-    To first order, one field after the other, at both ends of each error; an end that the score is
-    not defined at (a root of what is below 0) is none that the true sum can be at.
+    To first order, one field after the other, at both ends of each error. Ends at which the score is undefined (a root
+    of a negative number) are ignored, because the true sum cannot be there.
 
     Parameters
     ----------
     form : Form
         The score.
     sums, errors : float64 array, shape (..., n_fields)
-        Sums as the form takes them, and their errors, which are 0 for exact sums.
+        Sums for the form, and their errors, which are 0 for exact sums.
 
     Returns
     -------

@@ -127,7 +127,7 @@ def _describe_item(counts: Counts, is_wrong: NDArray[np.bool_]) -> str:
 
 
 def _compute_exactly(function: Callable[..., Floats], degree: int, *columns: Floats) -> Floats | None:
-    """Return a polynomial of decimals, exact before its one rounding; None if some numbers are no short decimals."""
+    """Return a polynomial of decimals, exact before its one rounding; None if some numbers are not short decimals."""
     digits = [ScoreScale.from_scores(column).digits for column in columns]
     known_digits = [d for d in digits if d is not None]
     scale = 10.0 ** max(known_digits, default=0)

@@ -188,7 +188,7 @@ def _bind_pass(spec: Spec, counts: Counts) -> BoundMetric:
 
 
 def _find_outcomes(spec: Spec, counts: Counts) -> str:
-    """Return the one field that says which samples are right: 0 or 1 in each."""
+    """Return the only field that shows which samples are right, by values of 0 and 1."""
     names = [*counts.of_one.fields]
     if spec.label is not None:
         names = [name for name in (f"score[{spec.label}]",) if name in names]

@@ -95,7 +95,7 @@ def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
 def _match_case(name: str, known_names: Iterable[str]) -> str | None:
     """Return the name with the capitals that ir-measures uses, or None if it has no such name."""
     base = re.split(r"[@(]", name, maxsplit=1)[0]
-    # of two spellings the one that is no alias: nDCG, Rprec, Bpref
+    # prefers the spelling that is not an alias: nDCG, Rprec, Bpref
     for known_name in sorted(known_names, reverse=True):
         if known_name.lower() == base.lower() and known_name != base:
             return known_name + name[len(base) :]
@@ -171,7 +171,7 @@ def measure_topics(systems: Sequence[list[Sequence[str]]], gold: list[Mapping[st
 
 
 def _describe_needs(parsed: Any) -> Iterator[str]:
-    """Yield what providers of ir-measures need to compute a measure that none can: parameters, a package."""
+    """Yield what providers of ir-measures lack to compute a measure: parameters, a package."""
     from ir_measures import DefaultPipeline
 
     for provider in DefaultPipeline.providers:

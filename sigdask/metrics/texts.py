@@ -86,7 +86,7 @@ def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str
     Raises
     ------
     InputError
-        sacrebleu, or what its tokenizer needs, is not installed.
+        sacrebleu, or a package that its tokenizer needs, is not installed.
     """
     references = [list(stream) for stream in zip(*gold, strict=True)]
     if len(references) == 1 and scorer != "TER":

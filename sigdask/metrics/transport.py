@@ -37,7 +37,7 @@ def get_address(function: Any) -> str | None:
 def can_send_by_name(function: Any) -> bool:
     """Return whether a function or callable object can be sent as names and values alone.
 
-    Plain pickle never sends code; what `__main__` defines, workers cannot import.
+    Plain pickle never sends code, and workers cannot import definitions of `__main__`.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder:
     Parameters
     ----------
     kind, name, rest
-        What is built, and its arguments before and after the function.
+        The class or function to call, and its arguments before and after the function.
     address : str
         `module:name`; modules are looked for on the path, in the current folder, and in `folder`.
     folder : str
@@ -77,7 +77,7 @@ def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder:
     Raises
     ------
     InputError
-        It cannot be imported here. The message says where.
+        The function cannot be imported. The message says where.
     """
     module, _, attribute = address.partition(":")
     add_folder(Path.cwd())

@@ -112,7 +112,7 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
 def load_metric(name: str) -> Metric | BlackBox:
     """Import the metric named `module:attribute`; a plain function becomes a metric of whole outputs.
 
-    Modules are looked for on the path and in the current folder.
+    Modules are searched on the path and in the current folder.
     """
     loaded = addresses.load_object(name, "metric")
     if isinstance(loaded, (Metric, BlackBox)):

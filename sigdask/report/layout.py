@@ -113,7 +113,7 @@ def _format_wrapped(
         table.add_column(Text(name), justify="right" if to_right else "left", width=n)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    # with a height, too, it does not ask what kind of terminal there is: it takes dumb ones for 80 columns wide
+    # given a height too, it does not detect the kind of terminal: dumb ones would get 80 columns
     console = Console(width=width, height=1, color_system=None, highlight=False, legacy_windows=False)
     with console.capture() as captured:
         console.print(table)

@@ -85,9 +85,9 @@ class IntervalMethod:
     Attributes
     ----------
     kind : str
-        Before "interval".
+        Word before "interval".
     name : str
-        In a table or its notes.
+        Name in a table or its notes.
     sentence : str
         In a methods section, with its citations.
     draws : str

@@ -39,7 +39,7 @@ MAX_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """How far one step of a command is, such as reading or counting.
+    """Progress of one step of a command, such as reading or counting.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class ProgressStep:
     start : float
         When it began, on the monotonic clock.
     share : float, optional
-        Share of the work that is done, where it is not that of `done`.
+        Share of the work that is done, if it differs from that of `done`.
     updated : float
-        When this was so, on the monotonic clock.
+        When the progress was last updated, on the monotonic clock.
     """
 
     doing: str
@@ -265,7 +265,7 @@ class ProgressSteps:
         self._show(ProgressStep(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left))
 
     def show_estimate(self, ahead: WorkEstimate) -> None:
-        """Log the expected time of counting if it is long, and what fewer trials would take."""
+        """Log the expected time of counting if it is long, and that of fewer trials."""
         if ahead.is_long:
             log_note(describe_expected_time(ahead))
         self._unit = ahead.unit

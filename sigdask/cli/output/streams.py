@@ -30,7 +30,7 @@ COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 
 
 class LossTolerantStream(io.TextIOBase):
-    """A stream that does not raise when its reader is gone or the disk is full, but remembers why.
+    """A stream that does not raise if its reader is gone or the disk is full, but records why.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class LossTolerantStream(io.TextIOBase):
     lost : str
         Reason why output was lost. Empty if all arrived, or if the reader closed the pipe.
     open : bool
-        Whether what is written may still arrive.
+        Whether further output may still arrive.
     """
 
     def __init__(self, own: TextIO | None) -> None:
@@ -65,7 +65,7 @@ class LossTolerantStream(io.TextIOBase):
         self._attempt(lambda stream: stream.flush())
 
     def _attempt(self, call: Callable[[TextIO], object], *, is_needed: bool = False) -> None:
-        """Call a function with the stream while it is open; if that fails, note why, and discard what comes."""
+        """Call a function with the stream while it is open; if that fails, note why, and discard later output."""
         if self._stream is None and is_needed:
             self.lost = "it is closed"
         if self.open:
@@ -75,7 +75,7 @@ class LossTolerantStream(io.TextIOBase):
                 self.open = False
                 reason = getattr(error, "strerror", None) or str(error)
                 self.lost = "" if isinstance(error, BrokenPipeError) else reason
-                with suppress(OSError, ValueError):  # what is still buffered goes to the null device
+                with suppress(OSError, ValueError):  # buffered output goes to the null device
                     os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
     def isatty(self) -> bool:
@@ -139,7 +139,7 @@ def _replace_unencodable(text: str, encoding: str) -> str:
 def protect_streams() -> None:
     """Replace standard output and error by streams that escape control characters and tolerate lost readers.
 
-    Their numbers are taken, so that no file that is opened later gets what others write on them.
+    Their file descriptors stay occupied, so that no file opened later receives output meant for them.
     """
     for number in range(3):
         try:
@@ -213,7 +213,7 @@ class JsonLines(logging.Formatter):
 
 
 class Stderr(logging.Handler):
-    """A log handler that writes to what `sys.stderr` is at the time."""
+    """A log handler that writes to the current `sys.stderr`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a log record as a line."""
@@ -232,7 +232,7 @@ def log_to_stderr(*, in_json: bool = False) -> None:
     Parameters
     ----------
     in_json : bool
-        One JSON object a line; also asked for by ``SIGDASK_LOG=json``.
+        One JSON object per line; ``SIGDASK_LOG=json`` requests this too.
     """
     handler = Stderr()
     handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else LogLines())
@@ -249,7 +249,7 @@ WORDS = "sigdask.words"
 
 
 def log_note(text: str) -> None:
-    """Log a message for people that is no result, such as how files were read."""
+    """Log a message for people other than a result, such as how files were read."""
     LOG.info(text)
 
 

@@ -143,7 +143,7 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
     if file == "-":
         for part in chain(parts(), ["\n"]):
             sys.stdout.write(escape_json(part))
-            if not data_stream(sys.stdout).open:  # nobody reads what else there is to make
+            if not data_stream(sys.stdout).open:  # nobody would read further output
                 return
     elif file is not None:
         with _name_option_in_errors("--json", file):
@@ -157,7 +157,7 @@ def write_csv(file: str | None, lines: Callable[[], Iterable[str]]) -> None:
 
 
 def write_parquet(file: str | None, tables: Iterable[Table]) -> None:
-    """Write Parquet if a file was given; otherwise the tables stay unread."""
+    """Write Parquet if a file was given; otherwise the tables are not read."""
     if file == "-":
         buffer = BytesIO()
         export.write_parquet(tables, buffer)

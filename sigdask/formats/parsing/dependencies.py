@@ -217,7 +217,7 @@ def _build_counts(fields: ParseFields, sources: Sequence[Source], options: Optio
 def _sniff(sources: Sequence[Source], gold: Path | None, options: Options, *, is_universal: bool) -> bool:
     """Return whether gold and systems are parses, of which heads or relations differ.
 
-    Where tags alone differ, they are tagged tokens, unless a metric of parses is asked for; with another one always.
+    If only tags differ, they are tagged tokens, unless a metric of parses is requested; with another metric always.
     """
     bases = {Spec.parse(name).base.casefold() for name in options.metrics if ":" not in name}
     requested = {name.casefold() for name in WORD_METRICS} & bases

@@ -63,7 +63,7 @@ def make_universal(bank: Treebank, codes: Codes) -> None:
 
 
 def is_among(codes: Integers, texts: frozenset[str], table: Codes) -> NDArray[np.bool_]:
-    """Return a mask of the codes that stand for one of the texts."""
+    """Return a mask of the codes of any of the texts."""
     return np.isin(codes, [table[text] for text in texts])
 
 
@@ -112,7 +112,7 @@ class _Side:
     forms: list[int]
 
     def belongs(self, k: int, end: int) -> bool:
-        """Return whether a word lies in a region of multiword tokens that ends at a character."""
+        """Return whether a word is in a region of multiword tokens that ends at a character."""
         if k >= len(self.starts):
             return False
         return self.starts[k] < end if self.is_multiword[k] else self.ends[k] <= end
@@ -236,7 +236,7 @@ class ScoredSystem:
     flags : uint16 array, shape (n_gold_words,)
         Bits of `METRICS`.
     sentences : int64 array, shape (n_words,)
-        Gold sentence in which the first character of each of the system's words lies.
+        Gold sentence with the first character of each of the system's words.
     labels : mapping of str to int64 array, shape (n_words,)
         Codes of relation, UPOS and XPOS of the system's words.
     is_content : bool array, shape (n_words,)
@@ -257,7 +257,7 @@ LABELS = ("relation", "upos", "xpos")
 
 
 def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem:
-    """Align a system's words with those of gold, and say which are right; both hold the same text."""
+    """Align a system's words with those of gold, and return which are right; both have the same text."""
     check_text(gold, system, codes)
     ends = gold.sentence_ends
     bounds = {"tokens": (gold.token_ends, system.token_ends), "sentences": (ends, system.sentence_ends)}
@@ -280,7 +280,7 @@ def score_system(gold: Treebank, system: Treebank, codes: Codes) -> ScoredSystem
 
 
 def find_sentences(ends: Integers, starts: Integers) -> Integers:
-    """Return the gold sentence in which the first character of each span lies."""
+    """Return the gold sentence with the first character of each span."""
     return np.searchsorted(ends, starts, side="right")
 
 

@@ -40,7 +40,7 @@ BLOCK_ROWS = 1 << 10
 
 
 def remove_spaces(form: str) -> str:
-    r"""Return a form without spaces of any kind (Unicode's category Zs), which are no characters of the text.
+    r"""Return a form without spaces of any kind (Unicode's category Zs), which do not count as text.
 
     Examples
     --------

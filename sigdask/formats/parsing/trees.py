@@ -49,7 +49,7 @@ NONE_KEPT: Mapping[int, int] = {}
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What evalb's parameter file says.
+    """Contents of evalb's parameter file.
 
     Attributes
     ----------
@@ -110,16 +110,16 @@ def read_parameters(path: Path) -> Parameters:
 
 @dataclass(slots=True)
 class Tree:
-    """What counts of a tree.
+    """The scored parts of a tree.
 
     Attributes
     ----------
     words, tags : list of str
         Words that count, and their parts of speech.
     brackets : list of (str, int, int)
-        Labels and spans of words, in the order in which brackets open; those without words too.
+        Labels and spans of words, in the order in which brackets open, including those without words.
     length : int
-        Words but for those whose labels the length leaves out.
+        Number of words without those whose labels the length leaves out.
     quotes : list of (int, str, int)
         Words before each quotation mark, its label, and its number among all terminals.
     """
@@ -132,7 +132,7 @@ class Tree:
 
 
 def parse_tree(text: str, parameters: Parameters, kept: Mapping[int, int] = NONE_KEPT) -> Tree:
-    """Return what counts of a tree; terminals of the numbers in `kept` count, so often, although they are deleted.
+    """Return the scored parts of a tree; terminals numbered in `kept` count as often as there, although deleted.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def match_trees(gold: TreeFile, system: TreeFile) -> TreeFile:
 
 
 class _CutLabels(dict[str, str | None]):
-    """A mapping of the labels of brackets to what is compared: cut at functional tags, None if they do not count."""
+    """A mapping of the labels of brackets to compared labels: cut at functional tags, None if they do not count."""
 
     def __init__(self, parameters: Parameters) -> None:
         super().__init__()
@@ -304,8 +304,8 @@ class _Scorer:
 def find_kept_quotes(gold: Tree, system: Tree, parameters: Parameters) -> tuple[Counter[int], Counter[int]]:
     """Return the quotation marks of gold and of a system that count because the other side's label is not deleted.
 
-    A quotation mark that one side takes for a possessive, say, would else make the numbers of words differ. One that
-    is next to another may be counted twice, as evalb does, so that its sentence is left out.
+    Otherwise, a quotation mark that one side takes for a possessive would make the numbers of words differ. One next to
+    another may be counted twice, as in evalb, so that its sentence is left out.
     """
     deleted = parameters.deleted
     places = [[place for place, _, _ in tree.quotes] for tree in (gold, system)]
@@ -373,7 +373,7 @@ def read_trees(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def _find_parameters(options: Options, gold: Path) -> Parameters:
-    """Return the parameters of the file that the option names, here or beside the gold file, or those of Collins."""
+    """Return the parameters in the file that the option names, here or next to the gold file, or those of Collins."""
     text = options.own.get("parameters")
     if text is None:
         return Parameters()

@@ -180,9 +180,9 @@ class Judgements:
     def _group_scores(self, against: str | None) -> tuple[Cells, Groups]:
         """Return the scores of models by question, and the groups of each question.
 
-        Without a common opponent, both models of a judgement have a score, and the pair comes first in the ids, so
-        that its questions are neighbours: swap bits are drawn for 128 units in the order of their ids, and a pair is
-        compared on its own questions alone. Questions that occur in several groups are distinguished by group.
+        Without a common opponent, both models of a judgement have a score, and ids begin with the pair, so that its
+        questions are neighbours. Swap bits are drawn for 128 units in the order of ids, and a pair is compared only on
+        its own questions. Questions that occur in several groups are distinguished by group.
         """
         rows = [row for row in self.rows if against is None or against in {row.a, row.b}]
         pairs = [() if against is not None else (" / ".join(sorted((row.a, row.b))),) for row in rows]

@@ -70,7 +70,7 @@ CAMPAIGN_COLUMNS = ("user", "system", "item", "type", "src", "tgt", "score", "do
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,2}")
 N_START_ROWS = 50
-"""Rows read to find out what a column holds."""
+"""Rows read to determine the contents of a column."""
 
 
 def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
@@ -222,7 +222,7 @@ def _split_loose(line: str, width: int) -> list[str]:
 def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
     """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these.
 
-    A judge's grade of -1 says that it gave none. Appraise marks translations by the type TGT, and whole documents.
+    A judge's grade of -1 means that it gave none. Appraise marks translations by the type TGT, and whole documents.
     """
     notes = []
     names = {name.lower() for name in header}
@@ -583,7 +583,7 @@ def _find_id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
     for part in ID_SCOPES:
         if any(part in table.names for table in tables):
             n_distinct = len(set(_iter_parts(tables, *parts, part)))
-            if n_distinct > n_before:  # it tells more apart than the parts before it
+            if n_distinct > n_before:  # it distinguishes more than the parts before it
                 parts.append(part)
                 n_before = n_distinct
     documents: dict[tuple[str, ...], str] = {}

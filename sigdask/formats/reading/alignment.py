@@ -39,10 +39,10 @@ OUTPUT_NAME = re.compile(
     r"rating|\b(place|order)\b",
     re.IGNORECASE,
 )
-"""Columns of what systems gave, which may be the same texts in another order."""
+"""Columns of system outputs, which may be the same texts in another order."""
 
 HEAD = 1000
-"""Rows read to tell words from ids, labels and numbers."""
+"""Rows read to distinguish words from ids, labels and numbers."""
 
 TEXT_NAMES = frozenset({"text", "sentence", "word", "token", "source", "src", "input", "prompt", "question", "premise"})
 """Names of columns with the systems' inputs."""
@@ -117,7 +117,7 @@ def _align_by_position(first: FileTable, table: FileTable, options: Options, war
         warnings.insert(0, describe_differences(str(table.path), str(first.path), n_alike, len(texts)))
         return FILE_ORDER
     if 2 * len({*texts} & {*other_texts}) <= len({*texts}):
-        return FILE_ORDER  # what systems gave, not what they were given
+        return FILE_ORDER  # outputs of systems, not inputs
     raise InputError(
         f"{table.path}, line {table.lines[int(np.argmin(is_same))]}: only {n_alike:,} of {len(texts):,} rows have the "
         f"words of {first.path} in their place (more than {100 * MIN_SHARE_ALIKE:.0f} % are aligned by position). Do "

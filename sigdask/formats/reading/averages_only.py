@@ -83,7 +83,7 @@ AVERAGES_KEYS: tuple[tuple[frozenset[str], str, str], ...] = (
         "it lists failed items alone: write a row per item, with 1 or 0 for each system",
     ),
 )
-"""Keys of JSON objects of averages, with what they are and the remedy."""
+"""Keys of JSON objects of averages, with a description and the remedy."""
 
 TRANSCRIPTS_REMEDY = "write one transcript per line into a file of each system, and give --gold REFERENCES --metric WER"
 
@@ -173,7 +173,7 @@ def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedF
 
 
 def build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
-    """Return the error for a file of averages, with what it is and what to give instead."""
+    """Return the error for a file of averages, with a description and the remedy."""
     return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
 
 

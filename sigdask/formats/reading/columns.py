@@ -32,7 +32,7 @@ from sigdask.io.caches import cached_njit, inlined_njit
 from sigdask.io.compression import check_parquet
 
 NOT_PLAIN = -1
-"""Returned in place of the number of rows if the file is no plain table."""
+"""Returned in place of the number of rows if the file is not a plain table."""
 
 SPACE = np.zeros(256, np.bool_)
 """First and last bytes of white space. Texts that begin or end with one are stripped by Python."""
@@ -426,7 +426,7 @@ class TypedColumn(Texts):
         return self.texts.stops
 
     def compact(self) -> Texts:
-        """Return the texts alone, in a compact buffer, without the typed values."""
+        """Return only the texts, in a compact buffer, without the typed values."""
         packed = self.texts.compact()
         if "sorted" in vars(self):
             vars(packed)["sorted"] = self.sorted
@@ -507,7 +507,7 @@ class ParquetColumns:
         return {name: cells for name, cells in columns if any(isinstance(cell, dict | list) for cell in cells)}
 
     def iter_rows(self, batch: int) -> Iterator[dict[str, Any]]:
-        """Yield the rows, of which only a small batch is held at a time, since conversations are large."""
+        """Yield the rows, with only a small batch in memory at a time, because conversations are large."""
         with self._report_damage():
             for rows in self.file.iter_batches(batch_size=batch):
                 yield from rows.to_pylist()
@@ -635,7 +635,7 @@ def _may_be_number(cell: str) -> bool:
 
 
 def find_numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the cells as numbers, a missing one as NaN; None if any cell is no finite number."""
+    """Return the cells as numbers, with NaN for missing ones; None if any cell is not a finite number."""
     try:
         return to_numbers(cells)
     except NotANumberError:

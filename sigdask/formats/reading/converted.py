@@ -99,11 +99,11 @@ def convert_file(path: Path, start: bytes) -> bytes | None:
 
 
 def find_dataset(path: Path) -> Path:
-    """Return the first Arrow file of a folder of Hugging Face datasets, which stands for it; other paths unchanged."""
+    """Return the first Arrow file of a folder of Hugging Face datasets, which represents it; other paths unchanged."""
     try:
         if not path.is_dir():
             return path
-    except OSError:  # as for a name that is too long: whoever opens it says so
+    except OSError:  # such as a name that is too long, which fails on opening
         return path
     if (path / DATASET_DICT).is_file():
         splits = [inner.parent.name for inner in sorted(path.glob(f"*/{STATE}"))]
@@ -117,7 +117,7 @@ def find_dataset(path: Path) -> Path:
 
 
 def _list_shards(folder: Path) -> list[Path]:
-    """Return the Arrow files of a data set by its `state.json`, or none where there is no such file."""
+    """Return the Arrow files of a data set by its `state.json`, or none if there is no such file."""
     try:
         state = json.loads((folder / STATE).read_text("utf-8"))
         files = [folder / file["filename"] for file in state["_data_files"]]

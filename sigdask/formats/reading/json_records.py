@@ -128,11 +128,11 @@ class JsonRecord:
     place : str
         Position for error messages: "line 3", "record 3" or "key 'x'".
     key : str or None
-        Its id, where the file maps ids to records.
+        Id of the record, if the file maps ids to records.
     value : object
-        A mapping or a list; a single value where the file maps ids to these.
+        A mapping or a list, or a single value if the file maps ids to values.
     number : int
-        The line, or the count of records where these are no lines.
+        Number of the line, or of the record if records are not lines.
     """
 
     place: str
@@ -149,12 +149,12 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     path : Path
         JSON lines, or one JSON document.
     is_record : callable
-        Whether an object is a record itself, rather than what holds them.
+        Whether an object is a record, rather than a container of records.
 
     Raises
     ------
     InputError
-        The file is no JSON, or holds no list of records.
+        The file is not JSON, or has no list of records.
     """
     if is_json_lines(path):
         for k, (number, line) in enumerate(row for row in files.enumerate_lines(path) if row[1].strip()):
@@ -189,7 +189,7 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     Raises
     ------
     InputError
-        The value is no object, or has no keys.
+        The value is not an object, or has no keys.
     """
     if not isinstance(record.value, dict) or not record.value:
         raise InputError(f"{path}, {record.place}: found {str(record.value)[:40]}, expected a JSON object with keys")
@@ -199,13 +199,13 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
 def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, list[Any]]]:
     """Yield the records of a JSON file as table rows; the keys of the first record are the header.
 
-    A key that a later record lacks gives an empty cell. An object of id to record, or to a single
-    value, has the column "id" besides. The document is read from the file unless it is given.
+    A key that a later record lacks gives an empty cell. An object of id to record, or to a single value, also has the
+    column "id". The document is read from the file unless it is given.
 
     Raises
     ------
     InputError
-        A record is no object, or has a key that the first record lacks.
+        A record is not an object, or has a key that the first record lacks.
     """
     columns: dict[str, None] = {}
     document = _put_items_first(path, document)
@@ -347,8 +347,8 @@ def build_texts_error(path: Path, *, may_be_labels: bool = True) -> InputError:
 def get_list_columns(path: Path, document: Any) -> dict[str, list[str]] | None:
     """Return the columns of a JSON object of lists of numbers, answers or labels; None for any other document.
 
-    Single values beside the lists (a hash, a mean, the version of a tool) are left out, and so are lists that a tool
-    writes of a whole system, not of its items (the precisions of BLEU).
+    Single values next to the lists (a hash, a mean, the version of a tool) are left out. So are lists that describe a
+    whole system and not its items (the precisions of BLEU).
 
     Raises
     ------
@@ -442,7 +442,7 @@ def check_folder(path: Path) -> None:
 Record = Mapping[str, Any]
 
 BATCH = 1024
-"""Rows of Parquet held at a time."""
+"""Rows of Parquet in memory at a time."""
 
 ROWS_HEAD = 1 << 22
 """The first record is inspected if it ends within so many characters."""

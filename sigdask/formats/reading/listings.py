@@ -170,7 +170,7 @@ def read_listing(
     path : Path
         The file.
     find_key : callable
-        Record to the key of its list, None where it has none.
+        Function from a record to the key of its list, None if it has none.
     noun : str
         Name of the listed things, for errors.
     options : Options
@@ -178,9 +178,9 @@ def read_listing(
     by_label : bool
         Whether a file of id to object may hold objects of label to list.
     count_unscored : callable, optional
-        Record and the key of its list to the numbers of what else it holds, as in `FileListing.unscored`.
+        Function from a record and the key of its list to numbers of its other contents, as in `FileListing.unscored`.
     get_value : callable
-        Record and the key of its list to what is listed; by default the list.
+        Function from a record and the key of its list to the listed values; by default the list.
     """
     listing = FileListing(path, {}, {})
     is_record: IsRecord = lambda record: find_key(record) is not None  # noqa: E731

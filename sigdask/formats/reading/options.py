@@ -29,7 +29,7 @@ class Source:
     apart : str
         Name to use if another file has the same name.
     parts : tuple of Path
-        Files and folders of logs that together are the source, found by a pattern; all lie in `path`.
+        Files and folders of logs that together are the source, found by a pattern; all are in `path`.
     """
 
     path: Path
@@ -61,7 +61,7 @@ class Options:
     id_column : str or None
         Column of item ids; None takes the first conventional name.
     gold_column : str or None
-        Column of what is right; None takes "gold".
+        Gold-standard column; None takes "gold".
     prediction_column : str or None
         Column of the answer, in files of one system.
     system_column, score_column : str or None

@@ -51,7 +51,7 @@ INPUT_NAMES = frozenset({"input", "prompt", "question", "source", "src", "premis
 
 METRIC_COLUMNS = frozenset({"metric", "metric_name", "metrics", "measure", "score_name", "score_type", "variable",
                             "criterion", "criteria", "dimension", "aspect"})  # fmt: skip
-"""Names of columns that say what the score of a row measures."""
+"""Names of columns with the metric of a row's score."""
 
 ROW_IDS = frozenset({"index", "idx"})
 """Names of ids that may be row numbers."""
@@ -204,7 +204,7 @@ def select_one_sample(
     Raises
     ------
     InputError
-        Ids are repeated, and the rows of one are no samples of an item, or too unlike in number.
+        Ids are repeated, and rows with one id are not samples of an item, or their numbers differ too much.
     """
     if id_name is None or options.align == "position":
         return table

@@ -155,7 +155,7 @@ class FileTable:
         return self.columns[name]
 
     def build_column_error(self, problem: str, option: str) -> InputError:
-        """Return the error for a column that cannot be told, with all columns and the option that names it."""
+        """Return the error for a column that cannot be determined, with all columns and the option that names it."""
         if not any(self.columns):
             return InputError(f"{self.path}: {problem}; it has no header line with names between commas or tabs")
         end = "" if problem.endswith("?") else ";"
@@ -257,7 +257,7 @@ class FileTable:
     def find_system_column(self, options: Options) -> str | None:
         """Return the requested column of system names, or one with a conventional name.
 
-        Real numbers are scores of a system that is called so, and so are numbers in `run` beside `run2`.
+        Columns of real numbers are scores of a system with this name, and so are numbers in `run` next to `run2`.
         """
         if options.system_column in self.columns:
             return options.system_column
@@ -457,7 +457,7 @@ def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | Non
     Raises
     ------
     InputError
-        The file is no valid table. The message names file and line.
+        The file is not a valid table. The message names file and line.
     """
     if files.is_parquet(path):
         return _read_parquet(path, ignore)
@@ -510,8 +510,8 @@ def _read_json(path: Path) -> FileTable:
 def _has_header(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row is a header: none or all of its cells recur below in their columns.
 
-    A label comes again in its column, the name of a system does not; where files were joined, whole
-    headers do. A number is no name either, beside a label.
+    A label recurs in its column, the name of a system does not. In joined files, whole headers recur. A number next to
+    a label is not a name either.
     """
     if not HEADER_NAMES.isdisjoint(name.lower() for name in names):
         return True

@@ -41,8 +41,8 @@ def list_source_files(source: Source) -> list[Path]:
 def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
     """Return whether the matches of a pattern are logs of one system rather than replicates of it.
 
-    So are files that are called as the harness or Inspect call theirs, logs with a date in their names,
-    and folders of logs. `are_logs` says that they are logs, whatever is in them.
+    This holds for files with names as from the harness or Inspect, logs with a date in their names, and folders of
+    logs. With `are_logs`, they are logs whatever their contents.
     """
     first = paths[0]
     if first.is_dir():

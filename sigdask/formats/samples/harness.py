@@ -30,7 +30,7 @@ NON_METRICS = frozenset({
     "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot", "bypass", "tstamp",
     "time_stamp", "created", "created_at", "updated_at", "date", "datetime", "random_seed",
 })  # fmt: skip
-"""Numeric fields of a record that are no scores."""
+"""Numeric fields of a record that are not scores."""
 
 NESTED_KEYS = ("doc", "metadata")
 

@@ -146,7 +146,7 @@ def _iter_json_samples(path: Path) -> Iterator[tuple[str, Record]]:
 
 @contextmanager
 def _open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an .eval log; errors of it and within it say that it is damaged."""
+    """Open an .eval log; errors on opening and in the body are reported as damage."""
     try:
         with zipfile.ZipFile(path) as packed:
             yield packed

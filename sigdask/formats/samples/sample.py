@@ -23,7 +23,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.identity import dataclass
 
 ScoreValue = float | list[bool] | str
-"""A number (NaN if there is none), truth values to be pooled, or a text that is no score."""
+"""A number (NaN if there is none), truth values to be pooled, or a text that is not a score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class ScoredSample:
     within : tuple of str
         Objects in the record whose fields are the sample's too (doc, metadata).
     filter : str
-        How the answer was taken out of the response.
+        How the answer was extracted from the response.
     input : str
-        A digest of what was asked.
+        A digest of the question.
     system : str
         The system, if the log names it.
     """
@@ -82,7 +82,7 @@ class SampleFile:
     samples : callable
         Options -> the samples.
     task : str
-        Its task; "" where the samples say it themselves, or nothing does.
+        Task of the log; "" if the samples name it themselves, or nothing does.
     variant : str
         Settings of the task, if the log has them. Logs of a task with other settings are not its earlier nights.
     model : str or None
@@ -92,9 +92,9 @@ class SampleFile:
     folder : Path
         Its folder within the folder of its system.
     moment : datetime or None
-        When it was written, in UTC, by its name or by itself.
+        When it was written, in UTC, by its name or contents.
     is_whole : bool
-        Whether the run came to its end.
+        Whether the run was completed.
     notes : list of str
         Notes for reports.
     """
@@ -203,9 +203,9 @@ class LogTextLookup:
     logs : sequence of SampleFile
         The logs.
     options : Options
-        With which they were read.
+        Options with which they were read.
     one_task : bool
-        Whether samples are known by their id alone.
+        Whether samples are identified only by their id.
     """
 
     logs: Sequence[SampleFile]

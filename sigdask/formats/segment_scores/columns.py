@@ -109,7 +109,7 @@ def read_comet_json(path: Path) -> dict[str, FileTable]:
     Raises
     ------
     InputError
-        A system has other segments than the first, or a segment is no object.
+        A system has other segments than the first, or a segment is not an object.
     """
     document = load_json(path)
     names = _name_systems(list(document))
@@ -252,7 +252,7 @@ def build_metric_counts(table_by_system: dict[str, FileTable], options: Options)
         and matrix.shape[1] > 1
         and np.array_equal(matrix, np.broadcast_to(matrix[:, :1], matrix.shape), equal_nan=True)
     ]
-    if len(constant_metrics) < len(matrices):  # else what is said of an item, whoever the system
+    if len(constant_metrics) < len(matrices):  # else the column describes an item, not a system
         matrices = {name: matrix for name, matrix in matrices.items() if name not in constant_metrics}
     for name, matrix in matrices.items():
         if n_empty := int(np.isnan(matrix).all(axis=1).sum()):

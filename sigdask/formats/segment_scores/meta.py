@@ -32,7 +32,7 @@ SYSTEM_NAMES = ("system", "sys", "system_id", "system-id", "system_name", "model
 SEGMENT_NAMES = ("segment", "seg", "segment_id", "seg_id", "segment-id", "seg-id", "globalsegid", "item", "id")
 SET_NAMES = (SET_COLUMN, "language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
 GROUP_NAMES = frozenset({"document", "doc", "doc_id", "document_id", "domain", "talk", "rater", "annotator", "line"})
-"""Names of columns that are no metrics even if they hold numbers."""
+"""Names of columns that are not metrics even if they have numbers."""
 
 SUGGESTED = ("meta-pearson",)
 
@@ -142,7 +142,7 @@ def _read_table(table: FileTable, options: Options, notes: list[str]) -> dict[st
 
 
 def _list_lower(options: Options, numbers: Mapping[str, Column]) -> set[str]:
-    """Return the columns of which less is better: those named, or by their names."""
+    """Return the columns in which less is better: those requested, or inferred from their names."""
     named = options.own.get("lower")
     if named is None:
         human = options.gold_column

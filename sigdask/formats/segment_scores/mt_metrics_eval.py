@@ -130,7 +130,7 @@ def read_scores(path: Path) -> Scores:
     Raises
     ------
     InputError
-        A row does not have two cells, or a score is no number.
+        A row does not have two cells, or a score is not a number.
     """
     with open_text(path) as text:
         rows = [(number, line.split()) for number, line in enumerate(text, start=1) if line.strip()]

@@ -128,7 +128,7 @@ def compute_subsequence_lengths(
     a: NDArray[Any], a_starts: NDArray[Any], b: NDArray[Any], b_starts: NDArray[Any], out: NDArray[np.int64]
 ) -> None:
     """Write the length of the longest common subsequence of each pair into `out`, shape (n_pairs,)."""
-    compute_edit_distances(a, a_starts, b, b_starts, out, 2)  # what is not common is deleted or inserted
+    compute_edit_distances(a, a_starts, b, b_starts, out, 2)  # all except common parts are deleted or inserted
     out[:] = (np.diff(a_starts) + np.diff(b_starts) - out) // 2
 
 

@@ -56,7 +56,7 @@ class PairRows:
     path : Path
         The file.
     words : list of str
-        The first column; empty where the file has one column only.
+        The first column; empty if the file has only one column.
     targets : list of str
         Morphs of each word, joined by `|`.
     rest : list of str
@@ -64,7 +64,7 @@ class PairRows:
     first : int
         The line of the first row.
     n_marked, n_blank : int
-        Rows parted by ` @@`, and by blanks alone, although the word has none.
+        Numbers of rows separated by ` @@`, and only by blanks, although the word has none.
     """
 
     path: Path
@@ -260,7 +260,7 @@ def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Op
 def _find_key_columns(gold_rows: PairRows, files: Sequence[PairRows]) -> tuple[int, ...]:
     """Return the indices of columns that identify a row together with its word, if words alone are not unique.
 
-    They say much the same of a word in every file. When, in which order or by whom a row was made is no part of it.
+    They are similar for a word in every file, unlike columns on when, in which order or by whom a row was made.
     """
     n_columns = gold_rows.rest[0].count("\t")
     shared = all(file.rest[0].count("\t") == n_columns and file.rest[0] for file in (gold_rows, *files))

@@ -23,7 +23,7 @@ Span = tuple[str, SpanPosition]
 """Label and place. The place is (start, end), a tuple of such pairs, or a text without offsets."""
 
 ParseSpan = Callable[[Any, str], Span]
-"""Function from what stands for a span, and its file and place, to the span."""
+"""Function from the JSON of a span, and its file and place, to the span."""
 
 Relation = tuple[Any, ...]
 """Type, first and second argument, and both roles if they differ from Arg1 and Arg2."""
@@ -198,7 +198,7 @@ def _find_argument(part: Any, entities: Sequence[Any], named: Mapping[Any, Any],
     """Return the span that a head or tail names by index or id, or is itself."""
     if isinstance(part, list | dict):
         label, position = parse(part, where)
-        if not label:  # offsets alone: the type is that of the entity there
+        if not label:  # only offsets: the type is that of the entity there
             spans = (parse(entity, where) for entity in entities)
             label = next((name for name, place in spans if place == position), "")
         return label, position

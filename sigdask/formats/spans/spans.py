@@ -60,7 +60,7 @@ def iter_spans(value: Any, where: str, label: str = "") -> Iterator[Span]:
     Parameters
     ----------
     value : object
-        A list of spans; a list of such lists (one a sentence); an object of label to list; None.
+        A list of spans; a list of such lists (one per sentence); an object of label to list; None.
     where : str
         File and place, for errors.
     label : str
@@ -252,7 +252,7 @@ def _span_error(element: Any, where: str) -> InputError:
 
 
 SUFFIXES = (".ann", ".a2")
-"""Endings of annotations in the notation of brat; the second stands beside `.a1` with the entities that are given."""
+"""Endings of annotations in brat's notation; the second comes with `.a1`, which has the given entities."""
 
 UNSCORED = {"R": "relations", "*": "relations", "E": "events", "A": "attributes", "M": "attributes",
             "N": "normalizations"}  # fmt: skip

@@ -181,7 +181,7 @@ def _find_columns(
 def find_kinds(path: Path) -> frozenset[str]:
     """Return the labels in the second column of a term list without a header, if it holds labels.
 
-    Labels are few words that come again and again beside terms that do not; ids (with digits) are no terms.
+    Labels are few words that recur next to terms that do not; ids (with digits) are not terms.
     """
     lines = [line.split("\t") for line in files.read_head_lines(path) if line.strip()]
     if not lines or any(len(cells) != 2 for cells in lines):

@@ -33,7 +33,7 @@ CLOCK_NAMES = re.compile(
     r"([_ -](at|on|s|ms|sec|seconds|id))?",
     re.IGNORECASE,
 )
-"""Names of columns that say when and how a score was measured."""
+"""Names of columns on when and how a score was measured."""
 
 COUNTER_NAMES = re.compile(
     r"([\w-]+[/.])*_?(rank|n|count|support|size|length|n_tokens|n_words|seconds|line|lineno|line_number|position|runtime|"
@@ -64,7 +64,7 @@ RATER_NAMES = frozenset({"judge", "rater", "annotator", "worker", "replicate"})
 """Names of columns that number the raters of an item, or other repetitions of it."""
 
 MAX_ENTRIES = 50
-"""Maximum number of rows that may be systems although the name of their column does not say so."""
+"""Maximum number of rows that may be systems although the name of their column does not show it."""
 
 LANGUAGES = (
     "(ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|gu|ha|he|hi|hr|hu|id|is|it|ja|kk|km|ko|lt|lv|nl|no|pl|ps|pt|ro|ru|sv|"
@@ -128,7 +128,7 @@ def check_rows(table: FileTable, options: Options, *, is_only_file: bool = False
     options : Options
         Options, with the columns that the user named.
     is_only_file : bool
-        Whether it is the only file, and its format is to be told: its rows may then be systems by other names.
+        Whether it is the only file, and its format must be detected: its rows may then be systems with other names.
 
     Raises
     ------
@@ -182,8 +182,8 @@ def _check_no_confusions(table: FileTable) -> None:
 def _check_no_averages(table: FileTable, options: Options) -> None:
     """Raise an error for a table with one row of averages per system, whatever the column of systems is called.
 
-    Averages are several metrics, or scores beside a rank. Beside other columns than metrics, a name is that of an item
-    as well as of a system.
+    Averages are several metrics, or scores next to a rank. With columns other than metrics, a name may be that of an
+    item as well as of a system.
     """
     aside = {*options.groups, *options.ignore, *table.nested}
     names = [name for name in table.columns if table.header and name not in aside and not _has_scores(table, name)]
@@ -216,7 +216,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
 
 
 def _check_rows_are_items(table: FileTable, options: Options) -> None:
-    """Raise an error for a few rows without a number in their names, beside many columns that are numbered."""
+    """Raise an error for a few rows without a number in their names, with many numbered columns."""
     labels = next((name for name in table.columns if not _has_scores(table, name)), "")
     names = table.list_other_columns(labels, tables.INDEX_NAME, *options.groups, *options.ignore)
     numbers = [number for name in names if (number := re.fullmatch(r"(\D*?)[ _-]?0*(\d+)", name.lower()))]

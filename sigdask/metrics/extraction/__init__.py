@@ -40,7 +40,7 @@ class StatisticsSource:
     keeper : ExtractionCache
         Cache of earlier extractions.
     run : Executor
-        Makes what is missing.
+        Extracts missing statistics.
     tell : callable
         Called with the progress.
     """
@@ -65,7 +65,7 @@ class ExtractedData:
     made : dict of str to tuple of str
         The systems whose statistics were extracted now, by metric.
     n_kept : int
-        How many systems' statistics, over all metrics, were at hand.
+        Number of systems, over all metrics, whose statistics were cached.
     """
 
     counts: Counts
@@ -91,12 +91,12 @@ def extract_statistics(
 ) -> list[ExtractedData]:
     """Return the data with the statistics that the metrics need from whole outputs.
 
-    The arrays are identical bit by bit, whether they were read or counted, on any machine and in any parts.
+    The arrays are identical bit by bit, whether they are cached or computed, on any machine and in any parts.
 
     Parameters
     ----------
     requests : sequence of (Counts, sequence of metrics)
-        Test sets, and what is asked of each; metrics that take nothing from outputs are passed over.
+        Test sets, each with its metrics. Metrics that extract nothing from outputs are skipped.
     source : StatisticsSource
         Source of statistics.
     """
@@ -140,7 +140,7 @@ def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterato
             if extraction.block not in digests_by_size:
                 digests_by_size[extraction.block] = _hash_blocks(replicate.outputs, blocks)
             digests = digests_by_size[extraction.block]
-            if digests is not None:  # of what cannot be known by its content, `bind` makes the statistics itself
+            if digests is not None:  # without a digest of its content, `bind` computes the statistics
                 keys = [[join_digests(extraction_key, digest) for digest in block_digests] for block_digests in digests]
                 yield _WantedStatistics(number, r, name, extraction, replicate.outputs, blocks, keys)
 

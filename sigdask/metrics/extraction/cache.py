@@ -112,7 +112,7 @@ class FolderCache:
     path : Path
         The folder, which is created at the first write. Its entries are in the subfolder `extracted`.
     most_bytes : int
-        How much is kept.
+        Maximum size of the cache in bytes.
     """
 
     def __init__(self, path: Path, most_bytes: int = MAX_BYTES) -> None:

@@ -43,16 +43,16 @@ EVERY = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
-    """How far an extraction is: outputs done, outputs in all, and time left.
+    """Progress of an extraction: outputs done, all outputs, and time left.
 
     Attributes
     ----------
     what : str
-        The metrics that take something.
+        Metrics that extract statistics.
     done, total : int
-        Outputs, one an item, system and metric.
+        Number of outputs, one per item, system and metric.
     left : float
-        Seconds until its end, about.
+        Estimated seconds until its end.
     n_processes : int
         Number of working processes.
     """
@@ -164,9 +164,9 @@ class ItemBlock:
     Attributes
     ----------
     items : slice
-        Which.
+        Range of the items.
     systems : dict of str to int
-        The key of what is missing to the system that it is of.
+        System of each key whose statistics are missing.
     """
 
     items: slice

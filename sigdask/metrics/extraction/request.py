@@ -40,16 +40,16 @@ class Extraction:
     Attributes
     ----------
     counter : callable
-        `(systems, gold, **options)`, lists of outputs and a list of gold items, to int64 or float64 arrays, one a
-        system, shape (n_items, n_fields). A function of a module, so that it travels by name.
+        `(systems, gold, **options)`, lists of outputs and a list of gold items, to int64 or float64 arrays, one per
+        system, shape (n_items, n_fields). It is a function of a module, so it is sent by name.
     options : mapping of str to str, float or bool
         Its keyword arguments.
     packages : tuple of str
         Packages whose versions change the statistics.
     of : str
-        A field that data have of which it can be counted.
+        A field of the data that shows whether statistics can be counted.
     power : int
-        How its cost grows with the length of an output.
+        Power of an output's length with which the cost increases.
     block : int
         Number of items stored together. A change costs at least one block, a killed process loses at most one.
     """
@@ -121,7 +121,7 @@ def hash_items(items: Array) -> str | None:
 
 
 def join_digests(*digests: str) -> str:
-    """Return one digest that stands for several digests in this order."""
+    """Return one digest of several digests in this order."""
     return hashlib.blake2b(" ".join(digests).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 

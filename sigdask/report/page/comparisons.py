@@ -181,7 +181,7 @@ def _format_limits(r: Result, alpha: float) -> str:
 
 
 def _code_stopping(table: Table) -> NDArray[np.int64]:
-    """Return a number for each row that stands for its stopping rule, if any, and whether that stopped early."""
+    """Return a code for each row's stopping rule, if any, and whether that stopped early."""
     codes = np.zeros(len(table), np.int64)
     for k, stops in enumerate(table.stops):
         has_rule = stops.n_asked > 0
@@ -227,9 +227,9 @@ class AnswerCard:
     Attributes
     ----------
     verdicts : mapping of str to Verdict
-        By test set, the first ones.
+        Verdicts of the first test sets.
     n_sets : int
-        All of them.
+        Number of all test sets.
     counts : sequence of (str, str)
         Numbers of comparisons by verdict, and of borderline results, each with what it means.
     check_meanings : sequence of str

@@ -47,7 +47,7 @@ def build_part(
     table : Table
         All comparisons on the page, in its order.
     details : sequence of ComparisonDetails
-        By their rows of it.
+        Details by row of the table.
     reason : str
         Which comparisons are opened if not all are, or why none is. If empty, the section is left out.
     origins : mapping of str to str, optional
@@ -125,7 +125,7 @@ def _build_run(run: Convergence) -> dict[str, Any]:
 
 
 def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
-    """Return a caption that says how many exceedances each run ended with, and its bound on p if there is one."""
+    """Return a caption with the final number of exceedances of each run, and its bound on p if there is one."""
     ends = [
         f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}"
         + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")

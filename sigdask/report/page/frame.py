@@ -59,9 +59,9 @@ def render_frame(
     data : mapping of str to object
         Values for scripts, by name.
     parts : mapping of str to PagePart
-        By name, that of their files.
+        Parts by name, which is that of their files.
     name : str
-        The template, a file of this folder.
+        File name of the template in this folder.
     """
     styles, scripts = _read_sources("css", parts), _read_sources("js", parts)
     all_data = {**data, **{name: part.data for name, part in parts.items() if part.data is not None}}

@@ -39,15 +39,15 @@ class PageColumn:
     texts : CodedColumn of str
         The cells.
     is_number : bool
-        Whether it is sorted by the number that its cells begin with.
+        Whether it is sorted by the number at the beginning of its cells.
     is_filter : bool
         Whether a choice of its values narrows the table.
     is_hidden : bool
-        Whether it is for the script alone.
+        Whether it is only for the script.
     is_aside : bool
         Whether it says how a number was computed. Printed pages leave it out.
     is_pinned : bool
-        Whether it stays in sight at the right while the table scrolls sideways.
+        Whether it remains visible at the right while the table scrolls sideways.
     hints : mapping of str to str
         Hover texts of cells, by their texts.
     links : mapping of str to str
@@ -99,7 +99,7 @@ class PageTable:
     more : dict
         Further values for the script.
     n_plain : int
-        Rows that stand in the page without a script.
+        Number of rows that the page shows without its script.
     """
 
     name: str

@@ -95,7 +95,7 @@ class RankingSection:
 
     @property
     def meaning(self) -> str:
-        """What the marks of systems mean, such as letters."""
+        """Meaning of the marks of systems, such as letters."""
         return explain_group_marks(self.ranking)
 
     @property
@@ -104,7 +104,7 @@ class RankingSection:
         return GROUPING_HEADERS[self.ranking.grouping]
 
     def explain_mark(self, place: RankedRow) -> str:
-        """Return what a system's letters say: from which systems it is not significantly different."""
+        """Return the meaning of a system's letters: from which systems it is not significantly different."""
         if self.ranking.grouping != "letters":
             return f"{place.letters}: {self.meaning}"
         letters = {ranked.system: {*ranked.letters} for ranked in self.ranking.systems}  # a letter may be "aa"
@@ -183,7 +183,7 @@ def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: boo
     is_first : bool
         Whether this is the first ranking of the page, which always has room.
     all_listed : bool
-        Whether the page has every comparison, of which matrices are drawn.
+        Whether the page has every comparison, which matrices need.
     """
     fitting: list[RankingSection] = []
     n_left_out = 0

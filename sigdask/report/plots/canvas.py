@@ -66,7 +66,7 @@ def use_style() -> Iterator[None]:
     with explain_missing("matplotlib", "report", "a figure"):
         import matplotlib as mpl
     with mpl.rc_context(), warnings.catch_warnings(), _silence_font_logs():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it, and the SVG has the letter
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box replaces it, but the SVG has the letter
         warnings.filterwarnings("ignore", "constrained_layout not applied")
         mpl.rcdefaults()
         style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)

@@ -72,7 +72,7 @@ class FigureStyle:
         Raises
         ------
         InputError
-            There is no such kind, or a width is none.
+            There is no such kind, or a width is invalid.
         """
         names = [part.strip().lower() for part in (options.get("figure_kinds") or "").split(",") if part.strip()]
         kinds = frozenset(KINDS.get(name, name) for name in names)
@@ -451,7 +451,7 @@ def write_figures(
 def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
     """Return a file name without ending for each picture: portable, unique and reproducible.
 
-    What a file's name cannot hold becomes a line; such a name, and one that differs from another in its case alone,
+    Characters that file names cannot have become a line. Such a name, and one that differs from another only in case,
     ends in some digits of its digest.
     """
     plain_names = ["-".join([picture.kind, *map(_clean_part, picture.subject)]) for picture in selected]

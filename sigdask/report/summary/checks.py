@@ -106,11 +106,10 @@ def merge_causes(cause_texts: Iterable[str]) -> str:
 def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
     """Return an estimate for each row of how many more units of usual size would change its verdict.
 
-    Under shuffles the difference has a variance that is the sum of its units' squares, so that one more unit of usual
-    weight (their root mean square) shifts the standardised difference by 1 / sqrt(n) of n units that differ. Of an
-    adjusted p the shift is held against the level that p alone has to reach, as far as its adjustment tells: alpha
-    times p over adjusted p. Infinite where no unit differs, where so few units as there would be cannot reach the
-    level, and where there is no p.
+    Under swaps, the variance of the difference is the sum of its units' squares. So with n differing units, one more of
+    usual weight (their root mean square) shifts the standardised difference by 1 / sqrt(n). For an adjusted p, the
+    shift is compared with the level that p alone has to reach: about alpha times p over adjusted p. Infinite if no unit
+    differs, if so few units cannot reach the level, or if there is no p.
     """
     p = table.p_value
     sides = np.where([value == "two-sided" for value in table.alternative.values], 2.0, 1.0)[table.alternative.codes]

@@ -273,8 +273,8 @@ class BestSystems:
     metric : str
         Metric as requested.
     names : tuple of str
-        The best score first, then those that are not significantly different from it; against a baseline, those that
-        are significantly better, the best first.
+        The system with the best score, then those not significantly different from it. Against a baseline, the
+        significantly better systems, best first.
     """
 
     test_set: str
@@ -366,7 +366,7 @@ def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
 
 
 def _describe_disagreement(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence if no system is best on all metrics, not even with those that are tied with the best."""
+    """Yield a sentence if no system is best on all metrics, even counting systems tied with the best."""
     groups = build_verdict_groups(results)
     if not len(results) or groups.noun != "metrics" or groups.standings.design not in {PAIR, ALL}:
         return

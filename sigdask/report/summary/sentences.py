@@ -47,7 +47,7 @@ def describe_standing(r: Result, alpha: float) -> str:
 
 
 def describe_p(result: Result, alpha: float) -> str:
-    """Return text on p with its interval, or with its limits alone if a stopping rule determines no more.
+    """Return text on p with its interval, or only its limits if a stopping rule determines no more.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ MAX_PLAIN = 1e16
 def find_metrics_in_points(table: Table) -> frozenset[str]:
     """Return the names of the metrics whose differences are written in points of 100.
 
-    A column of scores may be called accuracy and stand in per cent: where a score is above 1 it is no share.
+    A column of scores may be called accuracy and be in per cent: a score above 1 is not a share.
     """
     largest = np.zeros(len(table.metric.values))
     for scores in (table.score_a, table.score_b):

@@ -168,7 +168,7 @@ class Standings:
         sizes = np.bincount(self.group, minlength=self.n_groups)
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         n = len(self.names)
-        pairs = find_distinct(self.group * n * n + low * n + high)[0]  # one may be asked for in both directions
+        pairs = find_distinct(self.group * n * n + low * n + high)[0]  # a pair may be requested in both directions
         n_pairs = np.bincount(pairs // (n * n), minlength=self.n_groups)
         if (sizes == 1).all():
             return PAIR if (low == low[0]).all() and (high == high[0]).all() else SOME
@@ -281,7 +281,7 @@ class VerdictGroups:
         return format_lead(r, points=points)
 
     def describe_lead(self, row: int) -> str:
-        """Return text on how far the better system of a row is ahead, and what makes that questionable."""
+        """Return text on how far the better system of a row is ahead, with doubts about it."""
         return f"{self.format_lead(row)}{self.describe_doubt(row)}"
 
     def describe_doubt(self, row: int) -> str:

@@ -39,7 +39,7 @@ def describe_method(result: Result) -> str:
 
 
 def is_bounded(result: Result) -> bool:
-    """Return whether a p-value was computed as bounds alone, without trials."""
+    """Return whether a p-value was computed only as bounds, without trials."""
     return result.exact is not None and not result.n_trials
 
 
@@ -85,6 +85,6 @@ def format_groups(ranking: SystemRanking) -> list[str]:
 
 
 def explain_group_marks(ranking: SystemRanking) -> str:
-    """Return a clause on what `format_groups` shows."""
+    """Return a clause that explains the output of `format_groups`."""
     meaning = GROUPING_MEANINGS[ranking.grouping]
     return meaning if ranking.clusters is None else meaning.replace("systems", "metrics")

@@ -63,7 +63,7 @@ def build_tables(
     results : ComparisonResults
         The results.
     layout : {"systems", "pairs"}, optional
-        Systems by metrics, or one row per comparison; by default systems where all pairs of three or more were
+        Systems by metrics, or one row per comparison. The default is systems if all pairs of three or more were
         compared, or two or more with one baseline.
     digits : int, optional
         Decimals of scores; by default those of `count_decimals`.
@@ -73,7 +73,7 @@ def build_tables(
     Raises
     ------
     InputError
-        There is no such layout, or so many decimals.
+        The layout or the number of decimals is invalid.
     """
     PRINT_OPTIONS["layout"].check("layout", layout)
     PRINT_OPTIONS["digits"].check("digits", digits)
@@ -215,7 +215,7 @@ def _order_systems(grouped: _ComparisonGroups) -> list[str]:
     """Return all systems: the baseline first, then the best by the first metric."""
     scores, table = grouped.scores[0], grouped.tables[0]
     sign = -1 if table.metric[0].higher_is_better else 1
-    order = np.argsort(sign * scores.scores, kind="stable")  # NaN stand last
+    order = np.argsort(sign * scores.scores, kind="stable")  # NaN come last
     names = [scores.systems[k] for k in order.tolist()]
     baseline = [scores.systems[int(scores.b[0])]] if grouped.design == "baseline" else []
     all_names = (name for system_scores in grouped.scores for name in system_scores.systems)

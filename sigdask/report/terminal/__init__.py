@@ -108,7 +108,7 @@ def _select_rows(
         return np.arange(len(table))
     if is_ranked:
         return summary.close[: MAX_SHOWN if verbose else MAX_CLOSEST]
-    order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give an interval alone
+    order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give only an interval
     sort_keys = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
     return np.lexsort(sort_keys)[:MAX_SHOWN]
 

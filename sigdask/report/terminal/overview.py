@@ -31,8 +31,8 @@ def format_overview(
 ) -> str:
     """Return a table with one row for each test set, subset and metric, and a line of totals below it.
 
-    Where the rows are folded, those that changed are chosen first, then those with a failed check, then those with
-    most borderline results. The chosen rows have the order of the plan.
+    If rows are omitted, changed rows are kept first, then those with a failed check, then those with most borderline
+    results. Rows are in the order of the plan.
 
     Parameters
     ----------

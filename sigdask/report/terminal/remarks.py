@@ -40,8 +40,8 @@ ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
 
 
 def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
-    """Return the notes on all results that are warnings, or all notes if details are asked for."""
-    notes = remove_kind(results.notes, "scope")  # which stands before the answer
+    """Return the notes on all results that are warnings, or all notes if details are requested."""
+    notes = remove_kind(results.notes, "scope")  # which comes before the answer
     return [note for note in notes if verbose or note.kind not in EXPLANATORY_KINDS]
 
 
