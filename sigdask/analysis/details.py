@@ -889,9 +889,9 @@ UnitData = tuple[ComparisonSettings, tuple[AnyBound, ...], tuple[Subset | None, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitTables:
-    """What is needed to score single units of compared systems: the data of each test set, without panels.
+    """The data needed to score single units of compared systems, without panels.
 
-    A pickle of it is None, as outputs may be large and metrics may be functions that cannot be pickled.
+    It is pickled as None, because outputs may be large and metrics may be functions that cannot be pickled.
 
     Attributes
     ----------

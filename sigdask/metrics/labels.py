@@ -244,7 +244,7 @@ def agreement(spec: Spec) -> Metric:
 def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
     """Return R_K (Gorodkin 2004, eq. 8) from sums: correct items, all items, and items by label, predicted and gold.
 
-    0 where a margin is degenerate (one label takes all), as scikit-learn has it.
+    0 if a margin is degenerate (one label takes all), as in scikit-learn.
     """
     predicted, gold = margins[: len(margins) // 2], margins[len(margins) // 2 :]
     above = correct * items - _dot_product(predicted, gold)

@@ -100,7 +100,7 @@ class TestSet(DataFiles, HasComparison):
 
     @property
     def unit(self) -> str:
-        """What is exchanged as a whole."""
+        """The swapped unit."""
         return str(self.comparison["unit"])
 
     def read(self) -> Counts:
@@ -110,7 +110,7 @@ class TestSet(DataFiles, HasComparison):
 
 
 class FamilySettings(Protocol):
-    """What of a plan decides how test sets are judged."""
+    """Settings of a plan that determine how test sets are judged."""
 
     @property
     def comparison(self) -> SelectionOptions:
@@ -118,7 +118,7 @@ class FamilySettings(Protocol):
 
     @property
     def family(self) -> Family:
-        """What is adjusted together."""
+        """Scope within which p-values are adjusted."""
 
 
 def judges_sets_together(plan: FamilySettings) -> bool:

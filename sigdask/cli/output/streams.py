@@ -256,7 +256,7 @@ def log_note(text: str) -> None:
 def print_text(text: str, *, on_stderr: bool = False, hang: int = COLUMN_GAP) -> None:
     """Print text on standard output, or on standard error if `on_stderr`, wrapped to the terminal's width.
 
-    Users' words in it are harmless already: whoever makes a text of them sees to it.
+    The caller has already escaped users' words in it.
     """
     click.echo(wrap_lines(text, terminal_columns(sys.stderr if on_stderr else sys.stdout), hang=hang), err=on_stderr)
 

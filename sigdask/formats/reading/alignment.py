@@ -250,7 +250,7 @@ def _align_by_id(first: FileTable, ids: Texts, table: FileTable, keys: Texts, no
 
 
 def _find_shared_ids(first: FileTable, table: FileTable) -> str | None:
-    """Return a column, or a field of objects, with the same texts in two tables of which none occurs twice."""
+    """Return a column, or a field of objects, that has the same texts in two tables, each of them once."""
     fields = [field for name, cells in first.nested.items() for field in list_fields(name, cells[0])]
     for name in (*(name for name in first.columns if name not in first.nested), *fields):
         with suppress(InputError):

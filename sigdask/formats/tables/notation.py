@@ -191,7 +191,7 @@ def holds_scores(table: FileTable, name: str) -> bool:
 
 
 def find_row_score(table: FileTable, options: Options) -> str | None:
-    """Return the column of scores in rows of system and item of which none is called score; None if it is not clear."""
+    """Return the column of scores in rows of system and item without a column called score; None if it is unclear."""
     names = select_scores(list_unnamed_scores(table, options, holds_scores), options)
     scores = [name for name in names if is_metric_name(name)] or names
     return scores[0] if len(scores) == 1 else None

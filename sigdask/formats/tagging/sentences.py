@@ -55,15 +55,15 @@ class FileColumns:
     path : Path
         The file.
     names : tuple of str
-        Names of the columns; none where the file does not tell them.
+        Names of the columns; empty if the file does not have them.
     digests : tuple of int
         A hash of the cells of each column.
     label : int
         Index of the column that is read as the label.
     gold, token : int or None
-        Indices of the gold label beside it, and of the token.
+        Indices of the gold label's column, and of the token's.
     numbered : bool
-        Whether columns are known by their numbers, and not as keys of JSON.
+        Whether columns are identified by numbers, and not by keys of JSON.
     """
 
     path: Path

@@ -137,7 +137,7 @@ def _check_local(path: Path | str) -> Path:
 def _validate_keys(data: dict[str, Any], complaints: list[Complaint]) -> tuple[PlanKeys, list[int]] | None:
     """Return the valid keys, and the indices of their test sets in the file.
 
-    What is wrong is complained about and left out, so that the rest is judged as well.
+    Invalid keys are reported and omitted, so that the rest is checked as well.
     """
     if not data.keys() & {*EVALUATED}:
         expected = "expected [[test_set]], [[rankings]] or [[independence]] with the files to compare"

@@ -33,9 +33,9 @@ def render(
     costs : sequence of Cost
         Cost of each test set.
     n_threads : int or None
-        Over which the work is spread; None where the cluster is elsewhere.
+        Threads that share the work; None if the cluster is elsewhere.
     gate : Gate, optional
-        The plan's: the level of each rule is told.
+        The plan's gate, of which the level of each rule is printed.
     stops : bool
         Whether a rule may end counting early, so that trials and time are upper limits.
     width : int, optional
