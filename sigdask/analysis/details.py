@@ -36,7 +36,7 @@ from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
-from sigdask.randomization.trials import PairPanel, TrialDifferences, iter_differences
+from sigdask.randomization.trials import PairPanel, iter_differences
 from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
 from sigdask.results.table import Table
@@ -117,18 +117,6 @@ class NullDistribution:
     is_whole: bool
     histogram: EqualWidthBars
 
-    @staticmethod
-    def from_differences(swapped: TrialDifferences, tail: int, *, is_whole: bool) -> NullDistribution:
-        """Return the null distribution from the differences after swaps, marking extreme ones by the tail."""
-        is_extreme = swapped.extreme[:, tail]
-        return NullDistribution(
-            observed=swapped.observed,
-            n_trials=len(is_extreme),
-            n_extreme=int(np.count_nonzero(is_extreme)),
-            is_whole=is_whole,
-            histogram=EqualWidthBars.from_values(swapped.differences, is_extreme),
-        )
-
 
 def iter_null_distributions(
     panel: PairPanel, rows: Integers, column: int, tails: Sequence[int], n_requested: Integers
@@ -155,7 +143,10 @@ def iter_null_distributions(
             [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_all)
         else:
             [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(n_trials, n_asked))
-        yield NullDistribution.from_differences(swapped, tail, is_whole=is_whole)
+        is_extreme = swapped.extreme[:, tail]
+        histogram = EqualWidthBars.from_values(swapped.differences, is_extreme)
+        n_extreme = int(np.count_nonzero(is_extreme))
+        yield NullDistribution(swapped.observed, len(is_extreme), n_extreme, is_whole, histogram)
 
 
 def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
@@ -217,19 +208,12 @@ def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 
     share : int
         Number of panels for which the same page counts trials.
     """
-    ends = list(_iter_points(min(max_trials, compute_max_trials(panel) // share)))
+    n_doublings = (min(max_trials, compute_max_trials(panel) // share) // FIRST_POINT).bit_length()
+    ends = [FIRST_POINT << k for k in range(n_doublings)]
     counts = np.zeros((len(ends), *panel.shape, panel.manner.n_tails), np.int64)
     for k, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
         counts[k] = panel.tally(run=run, first=first, n_trials=end - first).counts
     return np.array(ends, np.int64), np.cumsum(counts, axis=0)
-
-
-def _iter_points(max_trials: int) -> Iterator[int]:
-    """Yield powers of two from `FIRST_POINT`, up to `max_trials`."""
-    end = FIRST_POINT
-    while end <= max_trials:
-        yield end
-        end *= 2
 
 
 def compute_max_trials(panel: PairPanel) -> int:
@@ -667,7 +651,11 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     groups: list[_PanelComparisons] = []
     for k, analysis in enumerate(study.analyses):
         inside = np.flatnonzero(set_index == k)
-        groups += _iter_groups(analysis.main, selected.take(inside), rows[inside], indices[inside])
+        comparisons, unit_index, own = analysis.main.comparisons, UnitIndex(analysis.main.spec), indices[inside]
+        for group in group_rows(number_rows(comparisons.panel[own], comparisons.column[own])):
+            rows_of_group = inside[group]
+            parts = selected.take(rows_of_group), rows[rows_of_group], indices[rows_of_group]
+            groups.append(_PanelComparisons(analysis.main, unit_index, *parts))
     details = [entry for group in groups for entry in group.iter_details(len(groups))]
     for analysis in study.analyses:
         details = [*_add_texts(details, table, analysis.main.spec.counts)]
@@ -710,14 +698,6 @@ def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
 def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> Bools:
     """Return which of the codes stand for the given value."""
     return np.asarray(codes == (values.index(value) if value in values else -1))
-
-
-def _iter_groups(jobs: ComparisonJobs, table: Table, rows: Integers, indices: Integers) -> Iterator[_PanelComparisons]:
-    """Yield the comparisons in groups that share a panel and a metric."""
-    comparisons = jobs.comparisons
-    unit_index = UnitIndex(jobs.spec)
-    for selected in group_rows(number_rows(comparisons.panel[indices], comparisons.column[indices])):
-        yield _PanelComparisons(jobs, unit_index, table.take(selected), rows[selected], indices[selected])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

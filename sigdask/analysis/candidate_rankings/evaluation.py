@@ -329,22 +329,19 @@ class MeasureRankings:
 
     def _iter_validations(self, sample_counts: Integers) -> Iterator[Validation]:
         """Yield, for each n best, how its precision varies over random samples, compared with the model."""
-        lists = zip(self.candidates.measures, self.ranked_lists, strict=True)
+        lists, confidence = zip(self.candidates.measures, self.ranked_lists, strict=True), self.spec.confidence
         compared = (
             (measure, n, float(ranked.above[n] / n)) for measure, ranked in lists for n in self.cutoffs.tolist()
         )
         for column, (measure, n, precision) in enumerate(compared):
             m, k = sample_counts[sample_counts[:, column, 0] > 0, column].T
             if len(m):
-                yield self._validate_list(measure, n, precision, k, m)
-
-    def _validate_list(self, measure: str, n: int, precision: float, true: Integers, judged: Integers) -> Validation:
-        confidence = self.spec.confidence
-        spread = estimate_dispersion(true, judged, known=precision, n_population=n)
-        low, high = compute_list_limits(true, judged, np.full(len(true), n), confidence)
-        widened_limits = compute_widened_interval(true, judged, confidence, spread.factor)
-        intervals = compute_coverage(low / n, high / n, precision, confidence)
-        return Validation(measure, n, spread, intervals, compute_coverage(*widened_limits, precision, confidence))
+                spread = estimate_dispersion(k, m, known=precision, n_population=n)
+                low, high = compute_list_limits(k, m, np.full(len(k), n), confidence)
+                intervals = compute_coverage(low / n, high / n, precision, confidence)
+                limits = compute_widened_interval(k, m, confidence, spread.factor)
+                widened = compute_coverage(*limits, precision, confidence)
+                yield Validation(measure, n, spread, intervals, widened)
 
 
 def _take_largest_p(

@@ -447,11 +447,6 @@ class AcrossSets:
     members: Integers
     job: Job
 
-    @staticmethod
-    def from_family(family: MaxTFamily, members: Integers, n_trials: int) -> AcrossSets:
-        """Return tests over all sets with a job that counts `n_trials` trials of the given family."""
-        return AcrossSets(family, members, Job(family, n_trials, label=f"{len(members)} comparisons over all sets"))
-
     def build_results(
         self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats
     ) -> tuple[ResultAcrossSets, ...]:
@@ -532,7 +527,9 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, 
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
     adjustment = add_trials("max-t", build_family(weighted, parts, alternative, raw=raw), comparisons)
     assert isinstance(adjustment.family, MaxTFamily)
-    return AcrossSets.from_family(adjustment.family, member_table, adjustment.n_trials)
+    label = f"{len(member_table)} comparisons over all sets"
+    job = Job(adjustment.family, adjustment.n_trials, label=label)
+    return AcrossSets(adjustment.family, member_table, job)
 
 
 def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:
