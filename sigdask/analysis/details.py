@@ -391,15 +391,11 @@ class UnitIndex:
         return sorted(items, key=lambda item: bool(a[item] == b[item]))
 
     def _build_item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
-        a, b = (self._get_output(system, item) for system in pair)
-        outputs = self.counts.outputs
+        outputs, ids = self.counts.outputs, self.counts.ids
+        a, b = (None if outputs is None else format_value(self._get_outputs(system)[item]) for system in pair)
         prompt = None if outputs is None or outputs.asked is None else outputs.asked[item]
-        return ItemDetails(
-            _get_id(self.counts, item), None if prompt is None else format_value(prompt), self._get_gold(item), a, b
-        )
-
-    def _get_output(self, system: int, item: int) -> str | None:
-        return None if self.counts.outputs is None else format_value(self._get_outputs(system)[item])
+        name = str(item + 1) if ids is None else ids[item]
+        return ItemDetails(name, None if prompt is None else format_value(prompt), self._get_gold(item), a, b)
 
     def _get_gold(self, item: int) -> tuple[str, ...]:
         outputs = self.counts.outputs
@@ -447,10 +443,6 @@ def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str
 def _shorten_prompt(text: str) -> str:
     """Return a prompt, shortened to its end if it is long, as the question is usually at the end."""
     return text if len(text) <= MAX_CHARACTERS else CUT.strip() + " " + text[-(MAX_CHARACTERS - len(CUT)) :]
-
-
-def _get_id(counts: Counts, item: int) -> str:
-    return str(item + 1) if counts.ids is None else counts.ids[item]
 
 
 def format_value(value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.identity import dataclass
 from sigdask.report.plots import canvas
 from sigdask.statistics.ranking_letters import achieved_significance as compute_curve
@@ -23,8 +24,6 @@ from sigdask.statistics.ranking_letters import discriminative_power
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 MAX_IN_PANEL = 3
 """Maximum number of curves with intervals in one panel. With more, each has a panel."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.counts.fields import Floats
 from sigdask.report.plots import canvas
 from sigdask.statistics.ranking_letters import format_letter
 from sigdask.statistics.rounding import format_p
@@ -21,8 +22,6 @@ from sigdask.statistics.rounding import format_p
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Floats = NDArray[np.float64]
 
 VERDICT_MARKS: dict[int, tuple[str, dict[str, Any]]] = {
     1: ("significantly different", {"marker": "o", "markerfacecolor": canvas.BLUE}),

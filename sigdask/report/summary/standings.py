@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
+from sigdask.counts.fields import Integers
 from sigdask.identity import dataclass
 from sigdask.report.summary.sentences import (
     describe_comparison,
@@ -30,7 +31,6 @@ from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
 
-Integers = NDArray[np.int64]
 NO_ROWS: Integers = np.zeros(0, np.int64)
 GroupKey = tuple[str, str, str]
 """The names of a test set, subset ("" without) and metric."""
