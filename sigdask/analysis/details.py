@@ -717,8 +717,7 @@ class _PanelComparisons:
     @property
     def panel(self) -> PairPanel:
         """The panel that was counted."""
-        comparisons = self.jobs.comparisons
-        panel = comparisons.panels[int(comparisons.panel[self.indices[0]])]
+        panel = self.jobs.comparisons.get_panel(self.indices[0])
         assert isinstance(panel, PairPanel)
         return panel
 
@@ -730,9 +729,9 @@ class _PanelComparisons:
 
     def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
         """Yield the details of each comparison; the limit of work is divided by `n_groups`."""
-        (panel_rows, column), panel = self.position, self.panel
+        (panel_rows, column), panel, comparisons = self.position, self.panel, self.jobs.comparisons
         tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
-        n_requested = self.jobs.comparisons.n_trials[self.indices]
+        n_requested = comparisons.n_trials[self.indices]
         runs = self._compute_runs(tails, n_groups)
         distributions = iter_null_distributions(panel, panel_rows, column, tails, n_requested)
         entries = zip(distributions, panel_rows.tolist(), runs, self.indices.tolist(), strict=True)
@@ -742,17 +741,14 @@ class _PanelComparisons:
                 deciding: tuple[UnitDetails, ...] = ()
                 if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
                     shares = UnitShares.from_panel(panel, row, column)
-                    selection = self._select_units(index)
+                    pair = int(comparisons.a[index]), int(comparisons.b[index])
+                    selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)
                     deciding = self.unit_index.list_details(selection, shares.addresses, shares.scores)
                     units = self._sort_units(selection, shares.addresses)
                 parts = (null, convergence, shares, deciding, self.unit_index.field_names, units)
                 yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
         except InputError:  # a metric of whole outputs gave no score, as the results say
             return
-
-    def _select_units(self, k: int) -> UnitSelection:
-        c = self.jobs.comparisons
-        return (int(c.a[k]), int(c.b[k])), c.metrics[int(c.metric[k])], c.masks[int(c.subset.codes[k])]
 
     def _sort_units(self, selection: UnitSelection, deciding: Integers) -> SortedUnits | None:
         """Return the sorted units of a comparison, with the contributions of the units that decide."""
