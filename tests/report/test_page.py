@@ -201,6 +201,16 @@ def test_rankings_are_sorted_and_filtered_too(opened, file, sets):
     assert ranking.locator("tbody tr[data-system]:visible").count() == 1
 
 
+def test_nothing_moves_when_the_table_is_scrolled_into_view(opened, file):
+    page = opened(file)
+    measure = "own => own.getBoundingClientRect().top + scrollY"
+    table = page.locator("#comparisons")
+    before = table.evaluate(measure)
+    table.scroll_into_view_if_needed()
+    page.evaluate(WAIT_FOR_TWO_FRAMES)
+    assert table.evaluate(measure) == before
+
+
 def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets):
     page = opened(file)
     page.locator(".pairs").first.scroll_into_view_if_needed()

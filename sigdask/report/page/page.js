@@ -462,6 +462,8 @@ const sigdask = (() => {
 
   /* ---- matrices: every pair of a ranking ---- */
 
+  const MAX_DRAWN_AT_ONCE = 2000; // comparisons; the matrices of more are drawn when they are near the screen
+
   /** The rows of a ranking's comparisons, by the names of both systems. */
   const pairsOf = ({ set, subset, metric }) => {
     const fits = [["test set", set], ["subset", subset], ["metric", metric]].map(([head, value]) => {
@@ -503,7 +505,11 @@ const sigdask = (() => {
     near.unobserve(target);
     drawMatrix(target.closest(".ranking"));
   }), { rootMargin: "600px" });
-  document.querySelectorAll(".matrix").forEach((place) => near.observe(place));
+  for (const place of document.querySelectorAll(".matrix")) {
+    // drawn while the page is scrolled, it would move what the reader is about to press
+    if (place.closest("details").open && comparisons.n <= MAX_DRAWN_AT_ONCE) drawMatrix(place.closest(".ranking"));
+    else near.observe(place);
+  }
   addEventListener("beforeprint", () => rankings.forEach((own) => {
     if (own.querySelector(".pairs")?.open && !own.querySelector(".matrix table")) drawMatrix(own);
   }));
