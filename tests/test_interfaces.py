@@ -217,6 +217,7 @@ def test_a_guess_of_another_librarys_name_is_answered_by_a_name_that_is_there(ke
         (["--refs", "scores.csv"], "Did you mean '--gold'?"),
         (["--adjust", "fdr_bh"], "'tukey'; write 'bh'"),
         (["--method", "holm"], "it is a value of adjust"),
+        (["-m", "bleu", "chrf"], "chrf: no such file. If it is a metric, write it with an option of its own: -m chrf"),
         (["-m", "BLEU,chrF"], "these are several metrics; give BLEU, chrF each by itself"),
     ],
 )

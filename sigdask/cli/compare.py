@@ -20,7 +20,7 @@ from sigdask.execution.clusters import settings as monitoring
 from sigdask.formats import Source
 from sigdask.formats.reading.files import NOT_DATA
 from sigdask.io import as_path, is_present
-from sigdask.metrics import check_name
+from sigdask.metrics import METRICS, check_name
 from sigdask.options import (
     ReadingOptions,
     SelectionOptions,
@@ -235,7 +235,10 @@ def _find_sources(text: str, format_: str) -> Iterator[Source]:
     """Yield the sources that one SYSTEM argument names; patterns are expanded only in URLs, as shells expand others."""
     name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
     if not is_url(url):
-        yield formats.parse_source(text)
+        source = formats.parse_source(text)
+        if text.casefold() in {*map(str.casefold, METRICS)} and not is_present(source.path.exists):
+            raise InputError(f"{text}: no such file. If it is a metric, write it with an option of its own: -m {text}")
+        yield source
         return
 
     from sigdask.nightly.plan import paths  # loads pydantic
