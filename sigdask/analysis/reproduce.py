@@ -262,6 +262,36 @@ def _build_result(path: Path, number: int, row: Mapping[str, Any]) -> RecordedRe
         raise InputError(f"{path}, result {number}: {error}") from None
 
 
+def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
+    """Raise if a file of results contradicts the signatures in it, as after an edit by hand.
+
+    Parameters
+    ----------
+    document : mapping of str to value
+        The file's JSON, or only its `results`. Rows of earlier versions have no signatures, and are not checked.
+    """
+    names: set[tuple[Any, ...]] = set()
+    for number, row in enumerate(document["results"], 1):
+        if not row.get("test_signature"):
+            continue
+        signature = _build_result(path, number, row).signature
+        if (name := (row["test_signature"], row.get("a"), row.get("b"))) in names:
+            raise InputError(f"{path}, result {number}: occurs twice; leave one of them out")
+        names.add(name)
+        stated = {"seed": document.get("seed")} | {key: row.get(key) for key in ("metric", "alternative", "unit")}
+        signed: dict[str, Any] = {key: getattr(signature, key) for key in stated}
+        if signature.p == TRIALS and signature.stop is None:
+            signed["n_trials"] = signature.n_trials
+            signed["p_value"] = (float(row.get("n_extreme") or 0) + 1) / (float(row.get("n_trials") or 0) + 1)
+            stated |= {key: float(row[key]) for key in ("n_trials", "p_value") if row.get(key)}
+        for key in stated.keys() & signed.keys():
+            if stated[key] is not None and not _are_equal(stated[key], signed[key]):
+                raise InputError(
+                    f"{path}, result {number}: {key} is {stated[key]!r}, but {signed[key]!r} by its signature and "
+                    "counts; the file was altered after sigdask wrote it: write it again"
+                )
+
+
 Compare = Callable[..., ComparisonResults]
 
 TOLERANCE = 1e-12
@@ -347,7 +377,9 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
         raise InputError(f"signature: scheme {scheme}: this version of sigdask supports only scheme {SCHEME}")
     if len(names := recorded.test_sets) > 1:
         raise InputError(f"results of several test sets: {format_list(names, 9)}; choose one with --name")
-    matches, changed = _match_systems(recorded, counts, compare)
+    current = _CurrentData.from_counts(recorded.results, counts, compare)
+    matches, changed = _match_systems(recorded, current)
+    absent = [] if changed else [*_note_absent(matches, current)]
     versions = {result.signature.version for result in recorded.results}
     comparison = FieldComparison(has_same_words=versions == {get_version()})
     counts, matches = _restore_names(matches, counts, comparison)
@@ -361,7 +393,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
             comparison.skip(name, TAKEN_SETTING)
     if recorded.document and reruns and not changed:
         _compare_document(recorded, [rerun.results for rerun in reruns], comparison)
-    notes = tuple(_iter_notes(recorded.results, repeated))
+    notes = (*_iter_notes(recorded.results, repeated), *absent)
     differences = (*_find_repeats(matches), *comparison.differences)
     return ReproduceOutcome(tuple(repeated), tuple(changed), differences, comparison.list_reasons(), notes)
 
@@ -370,9 +402,8 @@ Match = tuple[RecordedResult, tuple[str, str]]
 """A recorded result, and the names of its two systems in the current data."""
 
 
-def _match_systems(recorded: RecordedResults, counts: Counts, compare: Compare) -> tuple[list[Match], list[str]]:
+def _match_systems(recorded: RecordedResults, current: _CurrentData) -> tuple[list[Match], list[str]]:
     """Return the results whose data exist, with the systems' current names, and messages on data that changed."""
-    current = _CurrentData.from_counts(recorded.results, counts, compare)
     matches: list[Match] = []
     changed = []
     for entry in recorded.results:
@@ -407,6 +438,24 @@ def _find_repeats(matches: Sequence[Match]) -> Iterator[str]:
     for (label, *_), n in keys.items():
         if n > 1:
             yield f"results: {label} occurs {n} times in the file, and once now"
+
+
+def _note_absent(matches: Sequence[Match], current: _CurrentData) -> Iterator[str]:
+    """Yield a note on the comparisons of these systems that a file of results does not have."""
+    present = {(_get_metric_key(entry.signature), frozenset(pair)) for entry, pair in matches if entry.values}
+    compared = dict.fromkeys((key[0], frozenset(pair)) for key, pairs in current.pairs.items() for pair in pairs)
+    absent = [
+        f"{' and '.join(sorted(pair))} on {' '.join((*(subset or ()), metric))}"
+        for (unit, metric, subset), pair in compared
+        if ((unit, metric, subset), pair) not in present
+    ]
+    if present and absent:
+        n = len(present) + len(absent)
+        yield f"of {n:,} comparisons of these systems, the file lacks {len(absent):,}: {format_list(absent, 5)}"
+
+
+def _get_metric_key(signature: Signature) -> MetricKey:
+    return signature.unit, signature.metric, signature.subset
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +493,7 @@ class _CurrentData:
     def add(self, result: Result) -> None:
         """Add the digests in the signature of one result."""
         signature = _parse_signature(result)
-        key, data = (signature.unit, signature.metric, signature.subset), signature.data
+        key, data = _get_metric_key(signature), signature.data
         self.pairs.setdefault((key, data.units, data.a, data.b), []).append((result.a, result.b))
         self.pairs.setdefault((key, data.units, data.b, data.a), []).append((result.b, result.a))
         self.systems.setdefault(key, {}).update({result.a: data.a, result.b: data.b})
@@ -457,7 +506,7 @@ class _CurrentData:
         """
         signature = entry.signature
         data = signature.data
-        key = (signature.unit, signature.metric, signature.subset), data.units, data.a, data.b
+        key = _get_metric_key(signature), data.units, data.a, data.b
         pairs = self.pairs.get(key, [])
         return entry.names if entry.names in pairs else next(iter(pairs), None)
 
@@ -469,7 +518,7 @@ class _CurrentData:
             recorded_units = str(entry.values.get("n_units", n_units))
             instead = f" instead of {recorded_units}" if recorded_units != str(n_units) else ""
             return f"the ids of the {signature.unit}s differ from those of the signature ({n_units:,}{instead})"
-        digests = self.systems.get((signature.unit, signature.metric, signature.subset))
+        digests = self.systems.get(_get_metric_key(signature))
         if digests is None:
             return "these files do not have this subset"
         a, b = entry.names

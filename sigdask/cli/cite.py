@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sigdask.analysis import reproduce as reproduction
-from sigdask.analysis.reproduce import read_json_results
+from sigdask.analysis.reproduce import check_signatures, read_json_results
 from sigdask.cli.output.streams import print_text
 from sigdask.cli.output.write import assign_files, write_data
 from sigdask.errors import InputError
@@ -49,13 +49,16 @@ def _read_facts(what: str) -> Any:
         return Facts.from_signatures([Signature.parse(what)])
     path, ending = Path(what), Path(what).suffix.lower()
     if ending in {".csv", ".parquet"}:
-        return Facts.from_signatures([result.signature for result in reproduction.read(path).results])
+        results = reproduction.read(path).results
+        check_signatures(path, {"results": [result.values for result in results]})
+        return Facts.from_signatures([result.signature for result in results])
     if ending == ".json" or (is_present(path.is_file) and is_json(path)):
         document = read_json_results(path)
         if (fault := find_fault(document)) is not None:
             raise InputError(f"{path}: not results of `sigdask compare --json`: {fault}")
         if not document["results"]:
             raise InputError(f"{path}: holds no results; give a file that `sigdask compare --json` wrote")
+        check_signatures(path, document)
         alpha = document.get("alpha", 0.05)
         rows = []
         for number, row in enumerate(document["results"]):

@@ -239,6 +239,15 @@ def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
     assert "p_adjusted: the family had 6 comparisons" in result.stdout
 
 
+def test_comparisons_that_a_file_lacks_are_noted(folder):
+    record_results(folder, "scores.csv", "--trials", "500", "--method", "randomization", "--adjust", "none")
+    header, *rows = (folder / "r.csv").read_text().splitlines(keepends=True)
+    (folder / "r.csv").write_text("".join([header, *rows[:1], *rows[2:]]))  # without s0 and s2
+    result = call_sigdask("reproduce", "r.csv", "scores.csv", "-q", cwd=folder)
+    assert result.returncode == 0
+    assert "note: of 6 comparisons of these systems, the file lacks 1: s0 and s2 on mean" in result.stdout
+
+
 def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=1000)
     assert call_sigdask("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0

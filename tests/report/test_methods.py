@@ -165,6 +165,41 @@ def test_a_file_without_results_is_refused_with_what_can_be_cited(tmp_path, name
     assert "--store" not in result.stderr
 
 
+ALTERATIONS = {
+    "metric": ("f1", "metric is 'f1', but 'mean'"),
+    "alternative": ("greater", "alternative is 'greater', but 'two-sided'"),
+    "n_trials": (400, "n_trials is 400.0, but 500"),
+    "n_extreme": (499, r"p_value is 0\.\d+, but 0\.998"),
+    "p_value": (0.001, r"p_value is 0\.001, but 0\.\d+"),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"), [(key, *rest) for key, rest in ALTERATIONS.items()], ids=ALTERATIONS
+)
+def test_a_file_that_contradicts_its_signatures_is_not_cited(tmp_path, key, value, message):
+    results = compare_all(SCORES, trials=500, method="randomization", interval="none")
+    document = results.to_dict()
+    document["results"][2][key] = value
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    results.to_frame("pandas").assign(**{key: lambda frame: frame[key].where(frame.index != 2, value)}).to_csv(
+        tmp_path / "r.csv"
+    )
+    for name in ("r.json", "r.csv"):
+        answer = call_sigdask("cite", name, cwd=tmp_path)
+        assert answer.returncode == 2
+        assert re.search(f"{name}, result 3: {message}.* by its signature and counts", " ".join(answer.stderr.split()))
+
+
+def test_a_seed_that_is_not_that_of_the_signatures_and_a_result_that_occurs_twice_are_not_cited(tmp_path):
+    document = compare_all(SCORES, trials=500, interval="none").to_dict()
+    (tmp_path / "r.json").write_text(json.dumps({**document, "seed": 7}))
+    assert "result 1: seed is 7, but 0 by its signature" in call_sigdask("cite", "r.json", cwd=tmp_path).stderr
+    document["results"] += document["results"][:1]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    assert "result 4: occurs twice" in call_sigdask("cite", "r.json", cwd=tmp_path).stderr
+
+
 def test_a_plan_is_cited_from_its_store(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=500, settings='adjust = "bh"')
     assert call_sigdask("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
