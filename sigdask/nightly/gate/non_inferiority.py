@@ -18,6 +18,7 @@ from sigdask.nightly.gate.rules import (
     RuleVerdict,
     WithinMargin,
     describe_scope,
+    describe_since,
     format_rule_name,
     get_key,
     sort_findings,
@@ -30,7 +31,8 @@ def judge_within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]
     findings, powers = [], []
     for c in covered:
         margin_result = _get_margin_result(rule, c, basis)
-        findings.append(_build_finding(rule, c, margin_result, basis.get_spread(c.result)))
+        since = basis.evidence.first_failures.get((format_rule_name(rule), get_key(c.result)))
+        findings.append(_build_finding(rule, c, margin_result, basis.get_spread(c.result), since))
         powers.append(compute_power(rule, margin_result, c.result.n_units, basis.get_spread(c.result)))
     known_powers = [power for power in powers if power is not None]
     power = math.prod(known_powers)
@@ -70,10 +72,11 @@ def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredCompariso
 
 
 def _build_finding(
-    rule: WithinMargin, c: CoveredComparison, margin_result: MarginResult, sd: float | None
+    rule: WithinMargin, c: CoveredComparison, margin_result: MarginResult, sd: float | None, since: int | None
 ) -> RuleFinding:
     is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
     passed = margin_result.p_value <= rule.alpha and not is_whole
+    since = None if passed else since
     range_text = ""
     if is_whole:
         words = (
@@ -96,12 +99,13 @@ def _build_finding(
         passed=passed,
         detectable=equal_margin,
         text=f"{text}{range_text}{_describe_smallest(rule, margin_result.smallest_margin)}"
-        f"{_describe_equal(equal_margin)}",
+        f"{_describe_equal(equal_margin)}{describe_since(since)}",
         method=margin_result.method,
         smallest_margin=margin_result.smallest_margin,
         n_better=None if margin_result.matched is None else margin_result.matched.wins,
         n_worse=None if margin_result.matched is None else margin_result.matched.losses,
         level=rule.alpha,
+        since=since,
     )
 
 

@@ -21,6 +21,7 @@ from sigdask.nightly.gate.rules import (
     RuleFinding,
     RuleVerdict,
     describe_scope,
+    describe_since,
     find_largest_losses,
     format_losses,
     format_rule_name,
@@ -198,7 +199,7 @@ def _build_finding(
         f"{_describe_doubt(c.result, p, level) if failed else ''}; "
         f"{_describe_detectable(smallest)}"
         f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
-        f"{'' if since is None else f'; the outputs are the same as in run {since}: no new alarm'}",
+        f"{describe_since(since)}",
         level=level,
         since=since,
     )

@@ -313,8 +313,7 @@ class GateVerdict:
     @property
     def is_new(self) -> bool:
         """Whether the gate fails for a reason that no earlier run with the same outputs had."""
-        failures = [finding for rule in self.rules if not rule.passed for finding in rule.failures]
-        return not self.passed and (not failures or any(finding.since is None for finding in failures))
+        return any(is_new_failure([f.since for f in rule.failures]) for rule in self.rules if not rule.passed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -323,6 +322,16 @@ class GateVerdict:
     def to_json(self) -> str:
         """Return JSON text."""
         return as_json(self.to_dict())
+
+
+def is_new_failure(since: Sequence[int | None]) -> bool:
+    """Return whether a rule's failure is new: one of its failed comparisons is, or it fails as a whole."""
+    return not since or None in since
+
+
+def describe_since(since: int | None) -> str:
+    """Return a clause on the run in which a failed comparison failed first, or "" if its failure is new."""
+    return "" if since is None else f"; the outputs are the same as in run {since}: no new alarm"
 
 
 def get_key(result: Result) -> ComparisonKey:

@@ -15,6 +15,7 @@ from sigdask.nightly.gate.rules import (
     RuleVerdict,
     find_largest_losses,
     format_losses,
+    is_new_failure,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -23,7 +24,7 @@ MAX_PASSED = 5
 """Maximum number of passed comparisons that are listed, of a rule that passed. All failures are listed."""
 
 MAX_KEPT = 50
-"""Maximum number of comparisons of a rule in a run's record, failures first."""
+"""Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
 
 RULE_KEYS = (
     "name", "passed", "p_value", "level", "least_level", "fdr", "repeats", "n_blind", "n_gone", "n_doubtful",
@@ -116,17 +117,20 @@ def format_record(verdict_record: Mapping[str, Any]) -> str:
 
 def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
     passed = [f for f in rule.findings if f.passed]
+    further = [_build_finding_record(f, ("passed", "since")) for f in rule.failures[MAX_KEPT:]]
     return {
         **{name: getattr(rule, name) for name in RULE_KEYS},
         "alarms": format_alarms(rule),
         "notes": list(rule.notes),
         "n_failed": len(rule.failures),
         "n_passed": len(passed),
-        "findings": [
-            {"key": list(f.key), **{name: getattr(f, name) for name in FINDING_KEYS}}
-            for f in (*rule.failures, *passed)[:MAX_KEPT]
-        ],
+        "findings": [_build_finding_record(f, FINDING_KEYS) for f in (*rule.failures, *passed)[:MAX_KEPT]],
+        **({"further_failures": further} if further else {}),
     }
+
+
+def _build_finding_record(finding: RuleFinding, names: Sequence[str]) -> dict[str, Any]:
+    return {"key": list(finding.key), **{name: getattr(finding, name) for name in names}}
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:
@@ -136,17 +140,26 @@ def format_levels(verdict: Mapping[str, Any]) -> str:
 
 def is_alarm(verdict: Mapping[str, Any]) -> bool:
     """Return whether a recorded gate fails for a reason that no earlier run with the same outputs had."""
-    failures = [finding for rule in verdict["rules"] if not rule["passed"] for finding in _list_failures(rule)]
-    return not verdict["passed"] and (not failures or any(finding.get("since") is None for finding in failures))
+    return any(
+        is_new_failure([finding.get("since") for finding in list_findings(rule) if not finding["passed"]])
+        for rule in verdict["rules"]
+        if not rule["passed"]
+    )
 
 
 def _list_failures(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [finding for finding in rule["findings"] if not finding["passed"]]
 
 
+def list_findings(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the comparisons in a rule's record, with all failures; those after the first ones have no text."""
+    return [*rule.get("findings", ()), *rule.get("further_failures", ())]
+
+
 def list_failing_sets(verdict: Mapping[str, Any] | None) -> set[str]:
     """Return the test sets of the comparisons that failed in a recorded verdict, if there is one."""
-    return {finding["key"][0] for rule in (verdict or {"rules": ()})["rules"] for finding in _list_failures(rule)}
+    findings = [finding for rule in (verdict or {"rules": ()})["rules"] for finding in list_findings(rule)]
+    return {finding["key"][0] for finding in findings if not finding["passed"]}
 
 
 def iter_reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.nightly.report.gate import format_levels, iter_reasons
+from sigdask.nightly.report.gate import format_levels, iter_reasons, list_findings
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report import plots
 from sigdask.report.analyses import iter_ranking_pictures
@@ -62,7 +62,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
         if is_changed and names[row] in row_index:
             rank[row_index[names[row]]] = 2
     verdict = report.run.details.get("verdict") or {"rules": ()}
-    for finding in (finding for rule in verdict["rules"] for finding in rule["findings"]):
+    for finding in (finding for rule in verdict["rules"] for finding in list_findings(rule)):
         key = tuple(finding["key"])
         if key in row_index:
             rank[row_index[key]] = min(rank[row_index[key]], 1 if finding["passed"] else 0)

@@ -23,6 +23,7 @@ from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates, TestedLabels
+from sigdask.nightly.report.gate import list_findings
 from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
@@ -142,7 +143,7 @@ def open_recorded(
     if changed:
         raise InputError(f"--open: {changed[0]} changed after run {report.run.number}; run the plan again")
     verdict = report.run.details.get("verdict") or {"rules": ()}
-    findings = [finding for rule in verdict["rules"] for finding in rule["findings"]]
+    findings = [finding for rule in verdict["rules"] for finding in list_findings(rule)]
     gated = [tuple(finding["key"]) for finding in sorted(findings, key=lambda finding: finding["passed"])]
     return open_details(batches, report, gated, open_pairs)
 

@@ -16,7 +16,7 @@ from sigdask.nightly.gate.margin_tests import Count
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, Fdr, GateVerdict, format_rule_name, select_rows
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.model import fill_date
-from sigdask.nightly.report.gate import build_record, render_junit
+from sigdask.nightly.report.gate import build_record, list_findings, render_junit
 from sigdask.nightly.report.page import list_keys
 from sigdask.nightly.run.notify import send_notifications
 from sigdask.nightly.run.work import iter_missing
@@ -170,7 +170,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
         is_repeated = bool(covered) and unchanged.issuperset(covered) and name in last_judged.details["gate"]
         if is_repeated:
             repeats[name] = recorded.get("repeats") or last_judged.number
-        failed = [f for f in recorded.get("findings", ()) if not f["passed"] and tuple(f["key"]) in unchanged]
+        failed = [f for f in list_findings(recorded) if not f["passed"] and tuple(f["key"]) in unchanged]
         first_failures |= {(name, tuple(f["key"])): f.get("since") or last_judged.number for f in failed}
         judged_runs, repeated = _list_observations(runs, this, name, is_repeated=is_repeated)
         oldest_start = this.started - DAYS_PER_YEAR * 86_400

@@ -18,7 +18,7 @@ from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.gate.judge import judge_rules
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, format_rule_name
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.report.gate import render
+from sigdask.nightly.report.gate import build_record, is_alarm, list_findings, render
 from sigdask.nightly.store import history, open_for_reading, open_store
 from sigdask.results import fields
 from sigdask.results.from_records import results_to_table
@@ -217,6 +217,35 @@ def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_pat
     (tmp_path / "scores.csv").rename(tmp_path / "same.csv")  # a file of another name with the same outputs
     (tmp_path / "plan.toml").write_text((PLAN + gate).replace("scores.csv", "same.csv"))
     assert "the outputs are the same as in run 5: no new alarm" in run_night(tmp_path)[1]
+
+
+def test_more_failures_than_a_record_has_texts_of_are_no_new_alarm_with_the_same_outputs(tmp_path):
+    base, new = build_night(40, 0)
+    header = ",".join(["item", "base", *(f"new{k}" for k in range(60))])
+    rows = (f"i{k},{a},{','.join([str(b)] * 60)}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
+    (tmp_path / "scores.csv").write_text("\n".join([header, *rows]) + "\n")
+    gate = (
+        'command = ["sh", "-c", "echo >> told"]\nwhen = "new"\n'
+        'rules = [{ rule = "not-worse" }, { rule = "non-inferior", margin = 0.01 }]\n'
+    )
+    texts = [run_night(tmp_path, gate) for _ in range(3)]
+    assert [(status, text.count("no new alarm")) for status, text in texts] == [(1, 0), (1, 121), (1, 121)]
+    assert len((tmp_path / "told").read_text().splitlines()) == 1
+    assert "failed in 3 of these 3 runs, 1 of them" in run_command("history", tmp_path / "plan.toml")
+    records = [night_run.details["verdict"] for night_run in read_runs(tmp_path)]
+    assert [is_alarm(record) for record in records] == [True, False, False]
+    counts = [[(rule["n_failed"], len(list_findings(rule))) for rule in record["rules"]] for record in records]
+    assert counts == [[(60, 60), (60, 60)]] * 3
+
+
+def test_a_rule_that_fails_as_a_whole_is_a_new_alarm_beside_an_old_failure():
+    old = judge_night(40, 0)
+    [rule] = old.rules
+    stale = replace(rule, findings=tuple(replace(finding, since=1) for finding in rule.findings))
+    whole = replace(rule, findings=(), notes=("applies to no comparison",))
+    verdicts = [replace(old, rules=rules) for rules in ((stale,), (stale, whole), (stale, rule))]
+    assert [verdict.is_new for verdict in verdicts] == [False, True, True]
+    assert [is_alarm(build_record(verdict)) for verdict in verdicts] == [False, True, True]
 
 
 def test_nights_with_the_same_outputs_count_once_for_an_online_rule_and_keep_their_level(tmp_path):
