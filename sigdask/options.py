@@ -314,7 +314,7 @@ class TestOptions(TypedDict, total=False):
         float | None,
         Option(
             "Limit of the estimated time, in seconds of one core, of all exact p-values of a test set and metric.",
-            otherwise="60 for the method exact; 0.2 for auto; for both 100 for each comparison, or about an hour if "
+            otherwise="exact: 60; auto: 0.2; both: 100 for each comparison, or about an hour if "
             "the work can be divided",
             least=0,
             metavar="SECONDS",
@@ -506,7 +506,7 @@ class LabelTestOptions(TypedDict, total=False):
     adjust: Annotated[
         AdjustTests | None,
         Option(
-            "Adjust p over all labellings and metrics: none, holm, hochberg, bh, by.",
+            "Adjustment of p over all labellings and metrics.",
             otherwise="holm for several labellings, else none",
         ),
     ]
@@ -625,7 +625,7 @@ class PageOptions(TypedDict, total=False):
     open_pairs: Annotated[
         Sequence[tuple[str, str]],
         Option(
-            "Also open the comparisons of these two systems on the page.",
+            "Show the details of this pair's comparisons on the page.",
             (),
             flag="--open",
             metavar="A B",
@@ -729,7 +729,7 @@ class ReadingOptions(TypedDict, total=False):
         Option(
             "File with the document of each segment, one per line, or a table of item and document.",
             metavar="FILE",
-            more="Swap whole documents by --unit document.",
+            more="Swap whole documents with --unit document.",
         ),
     ]
     group_file: Annotated[
@@ -738,7 +738,7 @@ class ReadingOptions(TypedDict, total=False):
             "Table of item and groups, in any format, with one column for each kind of group.",
             flag="--groups",
             metavar="FILE",
-            more="Swap whole groups by --unit COLUMN, or --unit group if the column has no name.",
+            more="Swap whole groups with --unit COLUMN, or --unit group if the column has no name.",
         ),
     ]
     sheet: Sheet

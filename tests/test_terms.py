@@ -50,6 +50,25 @@ def test_no_text_of_the_program_has_words_of_our_own():
     assert not violations
 
 
+OPTIONS_OF_OTHER_PROGRAMS = {"--sentence-level", "--save-details", "--log", "--to", "--seg", "--remove-bpe"}
+"""Beginnings of options of programs whose files sigdask reads."""
+
+
+def test_messages_name_only_options_that_exist():
+    commands = [command for _, command, _ in from_code.iter_commands()]
+    options = {
+        name for command in commands for option in command.params for name in option.opts + option.secondary_opts
+    }
+    violations = [
+        f"{place}: {name}: {text}"
+        for place, text in list_program_texts()
+        if place.startswith(("analysis", "counts", "formats", "metrics", "report", "results"))
+        for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+        if name not in options | OPTIONS_OF_OTHER_PROGRAMS
+    ]
+    assert not violations
+
+
 def find_dialect(text):
     """Return the words of DIALECT in a message; names of keys and regular expressions are none."""
     return DIALECT_PATTERN.findall(text) if " " in text and "|" not in text else []

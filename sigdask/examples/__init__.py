@@ -46,5 +46,7 @@ def copy_example(name: str, target: Path) -> list[str]:
         with as_file(files(__name__) / name) as folder:
             shutil.copytree(folder, target, copy_function=shutil.copyfile, dirs_exist_ok=True)
     except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
+        raise InputError(
+            f"{target}: cannot be written ({error.strerror or error}); name a folder where you may write"
+        ) from None
     return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())

@@ -413,8 +413,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         name = detect(sources, gold, options)
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise InputError(f"unknown format {name!r}: {hint}The formats are {', '.join(FORMATS)}")
+        hint = f"did you mean {close[0]!r}? The" if close else "the"
+        raise InputError(f"unknown format {name!r}: {hint} formats are {', '.join(FORMATS)}")
     reader: Reader = FORMATS[name].load()
     swap_separately = options.get_choice("replicates", replicates.SWAP_CHOICES) == "each"
     may_differ = "replicates" in options.own

@@ -43,7 +43,10 @@ def test_examples_are_listed_and_copied_by_the_command(tmp_path):
         (["examples", "tagging", "samples"], "samples is another example, not a folder for tagging: copy one"),
         (["examples", "tagging", "full"], "full: exists already; name another folder, or remove it"),
         (["examples", "tagging", "full/file"], "full/file: exists already"),
-        (["examples", "tagging", "full/file/below"], "full/file/below: cannot be written (Not a directory)"),
+        (
+            ["examples", "tagging", "full/file/below"],
+            "full/file/below: cannot be written (Not a directory); name a folder where you may write",
+        ),
         (["demo", "--keep", "full"], "full: exists already"),
     ],
 )

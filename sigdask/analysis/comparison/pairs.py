@@ -628,11 +628,12 @@ def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline
         if isinstance(pair, str) or len(pair) != 2:
             raise InputError(f"pairs: {pair!r} is no pair of systems; expected a list such as [('new', 'old')]")
     index_of = {name: k for k, name in enumerate(counts.systems)}
-    for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
+    named = [("pairs", name) for pair in pairs or () for name in pair]
+    for option, name in named if baseline is None else [*named, ("baseline", baseline)]:
         if name not in index_of:
             where = f" on test set {counts.name!r}" if counts.name else ""
             known = f"; systems: {', '.join(counts.systems)}"
-            raise InputError(f"no system {name!r}{where}{suggest_name(name, counts.systems) or known}")
+            raise InputError(f"{option}: no system {name!r}{where}{suggest_name(name, counts.systems) or known}")
     if pairs is not None:
         for a, b in pairs:
             if a == b:

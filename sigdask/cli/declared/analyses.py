@@ -171,7 +171,7 @@ def power(**options: Any) -> None:
     """
 
 
-MORE_ON_GROUPS = {"group_file": "Permute within its groups by --within COLUMN."}
+MORE_ON_GROUPS = {"group_file": "Permute within its groups with --within COLUMN."}
 
 INDEPENDENCE_GROUPS = {
     "Files": (

@@ -94,7 +94,7 @@ class Options:
     sheet : str or None
         Sheet of a workbook; None is the only one with data.
     most_unpacked : int or None
-        Bytes that a packed file may become; None is 50 times its size, at least 256 MB.
+        Bytes that a packed file may become; None is 100 times its size, at least 32 MB.
     own : mapping of str to str
         Options of a single format, written after its name: `conll:scheme=IOBES,column=3`.
     is_detected : bool
