@@ -19,7 +19,7 @@ from sigdask.io import is_present
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
 from sigdask.report.presentable import Results
-from sigdask.results.comparisons import FamilyNote
+from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature, is_signature
@@ -71,7 +71,8 @@ def _read_facts(what: str) -> Any:
                 ) from None
         family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
         table = replace(results_to_table(rows, alpha), grouping=document.get("grouping", "auto"))
-        return Facts.from_results(Results(table, document.get("seed", 0), alpha, family=family))
+        together = tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document.get("together") or ())
+        return Facts.from_results(Results(table, document.get("seed", 0), alpha, family=family, together=together))
     return Facts.from_results(_read_plan_results(what))
 
 

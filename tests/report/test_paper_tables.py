@@ -99,6 +99,34 @@ def test_subsets_are_sections_and_test_sets_tables_of_all_verdicts():
         assert (int(n_sets), mean) == (2, f"{by_pair[a, b].difference:+.4f}")
 
 
+@pytest.mark.parametrize(("adjust", "procedure"), [("holm", "step-down max-T"), ("max-t:raw", "step-down max-T, not")])
+def test_verdicts_over_all_sets_say_how_their_own_p_was_adjusted(adjust, procedure, tmp_path):
+    scores = np.random.default_rng(5).integers(0, 2, (60, 3))
+    counts = Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups={"genre": ["news", "web"] * 30})
+    results = compare_all(counts, by="genre", trials=99, together=True, adjust=adjust)
+    *_, description = results.to_markdown().split("Verdicts over all sets")
+    assert results.together[0].method == "approximate"
+    assert "P-values are (exceedances + 1) / (trials + 1) of 99 random trials." in description
+    assert f"Significant means adjusted p at most 0.05, by {procedure}" in description
+    assert "over 3 comparisons, 99 trials." in description
+    assert "Holm" not in description
+    results.write(tmp_path / "r.txt", tmp_path / "r.json")
+    terminal = " ".join((tmp_path / "r.txt").read_text().split())
+    assert f"over all sets: the mean difference (p adjusted by {procedure}" in terminal
+    assert f"Comparisons over all sets, p adjusted by {procedure}" in results.to_html()
+    paragraph = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout.strip()
+    assert "the mean difference, with p-values adjusted by the step-down max-T procedure" in paragraph
+    assert paragraph == results.cite().text
+
+
+def test_one_verdict_over_all_sets_is_not_adjusted():
+    scores = np.random.default_rng(5).integers(0, 2, (60, 2))
+    counts = Counts.from_scores(dict(zip("ab", scores.T, strict=True)), groups={"genre": ["news", "web"] * 30})
+    *_, description = compare_all(counts, by="genre", trials=99, together=True).to_markdown().split("over all sets")
+    assert "Significant means p at most 0.05." in description
+    assert "adjusted" not in description
+
+
 def test_hostile_names_are_text_in_markdown():
     results = compare_random(HOSTILE_NAMES, adjust="none")
     for layout in ("systems", "pairs"):

@@ -31,7 +31,7 @@ from sigdask.report.wording import (
     find_citations,
 )
 from sigdask.results.columns import SIMULTANEOUS, CodedColumn, Intervals, Value, pluralize
-from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.comparisons import ComparisonResults, FamilyNote, get_version
 from sigdask.results.ranking import build_rankings
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import Table, get_details, select_intervals
@@ -82,6 +82,8 @@ class Facts:
         How rankings mark systems that are not significantly different, as in the option `grouping`.
     has_sets : bool
         Whether there are verdicts over several sets.
+    across_sets : str
+        The procedure that adjusted the p-values of these verdicts, in words. Empty if there is only one verdict.
     alpha : float or None
         Level of the verdicts.
     n_skewed : int
@@ -112,6 +114,7 @@ class Facts:
     has_second_run: bool = False
     groupings: tuple[str, ...] = ()
     has_sets: bool = False
+    across_sets: str = ""
     alpha: float | None = None
     n_skewed: int = 0
 
@@ -167,6 +170,7 @@ class Facts:
             has_second_run=bool((table.second_trials > 0).any()),
             groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
+            across_sets=ADJUSTMENTS[across.adjust].sentence if (across := results.family_across_sets) else "",
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
         )
@@ -291,9 +295,10 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
     yield from _describe_groupings(facts)
     if facts.has_sets:
+        procedure = f", with p-values adjusted by {facts.across_sets}" if facts.across_sets else ""
         yield (
-            "Verdicts over several sets are about the mean difference. A lower bound of the number of sets in which "
-            "one system scores above the other is given [[benjamini2008]]."
+            f"Verdicts over several sets are about the mean difference{procedure}. A lower bound of the number of sets "
+            "in which one system scores above the other is given [[benjamini2008]]."
         )
     yield from _describe_intervals(facts)
     if facts.tests:
@@ -460,7 +465,7 @@ def _join_names(names: Iterable[str]) -> str:
     return format_list(all_names, MAX_NAMES) if len(all_names) > MAX_NAMES else join_phrases(all_names)
 
 
-def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iterator[str]:
+def describe_test(results: ComparisonResults, *, intervals: bool = True, across_sets: bool = False) -> Iterator[str]:
     """Yield sentences with all that is needed to repeat the test, such as units, trials, level, version and seed.
 
     Parameters
@@ -469,6 +474,8 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
         The results.
     intervals : bool
         Whether intervals are shown. If so, their method is described.
+    across_sets : bool
+        Whether the p-values are those of verdicts over all sets.
     """
     table = results.table
     if not len(table):
@@ -482,44 +489,55 @@ def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iter
         f"Approximate randomization ({'of both metrics' if agreements else 'stratified shuffling'}), {sided}: the "
         f"{swapped} are swapped by {' or '.join(list_used(table.unit))}, {_format_range(table.n_units)} units."
     )
-    yield _count_p_values(table)
+    exact, n_trials = _list_trials(results, across_sets=across_sets)
+    yield _count_p_values(exact, n_trials)
     for stops in table.stops:
         if stops.rule == "besag-clifford":
             yield f"Counting stopped early by the rule of Besag and Clifford, h = {stops.h}."
         else:
             yield f"Counting stopped early by a confidence sequence, resampling risk {stops.epsilon:g}; it gives no p."
-    yield f"Significant means {_describe_significance(results)}."
+    family = results.family_across_sets if across_sets else results.family
+    yield f"Significant means {_describe_significance(results, family, len(exact))}."
     yield from _note_intervals(table) if intervals else ()
     scorers = {score.name: score.signature for score in list_used(table.metric) if score.signature}
     yield from (f"{metric} is {signature}." for metric, signature in scorers.items())
     yield f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}."
 
 
-def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple[str, ...]:
+def _list_trials(results: ComparisonResults, *, across_sets: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which p-values are exact, and the number of trials of each; those over all sets or of comparisons."""
+    if not across_sets:
+        return results.table.exact, results.table.n_trials
+    verdicts = results.together
+    return np.array([v.method == "exact" for v in verdicts], np.bool_), np.array([v.n_trials for v in verdicts])
+
+
+def list_sources(results: ComparisonResults, *, intervals: bool = True, across_sets: bool = False) -> tuple[str, ...]:
     """Return the keys of the works that the description cites; parameters as in `describe_test`."""
     table = results.table
     keys = ["noreen1989", "yeh2000"]
     if agreements := _list_agreements(score.name for score in list_used(table.metric)):
         keys += find_citations(" ".join(_describe_agreement_test(agreements, (), "")))
-    if bool((table.n_trials > 0)[~table.exact].any()):
+    exact, n_trials = _list_trials(results, across_sets=across_sets)
+    if bool((n_trials > 0)[~exact].any()):
         keys.append("phipson2010")
-    methods = [exact_by[0] for exact_by in list_used(table.exact_by) if exact_by]
+    methods = [exact_by[0] for exact_by in list_used(table.exact_by) if exact_by and not across_sets]
     keys += [EXACT_METHOD_SOURCES[name] for name in methods if name in EXACT_METHOD_SOURCES]
     for stops in table.stops:
         keys += STOPPING_SOURCES[stops.rule]
-    if results.family is not None:
-        keys += find_citations(ADJUSTMENTS[results.family.adjust].sentence)
-        keys += ["efron1993"] if results.family.n_resamples else []
+    if (family := results.family_across_sets if across_sets else results.family) is not None:
+        keys += find_citations(ADJUSTMENTS[family.adjust].sentence)
+        keys += ["efron1993"] if family.n_resamples else []
     if intervals and table.intervals is not None:
         for name in list_used(table.intervals.method):
             keys += find_citations(INTERVAL_METHODS[name].sentence) if name else ()
     return (*dict.fromkeys(keys), "sigdask")
 
 
-def _count_p_values(table: Table) -> str:
-    n, n_exact = len(table), int(np.count_nonzero(table.exact))
-    bounded = ~table.exact & (table.n_trials == 0)
-    sampled = table.n_trials[~table.exact & ~bounded]
+def _count_p_values(exact: NDArray[np.bool_], n_trials: NDArray[np.int64]) -> str:
+    n, n_exact = len(exact), int(np.count_nonzero(exact))
+    bounded = ~exact & (n_trials == 0)
+    sampled = n_trials[~exact & ~bounded]
     parts = []
     if n_exact:
         parts.append("exact p" if n_exact == n else f"exact p of {n_exact:,} of {format_count(n, 'comparison')}")
@@ -532,14 +550,13 @@ def _count_p_values(table: Table) -> str:
     return f"{capitalize_first(text)}."
 
 
-def _describe_significance(results: ComparisonResults) -> str:
-    family = results.family
+def _describe_significance(results: ComparisonResults, family: FamilyNote | None, n: int) -> str:
     if family is None:
-        unadjusted_text = ", not adjusted for the number of comparisons" if len(results) > 1 else ""
+        unadjusted_text = ", not adjusted for the number of comparisons" if n > 1 else ""
         return f"p at most {results.alpha:g}{unadjusted_text}"
     trials_text = f", {family.n_trials:,} {name_trials(family)}" if family.n_trials else ""
-    n_larger, larger_text = _count_larger(results), ""
-    if n_larger:
+    larger_text = ""
+    if n_larger := _count_larger(results) if family is results.family else 0:
         larger_text = (
             f"; in {n_larger:,} of them, whose scores are skewed in opposite directions, the larger of that and "
             f"{ADJUSTMENTS['bootstrap-t'].label}, {family.n_resamples or 0:,} resamples"

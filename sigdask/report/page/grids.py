@@ -16,6 +16,7 @@ from sigdask.identity import dataclass
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.tables.model import list_cells
 from sigdask.report.terminal import comparisons
+from sigdask.report.wording import ADJUSTMENTS
 from sigdask.results.columns import CodedColumn
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
@@ -214,7 +215,9 @@ def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
     left_out = ""
     if len(shown) < len(results.together):
         left_out = f"The first {len(shown):,} of {len(results.together):,}; the JSON has all."
-    return PageTable(name, "Comparisons over all sets", build_columns(columns), left_out)
+    family = results.family_across_sets
+    adjustment = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
+    return PageTable(name, f"Comparisons over all sets{adjustment}", build_columns(columns), left_out)
 
 
 def _format_replications(n_shown: int, n_sets: int, p: float, alpha: float) -> str:

@@ -386,14 +386,21 @@ def _build_joint_table(results: ComparisonResults, decimals: dict[str, int | Non
         f"{SIGNIFICANT}: significant at {results.alpha:g}.",
     )
     title = "Verdicts over all sets: the mean difference."
-    return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, ("benjamini2008",))
+    table = PaperTable(title, (TableSection("", tuple(columns)),), legend)
+    return _add_description(table, results, ("benjamini2008",), across_sets=True)
 
 
 def _add_description(
-    table: PaperTable, results: ComparisonResults, cited: Sequence[str] = (), *, intervals: bool = False
+    table: PaperTable,
+    results: ComparisonResults,
+    cited: Sequence[str] = (),
+    *,
+    intervals: bool = False,
+    across_sets: bool = False,
 ) -> PaperTable:
     """Return a table with notes on how p-values, and intervals if shown, were computed, and their sources."""
-    method, keys = describe_test(results, intervals=intervals), list_sources(results, intervals=intervals)
+    method = describe_test(results, intervals=intervals, across_sets=across_sets)
+    keys = list_sources(results, intervals=intervals, across_sets=across_sets)
     return replace(table, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
 
 

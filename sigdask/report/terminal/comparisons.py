@@ -29,6 +29,7 @@ from sigdask.report.tables.cells import (
     format_p_cell,
 )
 from sigdask.report.tables.model import list_cells
+from sigdask.report.wording import ADJUSTMENTS
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.ranking import SystemRanking
@@ -175,9 +176,11 @@ def format_families(results: ComparisonResults, width: int | None, *, everything
         for v in verdicts
     ]  # fmt: skip
     level = alpha / 2 if results[0].alternative == "two-sided" else alpha
+    family = results.family_across_sets
+    adjustment = f" (p adjusted by {ADJUSTMENTS[family.adjust].label})" if family else ""
     title = (
-        "over all sets: the mean difference, and the least number of sets in which A is significantly above B, or "
-        f"below (one-sided at {level:g}, for the pair alone)"
+        f"over all sets: the mean difference{adjustment}, and the least number of sets in which A is significantly "
+        f"above B, or below (one-sided at {level:g}, for the pair alone)"
     )
     p_headers = ["unadjusted p", "adjusted p"] if adjusted else ["p"]
     names = ["A", "B", "metric", "mean A - B", *p_headers, "A above B in", "below in", "method"]
