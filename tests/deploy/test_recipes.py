@@ -25,6 +25,7 @@ from sigdask.nightly.gate.web_hook import render_json
 from sigdask.nightly.plan import NotifySettings, load_plan
 from sigdask.nightly.report.gate import render_junit
 from sigdask.nightly.run.notify import send_notifications
+from sigdask.statistics.rounding import format_p
 
 yaml = pytest.importorskip("yaml")
 GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"
@@ -206,7 +207,7 @@ def run_action(folder, api):
     }
     files = {"GITHUB_OUTPUT": folder / "given_back", "GITHUB_STEP_SUMMARY": folder / "summary.md"}
     files["GITHUB_OUTPUT"].unlink(missing_ok=True)
-    printed, status = "", None
+    printed, statuses = "", []
     for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"]:
         if step["name"] == "Install":
             continue
@@ -226,8 +227,8 @@ def run_action(folder, api):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert "Traceback" not in result.stderr, result.stderr
-        printed, status = printed + result.stdout, result.returncode
-    return printed, status, outputs
+        printed, statuses = printed + result.stdout, [*statuses, result.returncode]
+    return printed, max(statuses), outputs
 
 
 @pytest.mark.slow
@@ -254,11 +255,15 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         )
         exact = [(r["difference"], r["p_value"]) for r in json.loads(Path(outputs["results"]).read_text())["results"]]
         assert [(float(d), float(p.strip("*"))) for d, p in rows] == [
-            (pytest.approx(d, rel=1e-3), pytest.approx(p, rel=5e-3)) for d, p in sorted(exact, key=lambda row: row[1])
+            (pytest.approx(d, rel=1e-3), float(format_p(p))) for d, p in sorted(exact, key=lambda row: row[1])
         ]
         assert rows[0][1].startswith("**")
         assert "https://github.com/nlp/eval/actions/runs/42" in server.comments[1]["body"]
         assert json.loads(Path(outputs["results"]).read_text())["gate"]["passed"] is False
+        verdict, report = (tmp_path / "summary.md").read_text().split("<details><summary>Report</summary>\n\n```\n")
+        assert verdict.strip() in server.comments[1]["body"]
+        assert report.startswith("gate: FAILED")
+        assert report.endswith("```\n\n</details>\n")
         write_logs(evaluation.parent, 2)
         printed, status, _ = run_action(tmp_path, api)
         assert (status, "::error" in printed) == (0, False)
@@ -271,13 +276,12 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         assert annotation.startswith("evaluation/nightly.toml: 2 errors\n  test_set: missing")
         comment, summary = (
             server.comments[1]["body"],
-            (tmp_path / "summary.md").read_text().split("did not run to its end"),
+            (tmp_path / "summary.md").read_text().rpartition("did not run to its end"),
         )
         assert comment.startswith("<!-- sigdask nightly -->\n**sigdask, nightly: no verdict**")
         assert annotation in comment.replace("&lt;", "<").replace("&#64;", "@")
-        assert len(summary) == 2  # the verdict of the earlier run is not shown again
-        assert annotation in summary[1]
-        assert "gate: passed" not in summary[1]
+        assert summary[2].count(annotation) == 2  # in the verdict and in the log
+        assert "gate: passed" not in summary[2]  # the verdict of the earlier run is not shown again
     finally:
         server.shutdown()
         server.server_close()
@@ -287,6 +291,31 @@ def test_the_action_annotates_the_job_and_writes_one_comment_that_later_runs_rew
         *(f"GET {comments}", "PATCH /repos/nlp/eval/issues/comments/1") * 2,
     ]
     assert (tmp_path / "summary.md").read_text().count("gsm8k") > 1
+
+
+def test_a_deadline_is_said_and_a_comment_that_github_refuses_is_a_warning(tmp_path):
+    class Refusing(GitHub):
+        def do_GET(self):
+            self.send_error(403)
+
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    (tmp_path / "log").write_text("sigdask: 0 trials counted\nsigdask: stopped by the deadline; run it again\n")
+    environment = {"GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}", "GITHUB_SERVER_URL": "https://github.com",
+                   "GITHUB_REPOSITORY": "nlp/eval", "GITHUB_RUN_ID": "42", "COMMENT_ON": "7", "TOKEN": "",
+                   "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}  # fmt: skip
+    publish = [sys.executable, ACTION.parent / "publish.py", tmp_path / "missing.json", "plan.toml", tmp_path / "log"]
+    try:
+        printed = subprocess.run(publish, env=environment, capture_output=True, text=True, check=True).stdout
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert printed.splitlines() == [
+        "::error title=sigdask::stopped by the deadline; run it again",
+        "::warning title=sigdask::no comment on the pull request: HTTP Error 403: Forbidden; the job needs the permission "
+        "`pull-requests: write`, which pull requests from forks usually lack",
+    ]
+    assert (tmp_path / "summary.md").read_text().endswith("\n\n- stopped by the deadline; run it again\n")
 
 
 @pytest.mark.slow

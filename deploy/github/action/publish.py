@@ -1,7 +1,7 @@
-"""Annotate a job of GitHub Actions with the verdict of a plan's gate, and comment on its pull request.
+"""Annotate a job of GitHub Actions with the verdict of a plan's gate; write it to the summary and to the pull request.
 
 python publish.py RESULTS.json PLAN.toml LOG, with COMMENT_ON (number of the pull request or empty), TOKEN and GitHub's
-own variables. Each further run of the same plan rewrites its comment. Without results, the comment has the errors.
+own variables. Each further run of the same plan rewrites its comment. Without results, both have the errors.
 """
 
 import json
@@ -11,12 +11,16 @@ import sys
 import tomllib
 import urllib.error
 import urllib.request
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 
 MAX_FINDINGS = 20
 """In a comment (also comparisons), and as annotations: GitHub shows ten of each kind a step."""
 
+MAX_LENGTH = 60_000
+"""Of a comment, in characters. GitHub refuses more than 65,536."""
 
+FORBIDDEN = "; the job needs the permission `pull-requests: write`, which pull requests from forks usually lack"
 NO_VERDICT = "the plan did not run to its end, so there is no verdict"
 
 
@@ -38,9 +42,9 @@ def main(path, plan, log):
 
 
 def read_errors(log):
-    """Return the errors in a log, if there is one. Further lines of an error are indented."""
+    """Return the errors in a log, if there is one, and why a run stopped. Further lines of an error are indented."""
     text = Path(log).read_text(errors="replace") if Path(log).is_file() else ""
-    return re.findall(r"^sigdask: error: (.*(?:\n .*)*)", text, re.MULTILINE)
+    return re.findall(r"^sigdask: (?:error: )?((?<=error: ).*(?:\n .*)*|stopped .*)", text, re.MULTILINE)
 
 
 def read_name(plan):
@@ -52,12 +56,15 @@ def read_name(plan):
 
 
 def publish(lines, plan):
-    """Comment on the pull request, if there is one."""
+    """Add the verdict to the job's summary, and comment on the pull request, if there is one."""
+    text = escape_markdown(lines)
+    with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a") as summary:
+        summary.write(f"{text}\n")
     if os.environ.get("COMMENT_ON"):
         try:
-            write_comment(link_report(lines), f"<!-- sigdask {plan} -->")
+            write_comment(f"{text}\n\n{link_report()}", f"<!-- sigdask {plan} -->")
         except (OSError, ValueError) as error:  # the verdict of the job does not depend on a comment
-            reason = " (permissions: pull-requests: write?)" if isinstance(error, urllib.error.HTTPError) else ""
+            reason = FORBIDDEN if getattr(error, "code", None) in {401, 403, 404} else ""
             print(f"::warning title=sigdask::no comment on the pull request: {escape(str(error))}{reason}")
 
 
@@ -79,11 +86,15 @@ def build_comment(document, rules, failed):
     return [*lines, *build_table(results, document["alpha"])]
 
 
-def link_report(lines):
-    """Return lines as a comment without what GitHub would take for a mention or for HTML, with a link to the run."""
+def escape_markdown(lines):
+    """Return lines without what GitHub would take for a mention or for HTML, and not longer than a comment."""
+    return "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")[:MAX_LENGTH]
+
+
+def link_report():
+    """Return a link to this run."""
     server, repository, run = (os.environ[f"GITHUB_{name}"] for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
-    text = "\n".join(lines).replace("<", "&lt;").replace("@", "&#64;")
-    return f"{text}\n\n[Report of this run]({server}/{repository}/actions/runs/{run})"
+    return f"[Report of this run]({server}/{repository}/actions/runs/{run})"
 
 
 def build_table(results, alpha):
@@ -94,7 +105,7 @@ def build_table(results, alpha):
         place = [result["test_set"], (result["subset"] or {}).get("value"), result["metric"]]
         names = (result["a"], result["b"], ", ".join(filter(None, place)))
         difference = "" if result["difference"] is None else f"{result['difference']:+.4g}"
-        shown_p = "" if p is None else f"**{p:.3g}**" if p <= alpha else f"{p:.3g}"
+        shown_p = "" if p is None else f"**{format_p(p)}**" if p <= alpha else format_p(p)
         rows.append((2.0 if p is None else p, [*(name.replace("|", "\\|") for name in names), difference, shown_p]))
     rows.sort(key=lambda row: row[0])
     is_adjusted = any(result["p_adjusted"] is not None for result in results)
@@ -107,6 +118,11 @@ def build_table(results, alpha):
         if rows
         else []
     )
+
+
+def format_p(p):
+    """Return a p-value rounded up, as sigdask prints it."""
+    return f"{float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(p))):.3g}" if p else "<1e-300"
 
 
 def write_comment(text, marker):
