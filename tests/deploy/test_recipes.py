@@ -312,8 +312,8 @@ def test_a_deadline_is_said_and_a_comment_that_github_refuses_is_a_warning(tmp_p
         server.server_close()
     assert printed.splitlines() == [
         "::error title=sigdask::stopped by the deadline; run it again",
-        "::warning title=sigdask::no comment on the pull request: HTTP Error 403: Forbidden; the job needs the permission "
-        "`pull-requests: write`, which pull requests from forks usually lack",
+        "::warning title=sigdask::no comment on the pull request: HTTP Error 403: Forbidden; the job needs the permission"
+        + " `pull-requests: write`, which pull requests from forks usually lack",
     ]
     assert (tmp_path / "summary.md").read_text().endswith("\n\n- stopped by the deadline; run it again\n")
 
@@ -331,6 +331,7 @@ def test_the_script_for_gitlab_ends_with_the_verdict(tmp_path):
         ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert result.returncode == 1, result.stderr
+    assert job["cache"]["key"] == "sigdask-$CI_PIPELINE_SOURCE-$CI_COMMIT_REF_SLUG"  # merge requests are no nights
     kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]]
     assert all((tmp_path / name).stat().st_size for name in kept)
 
