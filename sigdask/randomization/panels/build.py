@@ -44,7 +44,7 @@ MAX_SUM = 1e304
 """Maximum sum of real scores. Differences of sums, and small multiples of them, then fit into float64."""
 
 MIN_SCORE = 1e-302
-"""Smallest size of a field's largest score. The steps of smaller scores have too few digits in float64."""
+"""Smallest size of a pair's largest score in a field. The steps of smaller scores have too few digits in float64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ class PanelGroups:
         """Group pairs by their items and lattices, for metrics on the same items."""
         field_values = {name: metric.get_field(name, counts) for metric in metrics for name in metric.fields}
         names, fields, held = tuple(field_values), tuple(field_values.values()), metrics[0].held
-        scales = _find_scales(fields, _list_rounding(metrics, counts), counts)
+        scales = _find_scales(fields, _list_rounding(metrics, counts), pairs, counts)
         groupings = [_number_by_lattice(current, pairs, counts.n_items) for current in scales.values()]
         lossy = [
             _find_lossy_pairs(fields[f], *grouping, pairs, counts)
@@ -205,7 +205,8 @@ def build_joint_panel(
             "every item; use max-t, or leave the system out"
         )
     fields = [metric.get_field(name, counts) for name in metric.fields]
-    scales = _find_scales(fields, _list_rounding([metric], counts), counts)
+    pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
+    scales = _find_scales(fields, _list_rounding([metric], counts), pairs, counts)
     lattices = []
     for f in range(len(fields)):
         system_scales = [scales[f][s] for s in systems] if f in scales else []
@@ -221,7 +222,7 @@ def build_joint_panel(
         )
         lattices.append(choose_lattice(widest, widest, counts.n_items) if system_scales else INTEGER_LATTICE)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
-    return _build_panel(units, fields, lattices, np.asarray(pairs, np.int64).reshape(-1, 2), (bound,), mask)
+    return _build_panel(units, fields, lattices, pairs, (bound,), mask)
 
 
 def _list_rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[float, ...]]:
@@ -230,13 +231,14 @@ def _list_rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple
 
 
 def _find_scales(
-    fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], counts: Counts
+    fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], pairs: Integers, counts: Counts
 ) -> dict[int, list[ScoreScale]]:
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
             columns = [_check_scores(_get_column(field, s, counts), s, counts) for s in range(counts.n_systems)]
-            _check_largest(max(float(np.abs(column).max(initial=0)) for column in columns))
+            largest = np.array([np.abs(column).max(initial=0) for column in columns])
+            _check_largest(largest[pairs].max(axis=1), pairs, counts)
             scales[f] = [ScoreScale.from_scores(*pair) for pair in zip(columns, rounding[f], strict=True)]
     return scales
 
@@ -263,12 +265,13 @@ def _check_scores(column: Floats, system: int, counts: Counts) -> Floats:
     return column
 
 
-def _check_largest(score: float) -> None:
-    """Raise if the largest score is so small that float64 does not hold differences of such scores."""
-    if 0 < score < MIN_SCORE:
+def _check_largest(largest: Floats, pairs: Integers, counts: Counts) -> None:
+    """Raise if a pair's largest score is so small that float64 does not hold differences of such scores."""
+    if len(small := np.flatnonzero((largest > 0) & (largest < MIN_SCORE))):
+        a, b = (counts.systems[s] for s in pairs[small[0]].tolist())
         raise InputError(
-            f"the largest score, {score:g}, is too small for float64 to tell scores apart; it must be at least "
-            f"{MIN_SCORE:.0e}, so give scores on a larger scale"
+            f"the largest score of {a!r} and {b!r}, {largest[small[0]]:g}, is too small for float64 to tell scores "
+            f"apart; it must be at least {MIN_SCORE:.0e}, so give scores on a larger scale"
         )
 
 
