@@ -431,9 +431,12 @@ def invert_test(above: Integers, below: Integers, confidence: float) -> tuple[fl
             np.concatenate([subset_sums, subset_sums + x]) for subset_sums, x in zip(sums, unit_values, strict=True)
         ]
     top, bottom = (subset_sums[1:].astype(np.float64) for subset_sums in sums)
-    means = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.where(top > 0, np.inf, -np.inf))
+    # a subset without weight is as extreme at every shift, at one end only if its sum is not 0
+    lows, highs = (
+        np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.copysign(np.inf, top + tie))
+        for tie in (-0.5, 0.5)
+    )
     k = count_rejected(confidence, len(sums[0]), is_exact=True)
     if k == 0:
         return -math.inf, math.inf
-    ordered = np.partition(means, [k - 1, len(means) - k])
-    return float(ordered[k - 1]), float(ordered[len(means) - k])
+    return float(np.partition(lows, k - 1)[k - 1]), float(np.partition(highs, len(highs) - k)[len(highs) - k])

@@ -8,6 +8,8 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
+from sigdask.api import compare_all
+from sigdask.counts import Counts
 from sigdask.statistics.bounds import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margins
 
@@ -36,6 +38,41 @@ def test_the_inverted_test_rejects_beyond_its_ends_and_not_at_them(seed):
 
 def test_so_few_units_reject_no_difference():
     assert invert_test(np.array([3, 4, 5]), np.ones(3, np.int64), 0.95) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ([-5, 0, 28, 4, 1, 0, 0], [1, 1, 4, 2, 1, 0, 0]),  # 0.0625 beyond the largest quotient, 7
+        ([-21, -8, 0, 0, 0], [3, 4, 0, 0, 0]),  # two units with a weight reject nothing
+        ([-3, 6, 9, 4, 8, 2, -4], [1, 2, 3, 1, 2, 0, 0]),
+        ([5, 6, 9, 4, 8, 7, 3], [1, 2, 3, 1, 2, 0, 0]),
+        ([5, 6, 9, 4, 8, 3, -3], [1, 2, 3, 1, 2, 0, 0]),
+    ],
+)
+def test_units_without_weight_are_units_of_the_inverted_test(above, below):
+    """The oracle enumerates all swaps in fractions, at both ends and beyond them."""
+    alpha, beyond, far = Fraction(1, 10), Fraction(1, 10**9), 10**6
+    for end, side in zip(invert_test(np.array(above), np.array(below), 0.9), (-1, 1), strict=True):
+        if np.isfinite(end):
+            exact_end = Fraction(end).limit_denominator(100)
+            outside = compute_two_sided_p(above, below, exact_end + side * beyond)
+            assert compute_two_sided_p(above, below, exact_end) > alpha >= outside
+        else:
+            assert end == side * np.inf
+            assert compute_two_sided_p(above, below, side * far) > alpha
+
+
+def test_units_without_weight_are_units_of_trials_too():
+    """22 units without difference and weight change nothing, so the ends are those over all swaps of the rest."""
+    above, below = np.array([9, -4, 6, 12, 3, 2, 3, 7]), np.array([2, 1, 3, 2, 1, 0, 0, 0])
+    expected = invert_test(above, below, 0.95)
+    scores, weights = np.zeros((30, 2), np.int64), np.zeros((30, 1), np.int64)
+    scores[:8, 0], weights[:8, 0] = above, below
+    counts = Counts(("a", "b"), {"score": scores, "items": weights}, 30, suggested=("mean",))
+    interval = compare_all(counts, interval="inversion")[0].interval
+    assert (interval.low, interval.high) == pytest.approx(expected, abs=0.05)
+    assert np.isfinite(expected).tolist() == [True, False]
 
 
 def test_an_interval_that_is_inverted_by_all_subsets_turns_with_the_signs():

@@ -31,7 +31,7 @@ from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.resampling.bootstrap import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
 from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
 from sigdask.randomization.resampling.shifts import ShiftPanel, compute_numerators_and_weights, compute_score_value
-from sigdask.randomization.resampling.sums import UNDEFINED, Jackknife, compute_quantiles, compute_share_below
+from sigdask.randomization.resampling.sums import EDGES, UNDEFINED, Jackknife, compute_quantiles, compute_share_below
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import (
@@ -349,13 +349,12 @@ class IntervalGroup:
         ):
             rows = (2 * self.column + side) * len(panel.pairs) + self.row
             shares, steps = np.full(len(rows), target_share), np.zeros(len(rows))
-            ends = compute_quantiles(
-                tally.counts[rows, 0], shares, shift_panel.origins[rows], shift_panel.widths[rows], steps
-            )
-            ends_column[self.indices] = np.where(k > 0, ends, unbounded)
+            origins, widths = shift_panel.origins[rows], shift_panel.widths[rows]
+            ends = compute_quantiles(tally.counts[rows, 0], shares, origins, widths, steps)
+            is_bounded = (k > 0) & (np.abs(ends - origins) < EDGES[-2] * widths)  # the last cell has infinite shifts
+            ends_column[self.indices] = np.where(is_bounded, ends, unbounded)
+            reasons |= dict.fromkeys(self.indices[~is_bounded].tolist(), UNBOUNDED)
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
-        if k == 0:
-            reasons |= dict.fromkeys(self.indices.tolist(), UNBOUNDED)
 
     def write_enumerated(self, panel: Panel, columns: Intervals, reasons: dict[int, str], _tally: None) -> None:
         """Write intervals of means by the inverted test, over so few units that all arrangements are counted."""
@@ -365,7 +364,7 @@ class IntervalGroup:
             ends = invert_test(above[:, i] - above[:, j], below, self.confidence)
             worth = compute_score_value(panel, m)
             columns.low[k], columns.high[k] = ends[0] * worth, ends[1] * worth
-            if not np.isfinite(ends[0]):
+            if not np.isfinite(ends).all():
                 reasons[k] = UNBOUNDED
         columns.method.codes[self.indices] = METHODS.index(INVERSION)
 

@@ -142,15 +142,15 @@ def _write_means(above, weights, all_numerators, all_weights, pairs, slack, out)
             swapped = above[i, t] - above[j, t]
             swapped_mean = _compute_mean(swapped, weights[t], slack[p])
             other_mean = _compute_mean(total - swapped, all_weights - weights[t], slack[p])
-            if weights[t] == 0 or weights[t] == all_weights:
-                swapped_mean, other_mean = (
-                    -np.inf,
-                    np.inf,
-                )  # the observed difference, or its negative: extreme at any shift
+            if np.isnan(swapped_mean) or np.isnan(other_mean):
+                # the observed difference, or its negative: extreme at any shift
+                swapped_mean, other_mean = -np.inf, np.inf
             out[0, p, t] = min(swapped_mean, other_mean)
             out[1, p, t] = max(swapped_mean, other_mean)
 
 
 @cached_njit(inline="always")
 def _compute_mean(above, below, slack):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    return 0.0 if abs(above) <= slack or below == 0 else above / below
+    if below == 0:  # units without weight: no shift changes the sign of their sum
+        return np.nan if abs(above) <= slack else np.copysign(np.inf, above)
+    return 0.0 if abs(above) <= slack else above / below
