@@ -20,8 +20,8 @@ from sigdask.counts.fields import Bools, Integers
 from sigdask.identity import dataclass, get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, pack_digests
-from sigdask.randomization.panels.sums import EnumeratedPairs
+from sigdask.randomization.panels.digests import Digests, compute_pair_digests, pack_digests
+from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
@@ -302,7 +302,11 @@ def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[Ledge
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, Integers], list[str]]:
     """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
     panels = {id(job.panel): job.panel for job in jobs}
-    panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
+    sums = [panel for panel in panels.values() if isinstance(panel, Panel)]
+    pair_digests = dict(zip(map(id, sums), compute_pair_digests(sums), strict=True))
+    panel_digests = {
+        key: pair_digests[key] if key in pair_digests else panel.compute_digests() for key, panel in panels.items()
+    }
     all_digests = (
         np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
     )

@@ -14,7 +14,7 @@ import ast
 import functools
 import hashlib
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import Factor
+from sigdask.counts.factors import Factor, group_rows, number_rows
 from sigdask.counts.fields import DecimalMatrix, Integers, LazyOutputs
 from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, Lattice, RoundedLattice
 from sigdask.counts.texts import Texts
@@ -46,28 +46,58 @@ Digests = NDArray[np.void]
 """Digests of `DIGEST_BYTES` bytes each."""
 
 
-def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
-    """Return the digest of each pair under one metric, shape (n_pairs,)."""
-    fields_used = list(panel.metrics[m].fields)
-    lattices = [panel.lattices[f] for f in fields_used]
-    form = (panel.metrics[m].form, [identify_lattice(x) for x in lattices], *mark_widened(panel, m))
-    end = b"".join(map(_encode, form)) + b">"
-    # the digest of the tuple ("pair", key, enumerated, *form)
-    parts = (b"<tuple>%d:" % (3 + len(form)), *map(_encode, ("pair", panel.key, panel.enumerated)), end)
-    header = hashlib.blake2b(PREFIX + b"".join(parts), digest_size=DIGEST_BYTES).hexdigest()
-    start = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
+def compute_pair_digests(panels: Sequence[ScoredSums]) -> list[Digests]:
+    """Return the digests of each panel's pairs and metrics, shape (n_pairs, n_metrics). Alike panels are joined."""
+    alike: dict[Hashable, list[int]] = {}
+    for k, panel in enumerate(panels):
+        key = type(panel), len(panel.totals), panel.lattices, tuple(metric.fields for metric in panel.metrics)
+        alike.setdefault(key, []).append(k)
+    digests: dict[int, Digests] = {}
+    for numbers in alike.values():
+        n_before = np.cumsum([0, *(panels[k].values.size for k in numbers)])[:-1]
+        for part in group_rows(number_rows(n_before // MAX_NUMBERS)):
+            members = [numbers[k] for k in part.tolist()]
+            group = [panels[k] for k in members]
+            joint = np.stack([_compute_alike_digests(group, m) for m in range(len(group[0].metrics))], axis=1)
+            ends = np.cumsum([len(panel.pairs) for panel in group])[:-1]
+            digests |= zip(members, np.split(joint, ends), strict=True)
+    return [digests[k] for k in range(len(panels))]
+
+
+def _compute_alike_digests(panels: Sequence[ScoredSums], m: int) -> Digests:
+    """Return the digests of the pairs of panels with equally many systems and the same fields, under one metric."""
+    fields_used = list(panels[0].metrics[m].fields)
+    lattices = [panels[0].lattices[f] for f in fields_used]
     scales = np.array([get_factor(lattice) for lattice in lattices], np.uint64)
-    totals = panel.totals[:, fields_used].astype(np.uint64) * scales  # (n_systems, n_fields)
-    sums = _hash_systems(panel, fields_used, scales)
-    i, j = panel.pairs.T
+    totals = np.concatenate([panel.totals[:, fields_used] for panel in panels]).astype(np.uint64) * scales
+    sums = _hash_systems(panels, fields_used, scales)
+    n_systems = len(panels[0].totals)
+    i, j = np.concatenate([panel.pairs + k * n_systems for k, panel in enumerate(panels)]).T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
     data, size = rows.astype("<u8", copy=False).tobytes(), 8 * rows.shape[1]
-    digests = []
-    for row in range(len(rows)):
-        hasher = start.copy()
-        hasher.update(data[row * size : (row + 1) * size])
-        digests.append(hasher.digest())
+    encoded: dict[tuple[Hashable, ...], bytes] = {}
+    digests, row = [], 0
+    for panel in panels:
+        start = _start_digest(panel, m, lattices, encoded)
+        for _ in range(len(panel.pairs)):
+            hasher = start.copy()
+            hasher.update(data[row * size : (row + 1) * size])
+            digests.append(hasher.digest())
+            row += 1
     return pack_digests(digests)
+
+
+def _start_digest(
+    panel: ScoredSums, m: int, lattices: Sequence[Lattice], encoded: dict[tuple[Hashable, ...], bytes]
+) -> Any:
+    """Return a hasher of the digest of the tuple ("pair", key, enumerated, form, lattices, *marks)."""
+    form, marks = panel.metrics[m].form, mark_widened(panel, m)
+    key = id(form), *marks  # panels share forms, which may be equal although their digests differ
+    if key not in encoded:
+        encoded[key] = b"".join(map(_encode, (form, [identify_lattice(x) for x in lattices], *marks)))
+    start = b"<tuple>%d:" % (5 + len(marks)) + b"".join(map(_encode_plain, ("pair", panel.key, panel.enumerated)))
+    header = hashlib.blake2b(PREFIX + start + encoded[key] + b">", digest_size=DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
 
 
 def pack_digests(digests: Iterable[bytes]) -> Digests:
@@ -105,25 +135,31 @@ class ResampledPanel(WholePanel):
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
-def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return two hashes of each system's contributions, each a sum of hashes of units, shape (n_systems, 2).
+def _hash_systems(
+    panels: Sequence[ScoredSums], fields_used: list[int], scales: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Return two hashes of each system's contributions, each a sum of hashes of units, shape (n_panels * n_systems, 2).
 
     In the difference of two systems' sums, units with equal contributions of both cancel. So it does not matter which
     further units a panel keeps for other systems.
     """
-    sums = np.zeros((len(panel.totals), 2), np.uint64)
-    step = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
+    n_systems, addresses = len(panels[0].totals), np.concatenate([panel.addresses for panel in panels])
+    borders = np.cumsum([0, *(len(panel.addresses) for panel in panels)])
+    sums = np.zeros((len(panels), n_systems, 2), np.uint64)
+    step = max(1, MAX_NUMBERS // max(len(addresses), 1))
     for seed in range(2):
-        base = mix_bits(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
-        for start in range(0, len(sums), step):
+        base = mix_bits(addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
+        for start in range(0, n_systems, step):
             systems = slice(start, start + step)
-            hashed = mix_bits(
-                base[:, None] ^ panel.get_unit_sizes(systems).astype(np.uint64)
-            )  # (n_kept, n_systems), or 1
+            sizes = np.concatenate([panel.get_unit_sizes(systems) for panel in panels])
+            hashed = mix_bits(base[:, None] ^ sizes.astype(np.uint64))  # (n_kept, n_systems), or 1
             for f, scale in zip(fields_used, scales, strict=True):
-                hashed = mix_bits(hashed ^ (panel.values[:, systems, f].astype(np.uint64) * scale))
-            sums[systems, seed] = hashed.sum(axis=0, dtype=np.uint64)
-    return sums
+                values = np.concatenate([panel.values[:, systems, f] for panel in panels])
+                hashed = mix_bits(hashed ^ (values.astype(np.uint64) * scale))
+            totals = np.zeros((len(addresses) + 1, hashed.shape[1]), np.uint64)
+            np.cumsum(hashed, axis=0, out=totals[1:])
+            sums[:, systems, seed] = totals[borders[1:]] - totals[borders[:-1]]
+    return sums.reshape(-1, 2)
 
 
 GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1
@@ -182,6 +218,9 @@ def _encode(value: Any) -> bytes:
     parts: list[bytes] = []
     _add_finite(SimpleNamespace(update=parts.append), value)
     return b"".join(parts)
+
+
+_encode_plain = functools.lru_cache(2**12, typed=True)(_encode)
 
 
 def hash_content(value: Any) -> int:

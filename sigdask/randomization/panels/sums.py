@@ -206,7 +206,7 @@ class Panel(ScoredSums):
 
     def compute_digests(self) -> Digests:
         """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
-        return np.stack([compute_pair_digests(self, m) for m in range(len(self.metrics))], axis=1)
+        return compute_pair_digests([self])[0]
 
     def hash_contents(self, column: int) -> NDArray[np.uint64]:
         """Return content hashes of both systems of each pair, from the fields of one metric, shape (n_pairs, 2)."""

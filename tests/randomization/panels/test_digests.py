@@ -1,5 +1,6 @@
 """Tests that a digest changes with everything that changes a count, and with nothing else."""
 
+import hashlib
 import importlib
 import os
 import subprocess
@@ -19,9 +20,9 @@ from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.digests import _find_imports, digest
+from sigdask.randomization.panels.digests import _find_imports, _hash_systems, compute_pair_digests, digest, get_factor
 from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.panels.sums import Panel, SwapUnits
 
 
 def compute_digests_by_name(counts, metrics=("mean",), seed=0, **options):
@@ -51,6 +52,28 @@ def test_other_systems_metrics_and_orders_of_items_are_no_part_of_a_pair():
     order = rng.permutation(40)
     mixed = Counts.from_scores({n: draw_scores(k)[order] for k, n in enumerate("abc")}, ids=[f"i{k}" for k in order])
     assert compute_digests_by_name(mixed) == fewer
+
+
+def test_the_digests_of_many_panels_at_once_are_those_of_each_alone():
+    panels = []
+    for k in range(9):
+        scores = {n: draw_scores(k + i) if k != 4 else np.ones(40) for i, n in enumerate("abc"[: 2 + k % 2])}
+        counts = Counts.from_scores(scores, ids=[f"i{j}" for j in range(40)], name=f"set-{k}")
+        study = prepare_study([(counts, CompareSpec(("mean", "mean:better=lower")), "two-sided")])
+        panels += [job.panel for job in study.jobs if isinstance(job.panel, Panel)]
+        panels += [panel for p in panels[-1:] if not p.enumerated for _, panel in p.iter_enumerations(np.arange(1), 0)]
+    assert {panel.enumerated for panel in panels} == {True, False}
+    for panel, digests in zip(panels, compute_pair_digests(panels), strict=True):
+        assert digests.shape == panel.shape
+        for (row, m), value in np.ndenumerate(digests):
+            metric, alone = panel.metrics[m], panel.select([row], [m])
+            assert value == alone.compute_digests()[0, 0]
+            fields = list(metric.fields)
+            scales = np.array([get_factor(panel.lattices[f]) for f in fields], np.uint64)
+            (a, b), totals = _hash_systems([alone], fields, scales), alone.totals[:, fields].astype("<u8") * scales
+            identity = ("pair", panel.key, panel.enumerated, metric.form, [("decimal", 0)] * len(fields))
+            text = digest(identity).encode() + np.concatenate([a - b, *totals]).astype("<u8").tobytes()
+            assert value.tobytes() == hashlib.blake2b(text, digest_size=20).digest()
 
 
 def draw_scores(k):
@@ -205,7 +228,7 @@ def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
 
 
 DIGEST_SCRIPT = """
-from sigdask.randomization.panels.digests import _find_imports, digest
+from sigdask.randomization.panels.digests import _find_imports, _hash_systems, compute_pair_digests, digest, get_factor
 class Plain:
     def __init__(self): self.names = {"a", "b", "c", "d"}
 print(digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
