@@ -225,6 +225,16 @@ def test_topics_without_judgements_do_not_count(tmp_path):
     assert score_runs(tmp_path, x=RUN_X + "99 Q0 a 1 1 x\n") == score_runs(tmp_path)
 
 
+def test_topics_without_judgements_are_noted(tmp_path):
+    (tmp_path / "x.run").write_text("1 Q0 d1 1 2.5 x\n2 Q0 d1 1 2.5 x\n3 Q0 d1 1 2.5 x\n")
+    (tmp_path / "y.run").write_text("1 Q0 d2 1 2.5 y\n")
+    (tmp_path / "q.rel").write_text("1 0 d1 1\n")
+    counts = read(tmp_path / "x.run", tmp_path / "y.run", gold=tmp_path / "q.rel")
+    assert counts.n_items == 1
+    expected = f"not judged in {tmp_path}/q.rel, and left out as in trec_eval: 2 of the 3 topics of {tmp_path}/x.run"
+    assert expected in counts.warnings
+
+
 def test_a_judged_topic_without_relevant_documents_counts_0(tmp_path):
     before = score_runs(tmp_path)
     after = score_runs(tmp_path, qrels=QRELS + "4 0 a 0\n", x=RUN_X + "4 Q0 a 1 1 x\n", y=RUN_Y + "4 Q0 a 1 1 y\n")

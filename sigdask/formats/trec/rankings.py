@@ -21,6 +21,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
 from sigdask.formats.trec import layouts
 from sigdask.identity import dataclass
+from sigdask.text import format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
@@ -65,6 +66,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     names: list[str] = []
     outputs: list[list[Ranking]] = []
     warnings: list[str] = []
+    unjudged: list[str] = []
     for source in sources:
         run = read_run(source.path, judgements, documents)
         if not run.rankings:
@@ -75,8 +77,12 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
             warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
         warnings += [ScopeNote(f"{source.path}: {run.doubt}")] if run.doubt else []
+        if n_unjudged := run.topics - len(run.rankings):
+            unjudged.append(f"{n_unjudged} of the {run.topics} topics of {source.path}")
         names.append(layouts.choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
+    if unjudged:
+        warnings.append(f"not judged in {gold}, and left out as in trec_eval: {format_list(unjudged)}")
     check_names(sources, names)
     has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
     settled = layouts.apply_topic_policy(has, topics, names, options, "zero")
