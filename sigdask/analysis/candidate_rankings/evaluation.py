@@ -73,7 +73,7 @@ TIE_RUN = 1
 
 TIES = {
     "expected": "precision, recall and average precision are means over all orders of tied candidates; each test takes "
-    "the order that gives it the largest p",
+    "the order with the smallest difference",
     "random": "tied candidates stand in one random order, the same for all measures (seed {seed})",
     "given": "tied candidates stand in the order in which they were given",
 }

@@ -6,11 +6,11 @@ candidates among its n best. A candidate that is swapped takes its rank in the o
 shuffled ranking stand none, one or two candidates. What differs from the observed lists are sums over ranks, so no list
 is sorted again.
 
-Tied candidates are tested in the order in which the difference has its largest p. Of the list that is ahead, false
+Tied candidates are tested in the order with the smallest difference. Of the list that is ahead, false
 candidates of a tie come first, and of the other one true candidates. Among equals, candidates come first that the other
 list ranks low, so that the two lists share as few candidates as possible. Both raise p: the difference is the smallest
 of all orders, and the most candidates are swapped across it. In enumerations of all orders of small lists no other
-order had a larger p, by swaps or by Fisher's test.
+order had a larger p of n-best precision, by swaps or by Fisher's test. Average precision had one in some lists.
 """
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"
