@@ -9,7 +9,8 @@ margin that is shown is where it crosses the level.
 References
 ----------
 Tango 1998, Statistics in Medicine 17:891. Hsueh, Liu & Chen 2001, Biometrics 57:478. Buehler 1957, Journal of the
-American Statistical Association 52:482. Rao & Scott 1992, Biometrics 48:577.
+American Statistical Association 52:482. Rao & Scott 1992, Biometrics 48:577. Carter, Schnepel & Steigerwald 2017,
+Review of Economics and Statistics 99:698 (the effective number of clusters).
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class MatchedProportions:
         Score of a correct item. Margins have this scale, so those of 0/100 scores are percentage points.
     as_items : bool
         Whether each cluster counts as one item, because it is unknown how losses cluster.
+    n_effective : float or None
+        Effective number of clusters: n_clusters if all have the same size, and less otherwise. None for n_clusters.
     """
 
     wins: int
@@ -68,6 +71,7 @@ class MatchedProportions:
     n_clusters: int | None = None
     worth: float = 1.0
     as_items: bool = False
+    n_effective: float | None = None
 
     @staticmethod
     def from_differences(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> MatchedProportions:
@@ -86,13 +90,14 @@ class MatchedProportions:
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         if n_clusters == n_items:
             return MatchedProportions(wins, losses, n_items, worth=worth)
+        sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
+        squares = float((sizes**2).sum())
         effect = estimate_design_effect(differences, clusters)
-        if (
-            as_items := effect is None
-        ):  # as if the items of a cluster were identical: the mean size of an item's cluster
-            sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
-            effect = float((sizes**2).sum() / sizes.sum())
-        return MatchedProportions(wins, losses, n_items, effect, n_clusters, worth, as_items)
+        if as_items := effect is None:  # as if the items of a cluster were identical
+            effect = squares / n_items  # the mean size of an item's cluster
+        return MatchedProportions(
+            wins, losses, n_items, effect, n_clusters, worth, as_items, n_effective=n_items**2 / squares
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -100,11 +105,17 @@ class MatchedProportions:
         return self.n_clusters is None and self.n_items <= EXACT_UP_TO
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether p may be too small, because so few clusters have most of the items."""
+        return self.n_effective is not None and not self.as_items and self.n_effective < FEW_CLUSTERS
+
+    @property
     def method(self) -> str:
         """The name of the test."""
         if self.n_clusters is not None:
             text = "each counted as one item" if self.as_items else f"design effect {self.design_effect:.3g}"
-            return f"cluster-robust score test, {self.n_clusters:,} units, {text}"
+            doubt = f", from {self.n_effective:.2g} effective units: p may be too small" if self.is_doubtful else ""
+            return f"cluster-robust score test, {self.n_clusters:,} units, {text}{doubt}"
         return "unconditional exact test" if self.is_exact else "score test"
 
     def compute_p_value(self, margin: float, alpha: float) -> float:
@@ -153,8 +164,8 @@ class MatchedProportions:
         )
 
     @property
-    def _df(self) -> int:
-        return max((self.n_clusters or 0) - 1, 1)
+    def _df(self) -> float:
+        return max((self.n_effective or self.n_clusters or 0) - 1, 1)
 
 
 def estimate_loss_probability(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> Floats:

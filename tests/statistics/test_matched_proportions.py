@@ -251,12 +251,41 @@ def test_copies_of_items_count_as_one_item():
     assert p_of_copies == pytest.approx(p, rel=0.05)
 
 
+def test_clusters_of_unequal_size_have_fewer_degrees_of_freedom_and_a_doubt():
+    """A simulation: 3 documents of 100 items and 100 of one, and a system that is worse by just the margin.
+
+    With n_clusters - 1 = 102 degrees of freedom, 11 % of such data sets pass at 0.05.
+    """
+    rng = np.random.default_rng(5)
+    sizes, n_samples, margin, won = np.array([100] * 3 + [1] * 100), 800, 0.05, 0.2
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    n_passed = 0
+    for _ in range(n_samples):
+        p_lost = rng.beta(2 * (won + margin), 2 * (1 - won - margin), len(sizes))
+        p_won = rng.beta(2 * won, 2 * (1 - won), len(sizes)) * (1 - p_lost) / (1 - won - margin)
+        u = rng.random(len(clusters))
+        d = np.where(u < p_lost[clusters], -1, np.where(u < (p_lost + p_won)[clusters], 1, 0))
+        proportions = MatchedProportions.from_differences(d, clusters)
+        n_passed += proportions.compute_p_value(margin, 0.05) <= 0.05
+        assert proportions.as_items or "from 5.3 effective units: p may be too small" in proportions.method
+    assert n_passed / n_samples < 0.085  # 0.066 in 1,500 others
+    z = compute_score(proportions.wins, proportions.losses, 400, margin) / math.sqrt(proportions.design_effect)
+    df = 400**2 / (3 * 100**2 + 100) - 1
+    assert proportions.compute_p_value(margin, 0.05) == pytest.approx(stats.t.sf(z, df))
+
+
+def test_clusters_of_equal_size_have_no_doubt():
+    clusters = np.repeat(np.arange(15), 7)
+    proportions = MatchedProportions.from_differences(-(np.arange(105) % 7 == 0).astype(int), clusters)
+    assert (proportions.as_items, proportions.n_effective, proportions.is_doubtful) == (False, 15.0, False)
+
+
 def test_few_clusters_that_differ_count_as_one_item_each():
     d = np.zeros(300, int)
     d[: 10 * (FEW_CLUSTERS - 1) : 10] = -1
     clusters = np.repeat(np.arange(30), 10)
     assert MatchedProportions.from_differences(d, clusters) == MatchedProportions(
-        0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True
+        0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True, n_effective=30.0
     )
     assert MatchedProportions.from_differences(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
     assert MatchedProportions.from_differences(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2

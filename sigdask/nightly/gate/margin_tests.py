@@ -131,8 +131,12 @@ class MarginTests:
             if proportions := [side for side in sides if side is not None]:
                 p = max(m.compute_p_value(self.rule.margin, self.rule.alpha) for m in proportions)
                 smallest = max(m.find_smallest_margin(self.rule.alpha) for m in proportions)
-                margin, first = _reconcile_margin(p, smallest, self.rule), proportions[0]
-                yield get_key(pair.result), MarginResult(p, first.method, None, margin, first)
+                margin = _reconcile_margin(p, smallest, self.rule)
+                shown = max(proportions, key=lambda m: m.is_doubtful)
+                margin_result = MarginResult(
+                    p, shown.method, None, margin, proportions[0], is_doubtful=shown.is_doubtful
+                )
+                yield get_key(pair.result), margin_result
             else:
                 swapped.append(pair)
         if swapped and isinstance(self.metric, BoundMetric):
