@@ -366,6 +366,24 @@ def test_of_two_systems_the_caption_names_both_and_the_table_fits_a_column():
     assert table.title == "3 comparisons of systems by mean."
 
 
+@pytest.mark.parametrize(
+    ("document_class", "environment"),
+    [("[conference]{IEEEtran}", "table"), ("[twocolumn]{article}", "table*"), ("{article}", "table")],
+)
+def test_a_table_of_four_decimals_fits_the_column_of_classes_with_wide_ones(tmp_path, document_class, environment):
+    rng = np.random.default_rng(3)
+    scores = {name: rng.random(100).round(4) for name in ("MU03rob01", "NLPR03vb10")}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=199, resamples=99)
+    metric = CodedColumn.from_constant(ScoredMetric("nDCG@10", True), len(results.table))
+    text = replace(results, table=replace(results.table, metric=metric)).to_latex()
+    assert r"\begin{\sigdaskfloat}" in text
+    if not run_kpsewhich("IEEEtran.cls"):
+        pytest.skip("IEEEtran (texlive-publishers) is not installed")
+    output = compile_paper(tmp_path, [text + r"\typeout{float: \sigdaskfloat}"], document_class)
+    assert f"float: {environment}\n" in output
+    assert "Overfull" not in output
+
+
 def test_the_baseline_is_named():
     assert "**Scores of 4 systems with the baseline y.**" in compare_random("wxyz", baseline="y").to_markdown()
 

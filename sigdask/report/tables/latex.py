@@ -1,8 +1,9 @@
 r"""Tables as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
 
 Nothing is left out: if a table has more rows than a page, it continues in another table, and so do columns of more
-metrics than fit a line. A table wider than a column of a two-column page is a `table*`. If it fits on such a page, but
-not on the lines of a one-column article, LaTeX chooses between one table and several. pdflatex prints a character
+metrics than fit a line. A table wider than a column of a two-column page is a `table*`. If it fits only the columns of
+some classes, LaTeX chooses by the width of the column. If it fits on a two-column page, but not on the lines of a
+one-column article, LaTeX chooses between one table and several. pdflatex prints a character
 without a glyph as its number, and the others print it as it is.
 """
 
@@ -28,10 +29,13 @@ COLUMN_POINTS, LINE_POINTS = 225, 342
 subtracted.
 """
 
+WIDE_COLUMN_POINTS = 245
+"""Points of the widest columns that are common (IEEEtran's), with a reserve subtracted."""
+
 PAGE_POINTS = 460
 """Points of both columns of the two-column article, with a reserve subtracted."""
 
-CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "+": 1.6, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.7)
+CHARACTER_WIDTHS = {"%": 1.6, "@": 1.6, "m": 1.6, "w": 1.4, "+": 1.6, "↓": 2.0} | dict.fromkeys(" .,:;|()[]'ijlt", 0.65)
 """Widths of characters relative to a digit. Capitals have the width `CAPITAL`, all others that of a digit."""
 
 CAPITAL, BOLD = 1.4, 1.15
@@ -180,6 +184,9 @@ def _iter_part_lines(
     parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections, form[-1])]
     for k, (environment, size, opening, header, _, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
+        if environment.endswith("pt"):
+            yield rf"\edef\sigdaskfloat{{table\ifdim\columnwidth<{environment}*\fi}} % table* if columns are narrow"
+            environment = r"\sigdaskfloat"
         yield from (rf"\begin{{{environment}}}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
@@ -192,10 +199,10 @@ def _iter_part_lines(
 
 
 def _format_tabular(sections: Sequence[TableSection], line: float) -> tuple[str, str, str, str, float | None]:
-    """Return the environment, font size, opening and header of a table, and the points of names that are broken."""
+    """Return the environment (or its width, if columns decide), font size, opening and header, and the names' points."""
     columns = sections[0].columns
     environment, size, long_header, name_points = _choose_form(sections, line)
-    opening = rf"\begin{{tabular}}{{{''.join(map(_format_alignment, columns))}}}"
+    opening = rf"\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
     header = _format_row(_format_header(column, long_header) for column in columns)
     return environment, size, opening, header, name_points
 
@@ -224,11 +231,13 @@ def _choose_form(sections: Sequence[TableSection], line: float) -> tuple[str, st
 
     Names are broken, so their points are given, where the smallest type is too wide.
     """
-    for environment, room, sizes in (("table", COLUMN_POINTS, SIZES[:4]), ("table*", line, SIZES)):
+    forms = (("table", COLUMN_POINTS, SIZES[:4]), ("", WIDE_COLUMN_POINTS, SIZES[2:4]), ("table*", line, SIZES))
+    for environment, room, sizes in forms:
         for size, points, gap, long_header in sizes:
             widths = _measure_columns(sections, points, gap, long_header)
-            if sum(widths) <= room:
-                return environment, size, long_header, None
+            width = sum(widths) - 2 * gap  # columns have no gap at both ends of the table
+            if width <= room:
+                return environment or f"{width:.0f}pt", size, long_header, None
     names = [width - 2 * gap for width, column in zip(widths, sections[0].columns, strict=True) if column.is_name]
     rest = line - (sum(widths) - sum(names))
     least = min(MIN_NAME_POINTS, max(names, default=0))
