@@ -182,11 +182,11 @@ def _iter_part_lines(
     """Yield the lines of a table for each selection of its columns, split where it is longer than a page."""
     forms = [(_format_tabular(sections, line), sections) for sections in selections]
     parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections, form[-1])]
-    for k, (environment, size, opening, header, _, rows) in enumerate(parts):
+    for k, (form, size, opening, header, _, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
-        if environment.endswith("pt"):
-            yield rf"\edef\sigdaskfloat{{table\ifdim\columnwidth<{environment}*\fi}} % table* if columns are narrow"
-            environment = r"\sigdaskfloat"
+        environment = r"\sigdaskfloat" if form.endswith("pt") else form
+        if form.endswith("pt"):
+            yield rf"\edef\sigdaskfloat{{table\ifdim\columnwidth<{form}*\fi}} % table* if columns are narrow"
         yield from (rf"\begin{{{environment}}}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
@@ -199,7 +199,7 @@ def _iter_part_lines(
 
 
 def _format_tabular(sections: Sequence[TableSection], line: float) -> tuple[str, str, str, str, float | None]:
-    """Return the environment (or its width, if columns decide), font size, opening and header, and the names' points."""
+    """Return the environment (or the width of the table, if it decides), font size, opening, header and names' points."""
     columns = sections[0].columns
     environment, size, long_header, name_points = _choose_form(sections, line)
     opening = rf"\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
