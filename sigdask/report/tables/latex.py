@@ -199,7 +199,7 @@ def _iter_part_lines(
 
 
 def _format_tabular(sections: Sequence[TableSection], line: float) -> tuple[str, str, str, str, float | None]:
-    """Return the environment (or the width of the table, if it decides), font size, opening, header and names' points."""
+    """Return the environment (or the width of the table, if it decides), size, opening, header and points of names."""
     columns = sections[0].columns
     environment, size, long_header, name_points = _choose_form(sections, line)
     opening = rf"\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
