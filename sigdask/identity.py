@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError, fields, is_dataclass
+from functools import cache
 from inspect import Signature, signature
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -82,12 +83,17 @@ def _get_values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _get_state(self: Any) -> list[Any]:
-    return [getattr(self, f.name) for f in fields(self)]
+    return [getattr(self, name) for name in _list_field_names(self.__class__)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for f, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, f.name, value)
+    for name, value in zip(_list_field_names(self.__class__), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+@cache
+def _list_field_names(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cls))
 
 
 def _write_init(cls: type[Any]) -> Callable[..., None]:

@@ -465,6 +465,8 @@ def _describe_units(values: Array, systems: Sequence[str], metric: str) -> Itera
             "percentages, or two metrics? If so, the comparison means nothing; bring all systems to one scale"
         )
         return
+    if values.dtype.kind != "f":  # whole numbers, such as answers right or wrong
+        return
     with np.errstate(over="ignore"):
         means = values.mean(axis=0)
     order = np.argsort(means)

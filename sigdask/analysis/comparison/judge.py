@@ -13,7 +13,7 @@ from sigdask.analysis.comparison.classical import compute_r12
 from sigdask.analysis.comparison.exact import read_exact_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells, CountKind, RationalCounts, join_cells
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows, take_cells
+from sigdask.counts.factors import group_rows, index_cells, number_rows, scatter_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError, SigdaskError
 from sigdask.identity import dataclass
@@ -314,11 +314,12 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
     for comparisons in sets:
         for rows in group_rows(number_rows(comparisons.panel)):
             panel, group = comparisons.get_panel(rows[0]), start + rows
-            positions = comparisons.row[rows], comparisons.column[rows]
-            signs = scatter_rows(signs, group, take_cells(panel.sign_counts, *positions))
-            undefined = scatter_rows(undefined, group, take_cells(panel.zero_division_scores, *positions))
+            column = comparisons.column[rows]
+            cells = index_cells(len(panel.n_discordant), comparisons.row[rows], column)
+            signs = scatter_rows(signs, group, panel.sign_counts[cells])
+            undefined = scatter_rows(undefined, group, panel.zero_division_scores[cells])
             steps = np.array([panel.get_score_step(m) for m in range(panel.n_discordant.shape[1])])
-            step = scatter_rows(step, group, steps[positions[1]])
+            step = scatter_rows(step, group, steps[column])
             try:
                 pair_scores = panel.pair_scores
             except InputError as error:  # a metric of whole outputs
@@ -326,8 +327,8 @@ def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None
                     raise
                 failed(comparisons.get_metric(rows[0]).name, str(error))
                 continue
-            scores = scatter_rows(scores, group, take_cells(pair_scores, *positions))
-            ties = scatter_rows(ties, group, take_cells(panel.tie_widths, *positions))
+            scores = scatter_rows(scores, group, pair_scores[cells])
+            ties = scatter_rows(ties, group, panel.tie_widths[cells])
         start += len(comparisons)
     difference = scores[:, 0] - scores[:, 1]
     difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # ties are within rounding, as after swaps

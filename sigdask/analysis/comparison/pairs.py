@@ -249,7 +249,7 @@ class CountedCells:
 
     def shift(self, n: int) -> CountedCells:
         """Return the cells as part of a longer list of comparisons, after `n` others."""
-        return replace(self, index=self.index + n) if n else self
+        return CountedCells(self.kind, self.job, self.index + n, self.row, self.column) if n else self
 
 
 def join_cells(lists: Iterable[Iterable[CountedCells]], sizes: Iterable[int]) -> Iterator[CountedCells]:

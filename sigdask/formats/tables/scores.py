@@ -342,10 +342,11 @@ def _describe_derived(path: object, names: Sequence[str], values: Floats) -> Ite
                 "the one that is no system with --ignore"
             )
             return
-    for k in kept.tolist():
+    is_top = values == values.max(axis=1, keepdims=True)
+    for k in kept[is_top[:, kept].all(axis=0)].tolist() if len(names) > 2 else ():
         others = np.delete(values, k, axis=1)
         is_best = others == values[:, [k]]
-        if len(names) > 2 and (others.max(axis=1) == values[:, k]).all() and not is_best.all(axis=0).any():
+        if is_best.any(axis=1).all() and not is_best.all(axis=0).any():
             yield f"{path}: {names[k]!r} is the largest score of every row: if it is no system, --ignore {names[k]!r}"
 
 

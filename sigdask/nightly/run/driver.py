@@ -34,7 +34,7 @@ from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import PlanProgress, ProgressWatch
-from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, digest_file_states, read_batches
+from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults, history, open_store, status
 from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
@@ -246,8 +246,8 @@ class _PlanRunner:
         *,
         reread: bool,
     ) -> _PlanRunner:
-        states = digest_file_states(plan)
-        unread = UnreadSets.find(plan, store, {} if reread else states)
+        unread = UnreadSets.find(plan, store, reread=reread)
+        states = unread.select_details("file_states")
         batches, extracted = read_batches(plan, source, unread.progress, states, workers)
         extras: list[PlanRankings | PlanIndependence] = [*map(PlanRankings.from_entry, plan.rankings)]
         extras += map(PlanIndependence.from_entry, plan.independence)

@@ -214,7 +214,7 @@ def read_batches(
     unread : container of str
         Names of the test sets to leave out.
     states : dict of str to str
-        States of the files, by test set. They are updated just before the files are read.
+        States of the files, by test set. Those of files that are read now are added.
     workers : int or None
         Processes that may read many test sets; None for one per core.
 
@@ -322,18 +322,19 @@ class UnreadSets:
         return self.stored.take(np.flatnonzero(is_selected))
 
     @staticmethod
-    def find(plan: Plan, store: Store, states: Mapping[str, str]) -> UnreadSets:
+    def find(plan: Plan, store: Store, *, reread: bool = False) -> UnreadSets:
         """Return the test sets whose files and settings are as in the plan's latest run, which counted all.
 
         A gate, a page and a table of units need the data of all test sets. Test sets that are judged together are read
-        together.
+        together. With `reread`, all are read.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
         readers = (plan.gate, plan.report.html, plan.report.site, plan.report.figures, plan.report.items)
         has_readers = any(reader is not None for reader in readers)
-        run = None if has_readers else store.find_finished_run()
+        run = None if has_readers or reread else store.find_finished_run()
         if run is None:
             return none
+        states = digest_file_states(plan)
         recorded = run.details.get("file_states", {})
         same = {name for name, state in states.items() if state and recorded.get(name) == state}
         if not same:

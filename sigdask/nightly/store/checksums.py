@@ -12,7 +12,7 @@ Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OO
 from __future__ import annotations
 
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,12 +73,12 @@ def compute_checksum(values: Sequence[Any]) -> int:
     ...  compute_checksum((1, "a")) == compute_checksum((1, b"a")))
     (True, False)
     """
-    checksum = 0
+    parts = []
     for value in values:
         is_bytes = isinstance(value, bytes | bytearray | memoryview)
         data = bytes(value) if is_bytes else repr(value).encode("utf-8", "surrogatepass")
-        checksum = zlib.crc32(data, zlib.crc32(f"{is_bytes:d} {len(data)} ".encode(), checksum))
-    return checksum
+        parts += [b"%d %d " % (is_bytes, len(data)), data]
+    return zlib.crc32(b"".join(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,12 @@ covered. Tallies have checksums of their own.
 
 def is_intact(table: str, row: Any) -> bool:
     """Return whether a row matches its checksum, or was stored without one by an earlier version."""
-    sealed = SEALED[table]
-    return "checksum" not in row or row["checksum"] == compute_checksum(
-        [row[name] for name in (*sealed.key, *sealed.values)]
-    )
+    return "checksum" not in row or row["checksum"] == compute_row_checksum(table, row)
+
+
+def compute_row_checksum(table: str, row: Any) -> int:
+    """Return the checksum of a row, a mapping from the names of columns to values."""
+    return compute_checksum([row[name] for name in (*SEALED[table].key, *SEALED[table].values)])
 
 
 def iter_sealed_rows(
@@ -134,22 +136,12 @@ def iter_sealed_rows(
     yield from connection.execute(text(query), values or {}).mappings()
 
 
-def seal_rows(
-    connection: Connection,
-    table: str,
-    where: str = "",
-    values: Mapping[str, Any] | None = None,
-    keys: Container[tuple[Any, ...]] | None = None,
-) -> None:
-    """Write the checksums of rows of a table; with `keys`, only of the rows with one of these keys."""
-    key, value_names = SEALED[table].key, SEALED[table].values
+def seal_rows(connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None) -> None:
+    """Write the checksums of rows of a table."""
+    key = SEALED[table].key
     updates = [
-        {
-            **{name: row[name] for name in key},
-            "checksum": compute_checksum([row[name] for name in (*key, *value_names)]),
-        }
+        {**{name: row[name] for name in key}, "checksum": compute_row_checksum(table, row)}
         for row in iter_sealed_rows(connection, table, where, values)
-        if keys is None or tuple(row[name] for name in key) in keys
     ]
     if updates:
         connection.execute(build_update(table, ("checksum",), key), updates)

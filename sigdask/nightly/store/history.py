@@ -9,14 +9,22 @@ import socket
 import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.identity import dataclass
-from sigdask.nightly.store.checksums import build_insert, build_update, change_row, insert_row, is_intact, seal_rows
+from sigdask.nightly.store.checksums import (
+    build_insert,
+    build_update,
+    change_row,
+    compute_row_checksum,
+    insert_row,
+    is_intact,
+    seal_rows,
+)
 from sigdask.nightly.store.limits import UNREADABLE, is_time, parse_json, unpack_json
 from sigdask.options import rename_notes
 from sigdask.report.analyses import Evaluation, Independences
@@ -99,10 +107,8 @@ def begin_run(connection: Connection, plan: str, path: str, details: dict[str, A
         connection, "runs", plan=plan, path=path, **times, state="running", **driver,
         details=pack_details(details), message="",
     )  # fmt: skip
-    rows = [{"run": number, "position": position, **asdict(progress)} for position, progress in enumerate(sets)]
-    if rows:
+    if rows := _build_progress_rows(number, enumerate(sets)):
         connection.execute(build_insert("progress", rows[0]), rows)
-    seal_rows(connection, "progress", "WHERE run = :run", {"run": number})
     seal_rows(connection, "runs", "WHERE id = :run", {"run": number})
     return number
 
@@ -113,14 +119,19 @@ def update_run(
     """Save progress: (position, progress) of the test sets that advanced, and the seconds left."""
     values = {"updated": time.time(), "seconds_left": seconds_left}
     connection.execute(build_update("runs", values, ("id",)), {**values, "id": number})
-    change = build_update("progress", ("reached", "finished", "kept", "counted", "wanted"), ("run", "position"))
-    rows = [{"run": number, "position": position, **asdict(progress)} for position, progress in sets]
-    if rows:
-        connection.execute(change, rows)
-        positions = [row["position"] for row in rows]
-        span = {"run": number, "first": min(positions), "last": max(positions)}
-        where = "WHERE run = :run AND position BETWEEN :first AND :last"
-        seal_rows(connection, "progress", where, span, {(number, position) for position in positions})
+    changed = ("reached", "finished", "kept", "counted", "wanted", "checksum")
+    if rows := _build_progress_rows(number, sets):
+        connection.execute(build_update("progress", changed, ("run", "position")), rows)
+
+
+def _build_progress_rows(number: int, sets: Iterable[tuple[int, Progress]]) -> list[dict[str, Any]]:
+    """Return the rows of test sets with their positions, each with its checksum."""
+    names = [f.name for f in fields(Progress)]
+    rows = [
+        {"run": number, "position": position, **{name: getattr(progress, name) for name in names}}
+        for position, progress in sets
+    ]
+    return [row | {"checksum": compute_row_checksum("progress", row)} for row in rows]
 
 
 def end_run(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:

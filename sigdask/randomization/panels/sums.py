@@ -222,7 +222,7 @@ class Panel(ScoredSums):
     @property
     def pair_scores(self) -> Floats:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
-        return np.moveaxis(self.scores[self.pairs], 1, 2)
+        return self.scores[self.pairs].swapaxes(1, 2)
 
     @property
     def tie_widths(self) -> Floats:
@@ -259,7 +259,7 @@ class Panel(ScoredSums):
                 scores[undefined, m] = metric.form.zero_division
         if np.isnan(scores).all():
             return np.broadcast_to(np.nan, (*self.shape, 2))
-        return np.moveaxis(scores[self.pairs], 1, 2)
+        return scores[self.pairs].swapaxes(1, 2)
 
     def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, Panel]]:
         """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
