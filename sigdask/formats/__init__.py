@@ -435,7 +435,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     n_common = counts.of_one.n_items  # replicates of an item are one item
     if n_common < (options.min_items or 0):
         check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
-    warnings = (*counts.warnings, *_iter_input_warnings(sources, gold, options))
+    warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     counts = replace(counts, name=options.name, warnings=warnings)
     if not samples.sizes:
         return counts
@@ -451,10 +451,25 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
-def _iter_input_warnings(sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
+FORMATS_WITHOUT_COLUMNS = {"segments", "speech", "trec", "conllu", "conllx", "trees", "squad", "fairseq"}
+
+COLUMN_OPTIONS = {
+    "gold_column": "--gold-column", "prediction_column": "--prediction-column", "system_column": "--system-column",
+    "score_column": "--score-column", "label_map": "--map", "ignore": "--ignore",
+}  # fmt: skip
+"""Options that `FORMATS_WITHOUT_COLUMNS` do not use."""
+
+
+def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
+    if name in FORMATS_WITHOUT_COLUMNS:
+        yield from (
+            f"{flag}: format {name} has no such columns or labels; leave it out"
+            for option, flag in COLUMN_OPTIONS.items()
+            if getattr(options, option)
+        )
     if unused := describe_unused_sheet(options.sheet, _list_files(sources, gold, options)):
         yield unused
 

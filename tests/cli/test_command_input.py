@@ -4,13 +4,16 @@ import json
 import shlex
 
 import click
+import numpy as np
 import pytest
 from click.shell_completion import ShellComplete
 from command import call_sigdask
 from conftest import YEH
 
+from sigdask.api import compare_all
 from sigdask.cli import commands
 from sigdask.cli.declared.analyses import COMPARE_EXAMPLES, COMPARE_GROUPS, compare
+from sigdask.errors import InputError
 
 QUICK_RUN = (YEH, "--trials", "1e3", "--cluster", "none")
 
@@ -305,3 +308,38 @@ def test_the_shell_completes_after_an_option_given_twice():
     completion = ShellComplete(commands, {}, "sigdask", "_SIGDASK_COMPLETE")
     words = ["compare", "a.csv", "--gold", "a", "--gold", "b"]
     assert "--trials" in {item.value for item in completion.get_completions(words, "--tri")}
+
+
+UNUSED = {
+    "--json-layout columns": "--json-layout has no effect without --json",
+    "--csv-safe": "--csv-safe has no effect without --csv",
+    "--digits 2 -o r.json": "--digits has no effect without --markdown or --latex",
+    "--font Arial": "--font has no effect without --figures",
+    "--method randomization --exact-limit 5": "--exact-limit has no effect with --method randomization",
+    "--method exact --no-second-run": "--no-second-run has no effect with --method exact",
+    "--interval none --confidence 0.9": "--confidence has no effect with --interval none",
+    "--workers 2": "--workers has no effect with --cluster none",
+}
+
+
+@pytest.mark.parametrize(("arguments", "warning"), UNUSED.items())
+def test_an_option_that_has_no_effect_with_the_others_is_named(tmp_path, arguments, warning):
+    (tmp_path / "scores.csv").write_text("a,b\n" + "".join(f"{k},{k % 4}\n" for k in range(9)))
+    command = ("compare", "scores.csv", "--cluster", "none", "--trials", "9")
+    assert f"warning: {warning}; leave it out" in call_sigdask(*command, *arguments.split(), cwd=tmp_path).stderr
+    assert "no effect" not in call_sigdask(*command, "-o", "r.csv", "--csv-safe", cwd=tmp_path).stderr
+
+
+def test_pairs_and_a_baseline_are_refused_together(tmp_path):
+    (tmp_path / "scores.csv").write_text("a,b,c\n" + "".join(f"{k},{k % 4},{k % 3}\n" for k in range(9)))
+    result = call_sigdask("compare", "scores.csv", "--pair", "a", "b", "--baseline", "c", cwd=tmp_path)
+    assert (result.returncode, "--pair, --baseline: each chooses" in result.stderr) == (2, True)
+    with pytest.raises(InputError, match="each chooses what is compared; give one of them"):
+        compare_all(np.eye(3), pairs=[("1", "2")], baseline="3")
+
+
+def test_columns_of_a_format_without_columns_are_named(tmp_path):
+    for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n", "q": "1 0 a 1\n"}.items():
+        (tmp_path / name).write_text(text)
+    result = call_sigdask("compare", "x", "y", "--qrels", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
+    assert "warning: --ignore: format trec has no such columns or labels; leave it out" in result.stderr
