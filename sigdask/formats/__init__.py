@@ -772,7 +772,7 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
     if columns_text == "lines of text" and _is_table_of_blanks(table):
         return InputError(
             f"{table.path}: blanks part its columns, but it is no table of ratings (system, segment, score); write it "
-            "as TSV or CSV, with a header and one row per item"
+            "as TSV or CSV, with a header and one row per item (in R, by write.csv)"
         )
     return InputError(
         f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}). Are "
@@ -783,6 +783,8 @@ def _build_unknown_error(table: FileTable, options: Options) -> InputError:
 def _describe_bad_score(table: FileTable) -> str | None:
     """Return the error for a column in which most cells are numbers or begin like one, and some are none, or None."""
     columns = {name: list(cells) for name, cells in table.columns.items() if name not in table.nested}
+    if any(re.match(r"\[(PASS|FAIL|ERROR)\]", cell) for cells in columns.values() for cell in cells[:1]):
+        return f"{table.path}: {files.PROMPTFOO_PROBLEM}"
     for is_alike in (is_number, NUMBER_START.match):
         for name, cells in [*columns.items()][len(columns) > 1 :]:
             if 2 * sum(bool(is_alike(cell)) for cell in cells) <= len(cells):

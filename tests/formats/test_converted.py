@@ -218,3 +218,18 @@ def test_utf_16_with_its_mark_is_the_same_table_and_damage_is_an_error(encoding,
     (tmp_path / "u.csv").write_bytes((mark + text).encode(encoding)[:-1])
     with pytest.raises(RefusedFileError, match="begins as UTF-16 and is damaged"):
         read(tmp_path / "u.csv")
+
+
+def test_hidden_rows_of_a_workbook_are_an_error(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    path = write_workbook(tmp_path / "t.xlsx", ROWS)
+    workbook = openpyxl.load_workbook(path)
+    workbook.worksheets[0].row_dimensions[len(ROWS) + 7].hidden = True  # a row without cells
+    workbook.save(path)
+    assert read(path).n_items == len(ROWS) - 1
+    workbook.worksheets[0].row_dimensions[3].hidden = True
+    workbook.save(path)
+    with pytest.raises(
+        RefusedFileError, match=r"sheet '\w+', row 3: is hidden, for example by a filter.* show all rows"
+    ):
+        read(path)

@@ -501,3 +501,16 @@ def test_sniffing_never_raises(tmp_path):
     for path in (binary, tmp_path, Path("nowhere")):
         assert not sniff([parse_source(str(path))], None, Options())
         assert not sniff([parse_source(str(path))], path, Options())
+
+
+@pytest.mark.parametrize("separator", [" ", ","])
+@pytest.mark.parametrize("header", ["query doc score\n", ""])
+def test_whole_scores_are_not_taken_for_ranks(tmp_path, separator, header):
+    """Both runs rank their documents by falling scores; the expected AP is that of the runs in TREC's six columns."""
+    runs = {"x": RUN_X, "y": RUN_Y}
+    expected = score_runs(tmp_path, **runs)
+    rows = {name: [row.split() for row in run.splitlines()] for name, run in runs.items()}
+    short = {name: "".join(f"{row[0]} {row[2]} {row[4]}\n" for row in rows[name]) for name in runs}
+    files = {name: (header + text).replace(" ", separator) for name, text in short.items()}
+    qrels = "".join(f"{topic} {document} {value}\n" for topic, _, document, value in map(str.split, QRELS.splitlines()))
+    assert score_runs(tmp_path, **files, qrels=f"query doc relevance\n{qrels}".replace(" ", separator)) == expected

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -36,6 +37,9 @@ DATASET_DICT = "dataset_dict.json"
 
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
+
+HIDDEN_ROW = re.compile(rb'<row(?=[^>]*\shidden="(?:1|true)")[^>]*?\sr="(\d+)"[^>]*(?<!/)>\s*<c')
+"""Pattern of a row with cells that is not shown."""
 
 MAX_CONVERTED = 8
 """Number of files whose conversion is remembered, because detection opens a file many times."""
@@ -197,6 +201,11 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
         raise RefusedFileError(f"{path}: {problem}")
     ((title, rows),) = sheets.items()
+    if hidden := HIDDEN_ROW.search(_read_sheet_xml(workbook[title])):
+        raise RefusedFileError(
+            f"{path}, sheet {title!r}, row {hidden[1].decode()}: is hidden, for example by a filter. Do hidden rows "
+            "belong to the data? Then show all rows. Else delete them"
+        )
     if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
         raise RefusedFileError(
             f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has "
@@ -206,6 +215,12 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
+
+
+def _read_sheet_xml(sheet: Any) -> bytes:
+    with sheet._get_source() as source:
+        content: bytes = source.read()
+    return content
 
 
 def _find_formula_without_value(path: Path, title: str) -> str | None:

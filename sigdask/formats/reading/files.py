@@ -553,7 +553,10 @@ def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> Inp
     if n_cells > expected:
         remedy = "remove the rest, or quote the field that holds a separator"
     if n_cells == expected + 1:
-        remedy += ". Do all rows have one more? Then the header lacks a name, or lines end with a separator"
+        remedy += (
+            ". Do all rows have one more? Then the header lacks a name, or lines end with a separator (in R, write "
+        )
+        remedy += "with write.csv, or write.table(..., col.names = NA))"
     return InputError(
         f"{path}, line {line}: found {n_cells} field{'s' * (n_cells != 1)}, expected {expected} as in the header; "
         f"{remedy}"
@@ -580,10 +583,18 @@ def check_n_columns(path: Path, n_columns: int) -> None:
         )
 
 
+PROMPTFOO_PROBLEM = (
+    "a CSV file of promptfoo puts scores and outputs into the same cells. Write JSON instead (promptfoo export eval "
+    "latest -o results.json), which has the scores of each test"
+)
+
+
 def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()) -> None:
     """Raise an error for unnamed columns, and for repeated names unless they are ignored."""
     check_n_columns(path, len(names))
     known: set[str] = set()
+    if names.count("Grader Reason") > 1:
+        raise InputError(f"{path}: {PROMPTFOO_PROBLEM}")
     for k, name in enumerate(names):
         if not name:
             raise InputError(f"{path}: column {k + 1} has no name in the header; name it, or remove it if it is empty")

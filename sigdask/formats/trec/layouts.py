@@ -2,12 +2,13 @@
 
 Runs have the six columns of TREC (the tag may be missing), MS MARCO's topic, document and rank, or topic, document,
 rank and score. Judgements have the four columns of TREC, or BEIR's topic, document and relevance. Both may be JSON,
-{topic: {document: score}}. A header is skipped. Names and missing topics are treated alike for runs and for printed
+{topic: {document: score}}, or CSV. A header is skipped. Names and missing topics are treated alike for runs and for printed
 scores.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -135,6 +136,9 @@ Rows = Iterator[tuple[RowLocation, Sequence[str]]]
 
 _split_words = re.compile(r"[^ \t\r\n\v\f]+").findall
 
+CSV_START = re.compile(r"[^\s,]+(,[^\s,]+){2,3}\r?(\n|$)")
+"""Pattern of a first line of three or four columns that commas separate."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrecFile:
@@ -191,9 +195,17 @@ def detect_run_layout(path: Path) -> TrecFile:
     same_width = [words for _, words in rows if len(words) == len(first_words)]
     if columns == RUNS_BY_WIDTH[4] and (len({words[1] for words in same_width}) == 1 or not is_finite(first_words[2])):
         raise row_width_error(path, location, first_words, RUN)
-    if columns == RANKED and not all(words[2].isdecimal() for words in same_width):
+    if columns == RANKED and _are_scores(path, same_width):
         columns = SCORED
     return TrecFile(path, columns)
+
+
+def _are_scores(path: Path, rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether third columns are scores and not ranks: real, called so, or falling in each topic."""
+    if not all(words[2].isdecimal() for words in rows) or "score" in read_head(path).partition("\n")[0].lower():
+        return True
+    steps = {int(a[2]) - int(b[2]) for a, b in pairwise(rows) if a[0] == b[0]}
+    return bool(steps - {0}) and min(steps) >= 0
 
 
 def detect_qrels_layout(path: Path) -> TrecFile:
@@ -210,6 +222,8 @@ def is_run(path: Path, *, q0: bool = False) -> bool:
     """Return whether a file begins like a run; with `q0`, only if it has Q0 or rows in blocks of topics."""
     if is_json(path):
         return not q0
+    if CSV_START.match(read_head(path)):
+        return False  # may be any table
     try:
         file = detect_run_layout(path)
     except InputError:
@@ -296,6 +310,8 @@ def _iter_body(path: Path, n_lines: int | None = None) -> Rows:
 def _iter_lines(path: Path, n_lines: int | None) -> Rows:
     """Yield the words of each line, without empty lines and # comments."""
     with open_text(path) as text:
+        if CSV_START.match(read_head(path)):
+            yield from enumerate(filter(None, csv.reader(islice(text, n_lines))), start=1)
         for number, line in enumerate(islice(text, n_lines), start=1):
             # str.split would also split on Unicode's blanks, which ids may hold
             words = line.split() if line.isascii() else _split_words(line)
