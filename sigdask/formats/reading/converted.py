@@ -10,7 +10,6 @@ import codecs
 import csv
 import io
 import json
-import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -37,9 +36,6 @@ DATASET_DICT = "dataset_dict.json"
 
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
-
-HIDDEN_ROW = re.compile(rb'<row(?=[^>]*\shidden="(?:1|true)")[^>]*?\sr="(\d+)"[^>]*(?<!/)>\s*<c')
-"""Pattern of a row with cells that is not shown."""
 
 MAX_CONVERTED = 8
 """Number of files whose conversion is remembered, because detection opens a file many times."""
@@ -201,26 +197,38 @@ def _convert_workbook(path: Path, _modified: int, size: int, sheet_name: str | N
             problem = f"no sheet holds data (sheets: {titles}); save the workbook again with one row per item"
         raise RefusedFileError(f"{path}: {problem}")
     ((title, rows),) = sheets.items()
-    if hidden := HIDDEN_ROW.search(_read_sheet_xml(workbook[title])):
-        raise RefusedFileError(
-            f"{path}, sheet {title!r}, row {hidden[1].decode()}: is hidden, for example by a filter. Do hidden rows "
-            "belong to the data? Then show all rows. Else delete them"
-        )
-    if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
-        raise RefusedFileError(
-            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has "
-            "computed them; open the workbook in one and save it, or write numbers"
-        )
+    _check_sheet(path, title, rows)
     if max(map(len, rows)) == 1:
         return "".join(f"{' '.join(row[0].split())}\n" for row in rows).encode()
     csv.writer(output := io.StringIO(), lineterminator="\n").writerows(rows)
     return output.getvalue().encode()
 
 
-def _read_sheet_xml(sheet: Any) -> bytes:
-    with sheet._get_source() as source:
-        content: bytes = source.read()
-    return content
+def _check_sheet(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
+    """Raise an error for a sheet with hidden rows, or with formulas that have no values."""
+    if (row := _find_hidden_row(path, title)) is not None:
+        raise RefusedFileError(
+            f"{path}, sheet {title!r}, row {row}: is hidden, for example by a filter. Do hidden rows belong to the data? "
+            "Then show all rows. Else delete them"
+        )
+    if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
+        raise RefusedFileError(
+            f"{path}, sheet {title!r}, cell {cell}: no formula has a value, because no spreadsheet program has "
+            "computed them; open the workbook in one and save it, or write numbers"
+        )
+
+
+def _find_hidden_row(path: Path, title: str) -> int | None:
+    """Return the first row of a sheet that has values and is hidden, or None."""
+    import openpyxl
+
+    with zipfile.ZipFile(path) as packed:
+        sheets = (packed.read(name) for name in packed.namelist() if name.startswith("xl/worksheets/"))
+        if not any(b' hidden="' in sheet for sheet in sheets):
+            return None
+    sheet = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), data_only=True)[title]
+    hidden = sorted(number for number, row in sheet.row_dimensions.items() if row.hidden)
+    return next((number for number in hidden if any(cell.value is not None for cell in sheet[number])), None)
 
 
 def _find_formula_without_value(path: Path, title: str) -> str | None:

@@ -2,8 +2,8 @@
 
 Runs have the six columns of TREC (the tag may be missing), MS MARCO's topic, document and rank, or topic, document,
 rank and score. Judgements have the four columns of TREC, or BEIR's topic, document and relevance. Both may be JSON,
-{topic: {document: score}}, or CSV. A header is skipped. Names and missing topics are treated alike for runs and for printed
-scores.
+{topic: {document: score}}, or CSV. A header is skipped. Names and missing topics are treated alike for runs and for
+printed scores.
 """
 
 from __future__ import annotations
@@ -220,10 +220,8 @@ def detect_qrels_layout(path: Path) -> TrecFile:
 
 def is_run(path: Path, *, q0: bool = False) -> bool:
     """Return whether a file begins like a run; with `q0`, only if it has Q0 or rows in blocks of topics."""
-    if is_json(path):
-        return not q0
-    if CSV_START.match(read_head(path)):
-        return False  # may be any table
+    if (json_ := is_json(path)) or CSV_START.match(read_head(path)):  # CSV may be any table
+        return json_ and not q0
     try:
         file = detect_run_layout(path)
     except InputError:
