@@ -208,7 +208,7 @@ def _check_sheet(path: Path, title: str, rows: Sequence[Sequence[str]]) -> None:
     """Raise an error for a sheet with hidden rows, or with formulas that have no values."""
     if (row := _find_hidden_row(path, title)) is not None:
         raise RefusedFileError(
-            f"{path}, sheet {title!r}, row {row}: is hidden, for example by a filter. Do hidden rows belong to the data? "
+            f"{path}, sheet {title!r}, row {row}: is hidden, as by a filter. Do hidden rows belong to the data? "
             "Then show all rows. Else delete them"
         )
     if not all(map(all, rows)) and (cell := _find_formula_without_value(path, title)):
