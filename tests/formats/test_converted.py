@@ -229,7 +229,5 @@ def test_hidden_rows_of_a_workbook_are_an_error(tmp_path):
     assert read(path).n_items == len(ROWS) - 1
     workbook.worksheets[0].row_dimensions[3].hidden = True
     workbook.save(path)
-    with pytest.raises(
-        RefusedFileError, match=r"sheet '\w+', row 3: is hidden, as by a filter.* show all rows"
-    ):
+    with pytest.raises(RefusedFileError, match=r"sheet '\w+', row 3: is hidden, as by a filter.* show all rows"):
         read(path)
