@@ -41,6 +41,7 @@ def judge_rules(
     family: str = "test-set",
     fdr: Fdr = "none",
     runs_per_year: float = 365,
+    adjust: str | None = None,
 ) -> GateVerdict:
     """Return the verdict of a gate's rules on results.
 
@@ -58,13 +59,15 @@ def judge_rules(
         Online rule for the levels of `NotWorse`.
     runs_per_year : float
         Runs per year, for the expected number of false alarms.
+    adjust : str or None
+        The plan's adjustment.
 
     Raises
     ------
     InputError
         The results are not sufficient for a rule. The message says why.
     """
-    basis = GateContext.from_rules(rules, table, evidence, family, fdr, runs_per_year)
+    basis = replace(GateContext.from_rules(rules, table, evidence, family, fdr, runs_per_year), adjust=adjust)
     return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
 
 

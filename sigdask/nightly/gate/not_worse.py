@@ -66,7 +66,9 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         p_value=min(1.0, n_levels * min(losses, default=1.0)),
         level=level,
         findings=sort_findings(findings),
-        alarms_per_year=_compute_alarms(rule, basis, family_level * n_levels),
+        alarms_per_year=_compute_alarms(
+            rule, basis, family_level * (len(covered) if basis.limits_share(rule) else n_levels)
+        ),
         notes=tuple(_list_notes(rule, basis, level, findings)),
         fdr=basis.fdr,
         least_level={"holm": family_level / len(covered), "none": family_level}.get(rule.adjust),
@@ -299,6 +301,11 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
                 f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, but runs_per_year is "
                 f"{basis.runs_per_year:g}: expect more false alarms than false_alarms_per_year; correct runs_per_year"
             )
+    if basis.limits_share(rule):
+        yield (
+            f'the plan\'s adjust = "{basis.adjust}" limits the share of false differences: a false alarm is likelier '
+            'than this level if other systems differ from the baseline; adjust = "holm" in the rule keeps to it'
+        )
     if n_blind:
         yield (
             f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for p to reach this "

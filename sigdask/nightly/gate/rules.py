@@ -383,6 +383,8 @@ class GateContext:
         Comparisons of all rules that share the false alarms of a year.
     alpha : float or None
         The level of the plan's tables, which may differ from the gate's.
+    adjust : str or None
+        The plan's adjustment.
     """
 
     table: Table
@@ -393,6 +395,12 @@ class GateContext:
     sizes: Mapping[tuple[str, ...], int]
     n_shared: int = 0
     alpha: float | None = None
+    adjust: str | None = None
+
+    def limits_share(self, rule: NotWorse) -> bool:
+        """Return whether a rule's p-values limit the share of false differences, not the probability of one."""
+        is_rate = rule.adjust == "plan" and self.adjust in {"bh", "by"}
+        return is_rate and max(self.sizes.values(), default=0) > 1
 
     @staticmethod
     def from_rules(

@@ -75,7 +75,13 @@ def judge_plan(
             interruptible=interruptible,
         )
     return judge_rules(
-        plan.gate.rules, table, evidence, family=plan.family, fdr=plan.gate.fdr, runs_per_year=plan.gate.runs_per_year
+        plan.gate.rules,
+        table,
+        evidence,
+        family=plan.family,
+        fdr=plan.gate.fdr,
+        runs_per_year=plan.gate.runs_per_year,
+        adjust=plan.comparison["adjust"],
     )
 
 
