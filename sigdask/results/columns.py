@@ -231,6 +231,8 @@ def build_sparse_column(values: Mapping[int, Any], n: int) -> CodedColumn[Any]:
 
 def sparse_to_dict(column: Any) -> dict[int, Any]:
     """Return the values of a column by row, without those that are None."""
+    if column.values == (None,):  # of nearly all parts of tables
+        return {}
     rows = np.flatnonzero(column.find(lambda value: value is not None))
     return {row: column[row] for row in rows.tolist()}
 

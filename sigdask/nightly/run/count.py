@@ -25,6 +25,7 @@ from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import PlanProgress
 from sigdask.nightly.store import Progress as TestSetProgress
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job
@@ -123,7 +124,7 @@ class CountRunner:
                 entry.pending.clear()
 
     def _measure_costs(self, entries: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
-        """Measure the seconds per trial of each panel; small panels of sums that look alike are measured once."""
+        """Measure the seconds per trial of each panel; small ones that look alike are measured once."""
         alike: dict[tuple[Any, ...], float] = {}
         for entry in entries:
             panel = entry.panel
@@ -246,7 +247,12 @@ SMALL_PANEL = 2**16
 
 
 def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
-    """Return the values that determine the time of a trial, for small panels of sums; nothing for other panels."""
+    """Return the values that determine the time of a trial of small sums and their families; nothing for others."""
+    if isinstance(panel, MaxTFamily):
+        sizes = tuple(map(_describe_size, panel.panels))
+        is_small = all(sizes) and sum(member.values.size for member in panel.panels) <= SMALL_PANEL
+        traits = panel.enumerated, panel.studentised, panel.is_integral, panel.parts.shape, len(panel.members)
+        return (*traits, sizes) if is_small else ()
     if not isinstance(panel, Panel) or panel.values.size > SMALL_PANEL:
         return ()
     forms = tuple(type(metric.form) for metric in panel.metrics)

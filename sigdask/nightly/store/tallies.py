@@ -305,16 +305,9 @@ def _has_counts(row: Mapping[str, Any], size: int) -> bool:
 
 def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
     """Write tallies, each of which replaces a row of the same round with fewer trials."""
-    pairs = []
-    for entry, entry_keys in zip(new_tallies, keys, strict=True):
-        if not entry.whole:
-            pairs.append((entry, entry_keys))
-            continue
-        number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
-        query = text("SELECT digest FROM comparisons WHERE id = :c")
-        digest = connection.execute(query, {"c": number}).scalar_one()
-        row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
-        connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
+    pairs = [(entry, entry_keys) for entry, entry_keys in zip(new_tallies, keys, strict=True) if not entry.whole]
+    for families in _split([entry for entry in new_tallies if entry.whole]):
+        _write_families(connection, families)
     if connection.dialect.name == "postgresql":  # because one statement must not name a row twice
         for pair in pairs:
             _write_pairs(connection, [pair])
@@ -343,6 +336,18 @@ INSERT INTO arrays (comparison, run, first, stop, counts, checksum) VALUES (:c, 
 ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, counts = excluded.counts,
 checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 """
+
+
+def _write_families(connection: Connection, families: Sequence[StoredTallies]) -> None:
+    numbers = ",".join(str(int(entry.ids[0])) for entry in families)
+    query = text(f"SELECT id, digest FROM comparisons WHERE id IN ({numbers})")  # noqa: S608
+    digests: dict[int, Any] = dict(connection.execute(query).tuples().all())
+    rows: list[dict[str, Any]] = []
+    for entry in families:
+        number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
+        row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
+        rows.append({**row, "made": compute_checksum((*row.values(), digests[number]))})
+    connection.execute(text(INSERT_FAMILY), rows)
 
 
 def _write_pairs(connection: Connection, pairs: Sequence[tuple[StoredTallies, Keys]]) -> None:
