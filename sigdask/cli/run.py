@@ -37,8 +37,9 @@ def run(plan_file: str, **options: Any) -> int:
         check_overwriting(files, list_files(plan))
     if any(placeholder in (files["html"] or "") for placeholder in PLACEHOLDERS):
         raise InputError(f"{files['html']}: {' and '.join(PLACEHOLDERS)} are for html in [report] of the plan")
-    if files["html"] is not None and plan.report.html is None:
-        plan = replace(plan, report=replace(plan.report, html=Path(files["html"]).absolute()))
+    if files["html"] is not None and "html" not in plan.report.files:
+        pages = {"html": Path(files["html"]).absolute()}
+        plan = replace(plan, report=replace(plan.report, files={**plan.report.files, **pages}))
     names = [test_set.name for test_set in plan.test_sets]
     for name in {*options["opened"]} - {*names}:
         raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts.candidates import Candidates
@@ -88,8 +89,8 @@ class ReportFiles:
 
     Attributes
     ----------
-    json, text, html, csv, parquet, items, markdown, latex : Path or None
-        `{date}` and `{time}` in them stand for the start of the run.
+    files : mapping of str to Path
+        Paths of the files by their contents (`OUTPUTS`). `{date}` and `{time}` in them stand for the start of the run.
     print_options : TableLayoutOptions
         Layout of tables for papers.
     json_layout : {"objects", "columns"}
@@ -108,14 +109,7 @@ class ReportFiles:
         Selection of figures, and their size and font.
     """
 
-    json: Path | None = None
-    text: Path | None = None
-    html: Path | None = None
-    csv: Path | None = None
-    parquet: Path | None = None
-    items: Path | None = None
-    markdown: Path | None = None
-    latex: Path | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
     print_options: TableLayoutOptions = field(default_factory=TableLayoutOptions)
     json_layout: JsonLayout = "objects"
     csv_safe: bool = True
@@ -128,27 +122,20 @@ class ReportFiles:
     @property
     def has_page(self) -> bool:
         """Whether the run writes a page, alone or in a site."""
-        return self.html is not None or self.site is not None
+        return "html" in self.files or self.site is not None
 
     def check_packages(self) -> None:
         """Raise InputError unless the optional packages that the files need are installed."""
         if self.figures is not None:
             check_installed("matplotlib", "report", "report.figures")
-        if self.parquet is not None:
-            check_installed("pyarrow", "parquet", "report.parquet")
-        if self.items is not None and self.items.suffix == ".parquet":
-            check_installed("pyarrow", "parquet", "report.items")
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """Paths of the files to write, by their kind."""
-        named_paths = ((name, getattr(self, name)) for name in OUTPUTS)
-        return {name: path for name, path in named_paths if path is not None}
+        for name, path in self.files.items():
+            if name == "parquet" or (name == "items" and path.suffix == ".parquet"):
+                check_installed("pyarrow", "parquet", f"report.{name}")
 
     def fill_dates(self, start: datetime) -> ReportFiles:
         """Return the files with the date and time of a run's start in their names."""
-        files: dict[str, Any] = {name: fill_date(path, start) for name, path in self.files.items()}
-        return replace(self, **files, figures=fill_date(self.figures, start))
+        files = {name: fill_date(path, start) for name, path in self.files.items()}
+        return replace(self, files=files, figures=self.figures and fill_date(self.figures, start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +236,7 @@ class Plan(HasComparison):
     independence: tuple[TestedLabels, ...] = ()
 
 
-def fill_date(path: Path | None, start: datetime) -> Path | None:
+def fill_date(path: Path, start: datetime) -> Path:
     """Return a path with the date and time inserted.
 
     Examples
@@ -257,8 +244,6 @@ def fill_date(path: Path | None, start: datetime) -> Path | None:
     >>> fill_date(Path("night-{date}.json"), datetime(2026, 1, 31)).name
     'night-2026-01-31.json'
     """
-    if path is None:
-        return None
     return Path(str(path).replace("{date}", f"{start:%Y-%m-%d}").replace("{time}", f"{start:%H%M%S}"))
 
 

@@ -244,13 +244,14 @@ def _iter_independence_tests(
 def _build_report(keys: Any, location: _PlanLocation) -> ReportFiles:
     check_pairs(keys.open, ("report", "open"), location.complain)
     find = partial(location.find_path, find=paths.resolve_writable)
-    files = {name: find(("report", name), getattr(keys, name)) for name in OUTPUTS}
-    if (items := files["items"]) is not None:
-        location.attempt(("report", "items"), parse_unit_file, items)
+    paths_by_name = {name: find(("report", name), getattr(keys, name)) for name in OUTPUTS}
+    files = {name: path for name, path in paths_by_name.items() if path is not None}
+    if "items" in files:
+        location.attempt(("report", "items"), parse_unit_file, files["items"])
     style = fill_options(FigureStyleOptions, {name: getattr(keys, name) for name in FIGURE_STYLE})
     location.attempt(("report",), FigureStyle.from_options, style)
     return ReportFiles(
-        **files,
+        files=files,
         print_options=fill_options(TableLayoutOptions, {name: getattr(keys, name) for name in PRINT_OPTIONS}),
         json_layout=keys.json_layout,
         csv_safe=keys.csv_safe,

@@ -337,8 +337,9 @@ def write_files(
             path, plot_report(report, opened_details), files.figure_format, FigureStyle.from_options(files.figure_style)
         ),
     }
+    paths = {**files.files, "figures": files.figures}
     for name, write in writers.items():
-        if (path := getattr(files, name)) is not None:
+        if (path := paths.get(name)) is not None:
             try:
                 write(path)
             except UnfinishedError as error:

@@ -346,7 +346,7 @@ class _PlanRunner:
             outcome,
             report=replace(report, store=self.store.location),
             unwritten=tuple(problems),
-            page=files.html if files.html is not None and files.html.exists() else None,
+            page=page if (page := files.files.get("html")) is not None and page.exists() else None,
             site=site,
         )
 

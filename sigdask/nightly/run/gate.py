@@ -251,9 +251,9 @@ def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterat
     gate = plan.gate
     assert gate is not None
     for path, text in ((gate.junit, render_junit(verdict, plan.name)), (gate.json, verdict.to_json() + "\n")):
-        if (file := fill_date(path, start)) is not None:
+        if path is not None:
             try:
-                write_whole_text(file, text)
+                write_whole_text(fill_date(path, start), text)
             except SigdaskError as error:
                 yield f"gate: {error}"
     yield from send_notifications(gate.notify, verdict, plan.name, plan.path.parent)

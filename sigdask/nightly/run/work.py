@@ -329,9 +329,8 @@ class UnreadSets:
         together. With `reread`, all are read.
         """
         none = UnreadSets({}, {}, StoredResults(Table.build_empty(0, alpha=0), NO_NUMBERS, NO_NUMBERS.astype(bool)))
-        readers = (plan.gate, plan.report.html, plan.report.site, plan.report.figures, plan.report.items)
-        has_readers = any(reader is not None for reader in readers)
-        run = None if has_readers or reread else store.find_finished_run()
+        has_files = plan.report.has_page or "items" in plan.report.files or plan.report.figures is not None
+        run = None if has_files or plan.gate is not None or reread else store.find_finished_run()
         if run is None:
             return none
         states = digest_file_states(plan)

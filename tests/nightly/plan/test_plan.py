@@ -85,7 +85,7 @@ def test_paths_are_relative_to_the_plan_and_not_to_where_one_stands(folder, monk
     (folder / "plans" / "p.toml").write_text(SMALLEST.replace("runs/", "../runs/") + '[report]\njson = "out.json"\n')
     plan = load_plan(folder / "plans" / "p.toml")
     assert plan.test_sets[0].sources[0].path == folder / "runs" / "base.csv"
-    assert plan.report.json == folder / "plans" / "out.json"
+    assert plan.report.files["json"] == folder / "plans" / "out.json"
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
 
 def test_reports_carry_the_date_of_the_run():
     start = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
-    report = ReportFiles(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).fill_dates(start)
-    assert (str(report.json), str(report.text)) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
+    report = ReportFiles({"json": Path("a-{date}.json"), "text": Path("b-{date}T{time}.txt")}).fill_dates(start)
+    assert (*map(str, report.files.values()),) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
 
 
 def list_documented_plans():
