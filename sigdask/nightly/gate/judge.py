@@ -85,7 +85,7 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     if dropped := basis.evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
-    if gains := [c for c in covered if c.gain > 0 and _is_on_other_scale(c.result)]:
+    if gains := [c for c in covered if c.gain > 0 and _is_on_other_scale(c.result, basis.evidence)]:
         verdict = replace(verdict, passed=False, notes=(_describe_other_scales(gains), *verdict.notes))
     if absent:  # such baselines fail all rules but `NotWorse`
         note = f"not compared, because the systems have no item in common: {_describe_keys(absent)}"
@@ -94,8 +94,10 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
     return verdict
 
 
-def _is_on_other_scale(r: Result) -> bool:
-    return are_other_scales(r.score_a, r.score_b, is_share=may_be_share(r.metric))
+def _is_on_other_scale(r: Result, evidence: Evidence) -> bool:
+    return not evidence.negative_items.get((r.test_set, r.metric)) and are_other_scales(
+        r.score_a, r.score_b, is_share=may_be_share(r.metric)
+    )
 
 
 def _describe_other_scales(gains: Sequence[CoveredComparison]) -> str:

@@ -96,6 +96,18 @@ def test_percentages_beside_a_baseline_of_shares_are_no_gain(factor):
         assert len(notes) == (factor == 100)
 
 
+@pytest.mark.parametrize("shift", [-1.5, 0.0])
+def test_a_gain_of_z_scores_is_no_other_scale(shift):
+    """Shares are not negative, so a mean near 0 of negative and positive scores is not one."""
+    base = np.arange(31) / 10 + shift + 0.02
+    counts = Counts.from_scores({"new": base - base.mean() + 2.0, "base": base - base.mean() + 0.02})
+    if not shift:
+        counts = Counts.from_scores({"new": np.full(31, 2.0) + np.arange(31) / 1e3, "base": np.arange(31) / 750})
+    results = compare_all(counts, trials=999)
+    verdict = judge([NotWorse(0.05)], results, gather(counts, results, [NotWorse(0.05)], baseline="base"))
+    assert verdict.passed == (shift < 0)
+
+
 @pytest.mark.parametrize(
     ("metric", "new", "base", "passes"),
     [
