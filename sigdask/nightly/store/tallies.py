@@ -341,7 +341,7 @@ checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 def _write_families(connection: Connection, families: Sequence[StoredTallies]) -> None:
     numbers = ",".join(str(int(entry.ids[0])) for entry in families)
     query = text(f"SELECT id, digest FROM comparisons WHERE id IN ({numbers})")  # noqa: S608
-    digests: dict[int, Any] = dict(connection.execute(query).tuples().all())
+    digests = {row[0]: row[1] for row in connection.execute(query)}
     rows: list[dict[str, Any]] = []
     for entry in families:
         number, counts = int(entry.ids[0]), zlib.compress(np.ascontiguousarray(entry.counts[0], "<i8").tobytes(), 1)
