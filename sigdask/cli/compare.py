@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-from click.core import ParameterSource
-
 from sigdask import formats
 from sigdask.api import compare_all, compare_opened
 from sigdask.cli.declared.options import FORMAT_BY_ENDING
@@ -61,8 +58,7 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         raise InputError("--open: opens comparisons on a page; add --html FILE")
     write.check_figures(options)
     write.check_units(options["items_file"])
-    for text in _iter_unused_options(options, files):
-        LOG.warning(text)
+    write.warn_of_unused_options(options, files)
     if any(files.values()):
         read_paths = [*list_source_paths(_list_sources(options)), *map(as_path, filter(None, [options["gold"]]))]
         write.check_overwriting(files, {path.resolve(): "a file that is read" for path in read_paths})
@@ -87,35 +83,6 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
     if options["figures"] is not None:
         pictures = (*iter_result_pictures([results]), *iter_detail_pictures(results.table, details))
         write.write_figures(options, pictures)
-
-
-NEEDED_FILES = {
-    "json_layout": ("json",), "csv_safe": ("csv",), "layout": ("markdown", "latex"), "digits": ("markdown", "latex"),
-    "percent": ("markdown", "latex"),
-}  # fmt: skip
-"""Files of which an option needs at least one."""
-
-FIGURE_OPTIONS = ("figure_format", "figure_kinds", "figure_width", "font", "font_size", "dpi")
-
-
-def _iter_unused_options(options: dict[str, Any], files: dict[str, str | None]) -> Iterator[str]:
-    """Yield a warning on each option of the command line that has no effect together with the others."""
-    context = click.get_current_context()
-    method, items = options["method"], options["items_file"] or ""
-    reasons = {
-        name: f"without {' or '.join(f'--{kind}' for kind in kinds)}"
-        for name, kinds in NEEDED_FILES.items()
-        if not any(files[kind] for kind in kinds) and not (name == "csv_safe" and ".csv" in items)
-    }
-    reasons |= dict.fromkeys(FIGURE_OPTIONS, "without --figures") if options["figures"] is None else {}
-    reasons |= {"exact_limit": "with --method randomization"} if method == "randomization" else {}
-    reasons |= dict.fromkeys(("stop", "no_second_run"), "with --method exact") if method == "exact" else {}
-    reasons |= {"confidence": "with --interval none"} if options["interval"] == "none" else {}
-    reasons |= {"workers": "with --cluster none"} if options["cluster"] == "none" else {}
-    for option in context.command.params:
-        name = str(option.name)
-        if name in reasons and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            yield f"{option.opts[0]} has no effect {reasons[name]}; leave it out"
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:

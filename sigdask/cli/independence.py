@@ -8,7 +8,7 @@ from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
 from sigdask.cli.output.progress import show_analysis
 from sigdask.cli.output.streams import LOG
-from sigdask.cli.output.write import assign_files, write_analysis
+from sigdask.cli.output.write import assign_files, warn_of_unused_options, write_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import parse_source
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def independence(**options: Any) -> None:
     """Test the labellings for independence, and print and write the results."""
     files = assign_files(options, "json", "markdown", "latex")
+    warn_of_unused_options(options, files)
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))
     with show_analysis(quiet=options["quiet"]) as steps:

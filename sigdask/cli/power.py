@@ -9,7 +9,7 @@ from sigdask.analysis.power import build_question
 from sigdask.cli.compare import read_systems
 from sigdask.cli.output.progress import ProgressSteps, show_analysis
 from sigdask.cli.output.streams import LOG
-from sigdask.cli.output.write import assign_files, write_analysis
+from sigdask.cli.output.write import assign_files, warn_of_unused_options, write_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
@@ -19,6 +19,7 @@ from sigdask.report.terminal.power import render
 def power(**options: Any) -> None:
     """Estimate power, and print and write the results."""
     files = assign_files(options, "json", "markdown", "latex")
+    warn_of_unused_options(options, files)
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
     if options["difference"] is not None and options["units"] is not None:

@@ -30,6 +30,7 @@ def rankings(**options: Any) -> None:
     if options["validate"] and (files["markdown"] or files["latex"]):
         raise InputError("--markdown, --latex: do not apply to --validate; --text FILE writes its report")
     write.check_figures(options)
+    write.warn_of_unused_options(options, files)
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)

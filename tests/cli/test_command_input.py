@@ -330,6 +330,19 @@ def test_an_option_that_has_no_effect_with_the_others_is_named(tmp_path, argumen
     assert "no effect" not in call_sigdask(*command, "-o", "r.csv", "--csv-safe", cwd=tmp_path).stderr
 
 
+def test_other_commands_name_them_too(tmp_path):
+    (tmp_path / "c.csv").write_text("id,true,t,u\n" + "".join(f"{k},{k % 3 == 0},{k % 7},{k % 5}\n" for k in range(30)))
+    rankings = ("rankings", "c.csv", "--gold-column", "true", "--font", "Arial", "--csv-safe")
+    result = call_sigdask(*rankings, "--cluster", "none", "--workers", "2", cwd=tmp_path)
+    assert result.returncode == 0
+    for text in (
+        "--font has no effect without --figures",
+        "--csv-safe has no effect without --csv",
+        "--workers has no",
+    ):
+        assert f"warning: {text}" in result.stderr
+
+
 def test_pairs_and_a_baseline_are_refused_together(tmp_path):
     (tmp_path / "scores.csv").write_text("a,b,c\n" + "".join(f"{k},{k % 4},{k % 3}\n" for k in range(9)))
     result = call_sigdask("compare", "scores.csv", "--pair", "a", "b", "--baseline", "c", cwd=tmp_path)

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from sigdask.cli.declared.options import FIGURE_FORMATS, FORMAT_BY_ENDING, format_endings
-from sigdask.cli.output.streams import WORDS, data_stream, log_note, output_columns, print_data, print_text
+from sigdask.cli.output.streams import LOG, WORDS, data_stream, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError, check_installed
 from sigdask.io import describe_url_error
 from sigdask.options import FigureStyleOptions, check_options, select_options
@@ -63,6 +64,35 @@ def assign_files(options: Mapping[str, Any], *names: str) -> dict[str, str | Non
         check_output(name, file, "-o")
         assigned[name] = file
     return assigned
+
+
+NEEDED_FILES = {
+    "json_layout": ("json",), "csv_safe": ("csv",), "layout": ("markdown", "latex"), "digits": ("markdown", "latex"),
+    "percent": ("markdown", "latex"),
+}  # fmt: skip
+"""Files of which an option needs at least one."""
+
+FIGURE_OPTIONS = ("figure_format", "figure_kinds", "figure_width", "font", "font_size", "dpi")
+
+
+def warn_of_unused_options(options: Mapping[str, Any], files: Mapping[str, str | None]) -> None:
+    """Log a warning on each option of the command line that has no effect together with the others."""
+    context = click.get_current_context()
+    method, items = options.get("method"), options.get("items_file") or ""
+    reasons = {
+        name: f"without {' or '.join(f'--{kind}' for kind in kinds)}"
+        for name, kinds in NEEDED_FILES.items()
+        if not any(files.get(kind) for kind in kinds) and not (name == "csv_safe" and ".csv" in items)
+    }
+    reasons |= dict.fromkeys(FIGURE_OPTIONS, "without --figures") if options.get("figures") is None else {}
+    reasons |= {"exact_limit": "with --method randomization"} if method == "randomization" else {}
+    reasons |= dict.fromkeys(("stop", "no_second_run"), "with --method exact") if method == "exact" else {}
+    reasons |= {"confidence": "with --interval none"} if options.get("interval") == "none" else {}
+    reasons |= {"workers": "with --cluster none"} if options.get("cluster") == "none" else {}
+    for option in context.command.params:
+        name = str(option.name)
+        if name in reasons and context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            LOG.warning(f"{option.opts[0]} has no effect {reasons[name]}; leave it out")
 
 
 def is_printed(files: Mapping[str, str | None]) -> bool:
