@@ -160,8 +160,8 @@ class Results(ComparisonResults):
         """
         texts: dict[str, Callable[[], str]] = {
             ".json": lambda: f"{self.to_json()}\n", ".md": self.to_markdown, ".tex": self.to_latex,
-            ".bib": lambda: f"{self.cite().bibtex}\n", ".html": self.to_html, ".txt": lambda: f"{self}\n",
-            ".csv": lambda: "".join(iter_csv([self.table])), ".parquet": str,
+            ".bib": lambda: f"{self.cite().bibtex}\n", ".html": self.to_html, ".htm": self.to_html,
+            ".txt": lambda: f"{self}\n", ".csv": lambda: "".join(iter_csv([self.table])), ".parquet": str,
         }  # fmt: skip
         for file in files:
             if Path(file).suffix.lower() not in texts:

@@ -93,7 +93,7 @@ def test_no_results_are_shown_as_that():
     assert no_results.to_markdown().startswith("**0 comparisons")
 
 
-def test_printed_results_have_intervals_and_a_page_is_had_as_text():
+def test_printed_results_have_intervals_and_a_page_is_had_as_text(tmp_path):
     results = compare_all({"new": [4, 5, 4, 3, 5, 6], "old": [1, 1, 2, 4, 3, 3]})
     assert "95 % interval" in str(results)
     [warning] = results.warnings
@@ -101,6 +101,8 @@ def test_printed_results_have_intervals_and_a_page_is_had_as_text():
     assert str(results).splitlines()[1] == f"warning: {warning}"
     with pytest.raises(InputError, match=r"'page.html': to_html returns the page as text"):
         results.to_html("page.html")
+    results.write(tmp_path / "page.htm")
+    assert (tmp_path / "page.htm").read_text().startswith("<!DOCTYPE html>")
     page = results.to_html(title="New & old")
     assert "<title>New &amp; old" in page
     assert "+2.1667" in page

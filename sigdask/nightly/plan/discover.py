@@ -18,7 +18,7 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options, Source
-from sigdask.formats.reading.files import NOT_DATA
+from sigdask.formats.reading.files import NOT_DATA, get_stem
 from sigdask.formats.reading.options import DEFAULTS
 from sigdask.formats.samples.files import are_one_system
 from sigdask.identity import dataclass
@@ -174,9 +174,14 @@ def survey_files(targets: Sequence[Path], home: Path, hints: Hints) -> FolderSur
 
 
 def _list_files(folder: Path) -> list[Path]:
-    """Return the files in a folder and its subfolders that may be data."""
+    """Return the files in a folder and its subfolders, also linked ones, that may be data."""
     files: list[Path] = []
-    for parent, folders, names in os.walk(folder):
+    real_parents: set[str] = set()
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        if (real_parent := os.path.realpath(parent)) in real_parents:
+            folders.clear()
+            continue
+        real_parents.add(real_parent)
         depth = len(Path(parent).relative_to(folder).parts)
         folders[:] = sorted(n for n in folders if not n.startswith((".", "__"))) if depth < DEEPEST else []
         files += [
@@ -328,7 +333,7 @@ def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | Non
         return None
     try:
         test_set = _read_test_set(
-            path.stem, _format_relative(path, home), [Source(path)], None, hints.options, hints.format
+            get_stem(path), _format_relative(path, home), [Source(path)], None, hints.options, hints.format
         )
     except InputError as error:
         if "--missing" in str(error) or "--min-items" in str(error):  # a table of systems, of which some lack items

@@ -1,5 +1,6 @@
 """`sigdask init` writes a plan of the files at hand that passes `check`, or asks what is missing."""
 
+import gzip
 import json
 import re
 import shutil
@@ -46,6 +47,20 @@ def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
     assert (test_set["systems"], test_set["format"], test_set["metrics"]) == ("{system}.txt", "wide", ["mean"])
     assert "systems     {system}.txt (3 files)" in output
     assert "next: sigdask check night.toml, then sigdask run night.toml" in output
+
+
+def test_linked_folders_are_followed_once_and_a_packed_table_loses_both_endings(tmp_path):
+    write_scores(tmp_path / "data" / "runs", ["bm25.txt", "bert.txt"])
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan" / "runs").symlink_to(tmp_path / "data" / "runs")
+    (tmp_path / "data" / "runs" / "back").symlink_to(tmp_path / "data" / "runs")
+    _, plan = init_plan(tmp_path / "plan")
+    assert [test_set["systems"] for test_set in plan["test_set"]] == ["runs/{system}.txt"]
+    (tmp_path / "packed").mkdir()
+    with gzip.open(tmp_path / "packed" / "topics.csv.gz", "wt") as packed:
+        packed.writelines(["id,a,b\n", *(f"q{k},{k % 3},{k % 5}\n" for k in range(20))])
+    _, plan = init_plan(tmp_path / "packed")
+    assert [test_set["name"] for test_set in plan["test_set"]] == ["topics"]
 
 
 def test_licences_beside_systems_are_none_of_them(tmp_path):
