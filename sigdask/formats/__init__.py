@@ -315,7 +315,7 @@ Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
 
 
 def read(
-    *systems: Source | Path | str,
+    *systems: Source | Path | str | list[Any] | tuple[Any, ...],
     gold: Path | str | None = None,
     format: str = "auto",  # noqa: A002  # as on the command line
     options: Options = DEFAULTS,
@@ -324,7 +324,7 @@ def read(
 
     Parameters
     ----------
-    *systems : Source, Path or "NAME=PATH"
+    *systems : Source, Path or "NAME=PATH", or lists of these
         Files of one or more systems, such as TSV, CSV, JSON lines or Parquet, also gzipped. A path may be a URL that
         fsspec supports, such as s3://BUCKET/FILE. Several files under one NAME are replicates of a system (optimizer
         runs, seeds), whose scores are averaged.
@@ -355,9 +355,10 @@ def read(
     >>> counts.systems, counts.n_items
     (('I', 'II'), 160)
     """
-    if not systems:
+    listed = [s for given in systems for s in (given if isinstance(given, list | tuple) else [given])]
+    if not listed:
         raise InputError("no file given; expected a table, or one file per system")
-    sources = _find_datasets([s if isinstance(s, Source) else parse_source(s) for s in systems])
+    sources = _find_datasets([s if isinstance(s, Source) else parse_source(s) for s in listed])
     gold_path = None if gold is None else find_dataset(as_path(gold))
     if is_address(format):
         table_groups = list_group_files(options)

@@ -28,6 +28,7 @@ def test_gold_and_a_file_a_system_are_joined_by_id_with_a_warning(files):
     counts = read("one.csv", "B=two.csv", gold="gold")
     assert counts.systems == ("one", "B")
     assert counts.field("correct").tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert read(["one.csv", "B=two.csv"], gold="gold").systems == ("one", "B")
     assert len(counts.notices) == 1
     assert "one.csv: ids stand in another order" in counts.notices[0]
 
