@@ -6,6 +6,7 @@ from dataclasses import replace
 from threading import Event
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from nights import read_tallies
 
@@ -13,7 +14,9 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.metrics.extraction.parts import ProcessExtraction, _Process
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import run_plan, work
+from sigdask.nightly.run import count, run_plan, work
+from sigdask.nightly.store import tallies
+from sigdask.randomization.families.max_t import MaxTFamily
 
 CSV = "item,x,y,z\n" + "".join(f"i{k},{k * k % 7},{k * 3 % 5},{k % 3}\n" for k in range(12))
 FILES = {
@@ -178,3 +181,26 @@ def test_a_metric_that_a_test_set_lacks_is_reported_before_further_files_are_rea
     with pytest.raises(InputError, match=f"metric '{metric}'"):
         work.read_batches(load_plan(night), StatisticsSource(), (), {}, 2)
     assert set(read) == {"scores", "swapped", "alike"}
+
+
+def test_small_families_that_look_alike_are_timed_once_and_written_together(tmp_path, monkeypatch):
+    rng, text = np.random.default_rng(1), "trials = 512\n"
+    for k in range(6):
+        rows = "".join(f"i{i},{','.join(map(str, row))}\n" for i, row in enumerate(rng.permuted(SCORES, axis=0)))
+        (tmp_path / f"s{k}.csv").write_text("item,x,y,z\n" + rows)
+        text += f'[[test_set]]\nname = "s{k}"\nsystems = "s{k}.csv"\n'
+    (tmp_path / "plan.toml").write_text(text)
+    timed, written = [], []
+    measure, write = count.measure_trial_seconds, tallies._write_families
+    monkeypatch.setattr(
+        count,
+        "measure_trial_seconds",
+        lambda panel, *_, **__: timed.append(type(panel)) or measure(panel, 512, share=1),
+    )
+    monkeypatch.setattr(tallies, "_write_families", lambda c, f: written.append(len(f)) or write(c, f))
+    assert run_plan(tmp_path / "plan.toml").exit_status == 0
+    assert timed.count(MaxTFamily) <= 2  # one for each size of the panels
+    assert written == [6]
+
+
+SCORES = np.column_stack([np.arange(40) % 2, np.arange(40) // 2 % 2, np.arange(40) // 4 % 2])
