@@ -42,7 +42,11 @@ def resolve_path(text: str, folder: Path) -> Path:
 
 def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
     """Return the path of an existing file, or of a folder if `folders` is set."""
-    path = resolve_path(text, folder)
+    return _check_existing(resolve_path(text, folder), text, folders=folders)
+
+
+def _check_existing(path: Path, text: str, *, folders: bool) -> Path:
+    """Return the path of a text if it is as `resolve_existing` says."""
     try:
         is_file = path.is_file()
         if not is_file and path.is_dir() and not folders and find_dataset(path) == path:
@@ -153,7 +157,7 @@ def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Sou
     try:
         path = resolve_path(text, folder)
         is_logs = path.is_dir() and _are_logs([path], format_)
-        path = resolve_existing(text, folder, folders=is_logs or formats.reads_folders(format_))
+        _check_existing(path, text, folders=is_logs or formats.reads_folders(format_))
     except InputError as error:
         return error
     except OSError as error:
