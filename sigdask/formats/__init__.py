@@ -452,6 +452,9 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
+LABEL_FORMATS = {"labels", "spans", "conll", "timbl", "mbt"}
+"""Formats whose labels `--map` replaces."""
+
 FORMATS_WITHOUT_COLUMNS = {"segments", "speech", "trec", "conllu", "conllx", "trees", "squad", "fairseq"}
 
 COLUMN_OPTIONS = {
@@ -471,6 +474,8 @@ def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None
             for option, flag in COLUMN_OPTIONS.items()
             if getattr(options, option)
         )
+    elif options.label_map and name not in LABEL_FORMATS:
+        yield f"--map: not used, as format {name} has no labels that it replaces; leave it out"
     if unused := describe_unused_sheet(options.sheet, _list_files(sources, gold, options)):
         yield unused
 

@@ -343,6 +343,12 @@ def test_other_commands_name_them_too(tmp_path):
         assert f"warning: {text}" in result.stderr
 
 
+def test_a_map_of_labels_for_scores_is_named(tmp_path):
+    (tmp_path / "scores.csv").write_text("a,b\n" + "".join(f"{k},{k % 4}\n" for k in range(9)))
+    result = call_sigdask("compare", "scores.csv", "--map", "A=B", cwd=tmp_path)
+    assert "warning: --map: not used, as format wide has no labels that it replaces; leave it out" in result.stderr
+
+
 def test_pairs_and_a_baseline_are_refused_together(tmp_path):
     (tmp_path / "scores.csv").write_text("a,b,c\n" + "".join(f"{k},{k % 4},{k % 3}\n" for k in range(9)))
     result = call_sigdask("compare", "scores.csv", "--pair", "a", "b", "--baseline", "c", cwd=tmp_path)
