@@ -115,7 +115,8 @@ def test_verdicts_over_all_sets_say_how_their_own_p_was_adjusted(adjust, procedu
     assert f"over all sets: the mean difference (p adjusted by {procedure}" in terminal
     assert f"Comparisons over all sets, p adjusted by {procedure}" in results.to_html()
     paragraph = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout.strip()
-    assert "the mean difference, with p-values adjusted by the step-down max-T procedure" in paragraph
+    assert "the mean difference, with p-values computed from 99 random swaps" in paragraph
+    assert "and adjusted by the step-down max-T procedure" in paragraph
     assert paragraph == results.cite().text
 
 

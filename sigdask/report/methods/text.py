@@ -83,7 +83,7 @@ class Facts:
     has_sets : bool
         Whether there are verdicts over several sets.
     across_sets : str
-        The procedure that adjusted the p-values of these verdicts, in words. Empty if there is only one verdict.
+        How the p-values of these verdicts were computed and adjusted, in words. Empty for a single exact p.
     alpha : float or None
         Level of the verdicts.
     n_skewed : int
@@ -170,7 +170,7 @@ class Facts:
             has_second_run=bool((table.second_trials > 0).any()),
             groupings=_drop_duplicates(ranking.grouping for ranking in build_rankings(table)),
             has_sets=bool(results.together),
-            across_sets=ADJUSTMENTS[across.adjust].sentence if (across := results.family_across_sets) else "",
+            across_sets=_describe_p_across_sets(results),
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
         )
@@ -295,7 +295,7 @@ def _iter_sentences(facts: Facts) -> Iterator[str]:
         yield f"In {subject}, few units decide the result, or the differences of units are skewed."
     yield from _describe_groupings(facts)
     if facts.has_sets:
-        procedure = f", with p-values adjusted by {facts.across_sets}" if facts.across_sets else ""
+        procedure = f", with p-values {facts.across_sets}" if facts.across_sets else ""
         yield (
             f"Verdicts over several sets are about the mean difference{procedure}. A lower bound of the number of sets "
             "in which one system scores above the other is given [[benjamini2008]]."
@@ -510,6 +510,16 @@ def _list_trials(results: ComparisonResults, *, across_sets: bool) -> tuple[NDAr
         return results.table.exact, results.table.n_trials
     verdicts = results.together
     return np.array([v.method == "exact" for v in verdicts], np.bool_), np.array([v.n_trials for v in verdicts])
+
+
+def _describe_p_across_sets(results: ComparisonResults) -> str:
+    """Return how the p-values of verdicts over all sets were computed, unless exactly, and adjusted, with sources."""
+    exact, n_trials = _list_trials(results, across_sets=True)
+    sampled = n_trials[~exact & (n_trials > 0)]
+    phrases = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled.size else []
+    if (family := results.family_across_sets) is not None:
+        phrases.append(f"adjusted by {ADJUSTMENTS[family.adjust].sentence}")
+    return join_phrases(phrases)
 
 
 def list_sources(results: ComparisonResults, *, intervals: bool = True, across_sets: bool = False) -> tuple[str, ...]:
