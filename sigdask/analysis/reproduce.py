@@ -284,7 +284,7 @@ def check_signatures(path: Path, document: Mapping[str, Any]) -> None:
             signed["n_trials"] = signature.n_trials
             signed["p_value"] = (float(row.get("n_extreme") or 0) + 1) / (float(row.get("n_trials") or 0) + 1)
             stated |= {key: float(row[key]) for key in ("n_trials", "p_value") if row.get(key)}
-        for key in stated.keys() & signed.keys():
+        for key in (key for key in stated if key in signed):
             if stated[key] is not None and not _are_equal(stated[key], signed[key]):
                 raise InputError(
                     f"{path}, result {number}: {key} is {stated[key]!r}, but {signed[key]!r} by its signature and "
