@@ -972,7 +972,7 @@ def _compare_scorers(
         comparison.skip(path, "options by another version of the scorer")
     else:
         comparison.compare(path, recorded, current)
-        for key in recorded.keys() ^ current.keys():
+        for key in sorted(recorded.keys() ^ current.keys()):
             comparison.compare(f"{path}.{key}", recorded.get(key), current.get(key))
 
 
@@ -1077,7 +1077,7 @@ def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedR
     for entry in repeated:
         old, new = entry.recorded.signature, _parse_signature(entry.result)
         if old.options != new.options:
-            for key in dict(old.options).keys() | dict(new.options).keys():
+            for key in sorted(dict(old.options).keys() | dict(new.options).keys()):
                 recorded_option, current_option = (dict(signature.options).get(key, "none") for signature in (old, new))
                 if recorded_option != current_option:
                     changed[f"{old.metric}: {key} was {recorded_option}, is {current_option}"] = None

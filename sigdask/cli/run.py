@@ -41,7 +41,7 @@ def run(plan_file: str, **options: Any) -> int:
         pages = {"html": Path(files["html"]).absolute()}
         plan = replace(plan, report=replace(plan.report, files={**plan.report.files, **pages}))
     names = [test_set.name for test_set in plan.test_sets]
-    for name in {*options["opened"]} - {*names}:
+    for name in sorted({*options["opened"]} - {*names}):
         raise InputError(f"--set {name}: the plan has no test set of this name{suggest_name(name, names)}")
     if options["quiet"]:
         be_quiet()

@@ -218,7 +218,7 @@ def read_record_cells(path: Path, document: Any = None) -> Iterator[tuple[int, l
         if not columns:
             columns = dict.fromkeys(cells)
             yield record.number, list(columns)
-        for key in cells.keys() - columns.keys():
+        for key in (key for key in cells if key not in columns):
             if step := next(filter(averages_only.STEP.fullmatch, columns), None):
                 raise averages_only.build_training_curve_error(path, step)
             raise InputError(
