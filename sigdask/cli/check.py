@@ -19,7 +19,7 @@ from sigdask.nightly.run.estimate import count_threads, estimate_costs
 from sigdask.text import make_printable
 
 
-def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool) -> None:
+def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
     """Validate plans and print what each would cost."""
     if schema:
         click.echo(plans.format_schema(), nl=False)
@@ -31,17 +31,22 @@ def check(plan_files: tuple[str, ...], *, keys: bool, schema: bool) -> None:
             plans.check_keys(file)
             print_text(f"{make_printable(file)}: all keys and values are valid")
         else:
-            _check_plan(file)
+            _check_plan(file, everything=everything)
 
 
-def _check_plan(plan: str) -> None:
+def _check_plan(plan: str, *, everything: bool) -> None:
     """Validate a plan with its files and data, and print what it would cost."""
     loaded = plans.load_plan(plan)
     loaded.report.check_packages()
     with show_progress() as steps, steps.show_reading(list_plan_files(loaded)):
         costs = estimate_costs(loaded, steps.show_extraction)
     stops = loaded.stopping is not None
-    print_text(render(loaded.name, costs, count_threads(loaded), gate=loaded.gate, stops=stops, width=output_columns()))
+    print_text(
+        render(
+            loaded.name, costs, count_threads(loaded),
+            gate=loaded.gate, stops=stops, everything=everything, width=output_columns(),
+        )
+    )  # fmt: skip
 
 
 def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:

@@ -61,7 +61,7 @@ class Outputs:
 @known_as(
     "Counts",
     "systems fields n_items name ids groups unit labels predicted_labels present outputs suggested warnings replicates",
-    apart_from="held files extracted telling scope",
+    apart_from="held files extracted telling scope format",
 )
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
@@ -103,6 +103,8 @@ class Counts:
     scope : tuple of str
         Sentences on what is scored, left out, averaged or aligned. Reports print them before the answer. Warnings of
         the type `ScopeNote` are moved here.
+    format : str
+        Format of the files that were read. Empty for data of Python, and for your own reader's.
     files : tuple of Path
         Files that were read, if folders or patterns were given.
     replicates : tuple of Counts
@@ -140,6 +142,7 @@ class Counts:
     extracted: Mapping[str, Array] = field(default_factory=dict)
     telling: TextLookup | None = None
     scope: tuple[str, ...] = ()
+    format: str = ""
 
     def __post_init__(self) -> None:
         checks.check_names(self.systems, minimum=1)

@@ -437,7 +437,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     if n_common < (options.min_items or 0):
         check_common_items(np.ones((n_common, len(counts.systems)), np.bool_), counts.systems, options.min_items)
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
-    counts = replace(counts, name=options.name, warnings=warnings)
+    counts = replace(counts, name=options.name, format=name, warnings=warnings)
     if not samples.sizes:
         return counts
     if swap_separately and not samples.is_uniform:
@@ -647,7 +647,7 @@ def _read_with_shortcut(sources: Sequence[Source], gold: Path | None, format_: s
     known = known_tables.setdefault(f"{format_}\n{table.kind}", _KnownTables())
     is_known = known.plain is not None and table.shapes <= known.plain
     if is_known and (plain := read_plain_scores(table.text, table.shapes, options)) is not None:
-        return plain
+        return replace(plain, format="wide")
     counts = _read_sources(sources, gold, format_, options)
     if known.plain is not None and not is_known:
         plain = read_plain_scores(table.text, table.shapes, options)

@@ -51,6 +51,7 @@ PLAN_NAME = click.option("--plan", "name", help="Name of the plan, if the store 
 @click.argument("plan_files", metavar="PLAN.toml...", nargs=-1)
 @click.option("--keys", is_flag=True, help="Check only keys and values, without looking for files. For commit hooks.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of plans, for editors, and exit.")
+@declare_all("test set, note and warning")
 @run_by("sigdask.cli.check:check")
 def check(**options: Any) -> None:
     """Validate a plan, read its data and estimate its cost. Nothing is compared."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from sigdask.nightly.gate.not_worse import compute_run_level
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name
@@ -10,7 +11,10 @@ from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
 from sigdask.report.layout import format_table
 from sigdask.statistics.multiplicity import compute_levels
 from sigdask.statistics.rounding import format_lower_limit
-from sigdask.text import format_count, format_duration, format_estimate, make_printable
+from sigdask.text import format_count, format_duration, format_estimate, format_list, make_printable
+
+MAX_LISTED = 20
+"""Number of test sets, and of different notes and warnings, shown by default."""
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -22,9 +26,10 @@ def render(
     *,
     gate: Gate | None = None,
     stops: bool = False,
+    everything: bool = False,
     width: int | None = None,
 ) -> str:
-    """Return the costs as text.
+    """Return the costs as text, by default those of the test sets that take longest.
 
     Parameters
     ----------
@@ -38,23 +43,43 @@ def render(
         The plan's gate, of which the level of each rule is printed.
     stops : bool
         Whether a rule may end counting early, so that trials and time are upper limits.
+    everything : bool
+        List all test sets, notes and warnings.
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
+    longest = sorted(range(len(costs)), key=lambda k: (-int(costs[k].seconds), -costs[k].total))
+    shown = [costs[k] for k in sorted(longest if everything else longest[:MAX_LISTED])]
     rows = [
         [
             c.test_set, c.format, f"{c.n_systems:,}", f"{c.n_items:,}", c.unit, f"{c.n_units:,}",
             f"{c.n_comparisons:,}", _format_trials(c), format_duration(c.seconds / (n_threads or 1)),
         ]
-        for c in costs
+        for c in shown
     ]  # fmt: skip
-    notes = [f"note: {c.test_set}: {warning}" for c in costs for warning in c.warnings]
-    texts = (*notes, *_summarize(name, costs, n_threads, stops=stops), *_describe_levels(gate, costs))
+    left_out = f"{len(shown)} of {len(costs):,} test sets, those that take longest (--all lists all)"
+    max_texts = len(costs) if everything else MAX_LISTED
+    texts = (
+        *([left_out] if len(shown) < len(costs) else []),
+        *_list_by_text("note:", [(warning, c.test_set) for c in costs for warning in c.warnings], max_texts),
+        *_summarize(name, costs, n_threads, stops=stops),
+        *_describe_levels(gate, costs, max_texts),
+    )
     return "\n".join([format_table(NAMES, rows, width), *map(make_printable, texts)])
 
 
-def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
-    """Yield a line on the significance level of each `not-worse` rule of a gate."""
+def _list_by_text(start: str, texts_and_sets: Iterable[tuple[str, str]], max_texts: int) -> Iterator[str]:
+    """Yield a line for each different text, with the test sets that it holds for, and how many texts are left out."""
+    sets_by_text: dict[str, list[str]] = {}
+    for text, test_set in texts_and_sets:
+        sets_by_text.setdefault(text, []).append(test_set)
+    yield from (f"{start} {format_list(sets)}: {text}" for text, sets in islice(sets_by_text.items(), max_texts))
+    if len(sets_by_text) > max_texts:
+        yield f"{start.partition(':')[0]}: and {len(sets_by_text) - max_texts:,} more (--all lists all)"
+
+
+def _describe_levels(gate: Gate | None, costs: Sequence[Cost], max_texts: int) -> Iterator[str]:
+    """Yield a line on the significance level of each `not-worse` rule of a gate, and warnings."""
     if gate is None:
         return
     n_gated = [sum(c.n_gated[k] for c in costs if c.n_gated) for k in range(len(gate.rules))]
@@ -85,15 +110,14 @@ def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
                 f"warning: {gate.fdr} loses its power in quiet nights; false_alarms_per_year = "
                 f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr judges every night at level {format_lower_limit(steady)}"
             )
+        limits = []
         for c in costs:
             smallest = max(2.0 ** (1 - min(c.n_units, 1000)), 1 / (c.n_trials + 1) if c.n_trials else 0.0)
             if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else smallest_level):
-                yield (
-                    f"warning: {format_rule_name(rule)} can hardly fail on {c.test_set}: with "
-                    f"{format_count(c.n_units, 'unit')}"
-                    f"{' and ' + format_count(c.n_trials, 'trial') if c.n_trials else ''} no p is below "
-                    f"{smallest:.2g}, or half of it one-sided"
-                )
+                n_text = format_count(c.n_units, "unit")
+                n_text += f" and {format_count(c.n_trials, 'trial')}" if c.n_trials else ""
+                limits.append((f"with {n_text} no p is below {smallest:.2g}, or half of it one-sided", c.test_set))
+        yield from _list_by_text(f"warning: {format_rule_name(rule)} can hardly fail on", limits, max_texts)
 
 
 def _format_trials(cost: Cost) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -125,21 +125,14 @@ class CountRunner:
 
     def _measure_costs(self, entries: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
         """Measure the seconds per trial of each panel; small ones that look alike are measured once."""
-        alike: dict[tuple[Any, ...], float] = {}
+        speeds: Speeds = {}
         for entry in entries:
             panel = entry.panel
             if id(panel) in costs:
                 continue
-            look = _describe_size(panel)
-            if look in alike:
-                costs[id(panel)] = alike[look]
-                continue
             try:
                 with self.stop.interruptible():
-                    n_trials = entry.stop - entry.first if look else math.inf
-                    costs[id(panel)] = measure_trial_seconds(panel, n_trials, share=1)
-                if look:
-                    alike[look] = costs[id(panel)]
+                    costs[id(panel)] = measure_similar(panel, entry.stop - entry.first, speeds)
             except SigdaskError as error:
                 costs[id(entry.panel)] = math.inf
                 self._leave_out([other for other in entries if other.panel is entry.panel], str(error))
@@ -244,6 +237,21 @@ class CountRunner:
 
 SMALL_PANEL = 2**16
 """Panels with fewer unit sums than this are assumed to be as fast as others of their size."""
+
+
+Speeds = dict[Hashable, float]
+"""Measured seconds per trial of small panels, by their kind and size."""
+
+
+def measure_similar(panel: AnyPanel, n_trials: int, speeds: Speeds) -> float:
+    """Return the seconds per trial of a panel; small panels of sums that look alike are measured once."""
+    look = _describe_size(panel)
+    if look not in speeds:
+        seconds = measure_trial_seconds(panel, n_trials if look else math.inf, share=1)
+        if not look:
+            return seconds
+        speeds[look] = seconds
+    return speeds[look]
 
 
 def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:

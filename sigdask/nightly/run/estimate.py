@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from sigdask import formats
 from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import Comparisons, bind_metric, list_pairs
+from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
+from sigdask.errors import InputError
 from sigdask.execution import clusters, run
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
-from sigdask.execution.run import measure_trial_seconds
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
@@ -29,16 +31,18 @@ from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt
 from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.nightly.run.analyses import PlanIndependence, PlanRankings
+from sigdask.nightly.run.count import Speeds, measure_similar
 from sigdask.nightly.run.ledger import Ledger, schedule_jobs
-from sigdask.nightly.test_sets import build_study
-from sigdask.options import rename_error_options
+from sigdask.nightly.run.work import prepare_sets
+from sigdask.nightly.test_sets import FamilySettings, PreparedSet, build_study, prepare_set
 from sigdask.randomization.slabs import Job, sum_trials
 
 
 def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cost]:
     """Read the data of every test set and return the cost of each, in the order of the plan.
 
-    One test set is in memory at a time.
+    Test sets are read as `sigdask run` reads them, many small ones in several processes. Large ones are in memory one
+    at a time.
 
     Parameters
     ----------
@@ -58,16 +62,22 @@ def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cos
         get_user_cache(), ClusterExtraction(plan.cluster, plan.comparison["workers"]), tell or ExtractionLog()
     )
     compared: dict[str, Sequence[str]] = {}
-    costs = [_estimate_test_set(plan, number, source, compared, complaints) for number in range(len(plan.test_sets))]
+    speeds: Speeds = {}
+    estimate = partial(_estimate_test_set, plan, source, compared, speeds, complaints)
+    with formats.remember_shapes():
+        prepared_sets = prepare_sets(plan, plan.test_sets, plan.comparison["workers"], _prepare_if_valid)
+        costs = [*map(estimate, range(len(plan.test_sets)), prepared_sets)]  # a loop would keep a set too long
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
         if names <= compared.keys():  # all test sets could be read
             computed = {metric for name in names for metric in compared[name]}
             rule_key: PlanKey = ("gate", "rules", number)
             check_rule_metrics(rule, computed, rule_key, lambda key, text: complaints.append(Complaint(key, text)))
-    costs += [attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
     costs += [
-        attempt(complaints, ("independence", k), _estimate_independence, entry)
+        attempt(complaints, ("rankings", k), _estimate_rankings, entry, speeds) for k, entry in enumerate(plan.rankings)
+    ]
+    costs += [
+        attempt(complaints, ("independence", k), _estimate_independence, entry, speeds)
         for k, entry in enumerate(plan.independence)
     ]
     if complaints:
@@ -85,14 +95,28 @@ def count_threads(plan: Plan) -> int | None:
     return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted
 
 
+def _prepare_if_valid(plan: FamilySettings, shared: str, test_set: TestSet) -> PreparedSet | None:
+    """Return a test set as a run prepares it, or None if it has errors."""
+    with suppress(InputError):
+        return prepare_set(plan, shared, test_set)
+    return None
+
+
 def _estimate_test_set(
-    plan: Plan, number: int, source: StatisticsSource, compared: dict[str, Sequence[str]], complaints: list[Complaint]
+    plan: Plan,
+    source: StatisticsSource,
+    compared: dict[str, Sequence[str]],
+    speeds: Speeds,
+    complaints: list[Complaint],
+    number: int,
+    prepared: PreparedSet | None,
 ) -> Cost | None:
+    """Return the cost of a test set. One that could not be prepared is read again, to list all its errors."""
     test_set, key = plan.test_sets[number], ("test_set", number)
-    set_and_counts = attempt(complaints, key, _read_test_set, test_set)
-    if set_and_counts is None:
+    counts = prepared.counts if prepared else attempt(complaints, key, test_set.read)
+    if counts is None:
         return None
-    test_set, counts = set_and_counts
+    study = prepared.study if prepared else None
     n_before = len(complaints)
 
     def bind_by_name(name: str) -> AnyBound:
@@ -100,7 +124,11 @@ def _estimate_test_set(
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
     names = test_set.metrics or counts.suggested
-    metrics: list[Any] = [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
+    metrics: Sequence[Any] = (
+        study.analyses[0].main.comparisons.metrics
+        if study
+        else [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
+    )
     attempt(
         complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
     )
@@ -108,7 +136,8 @@ def _estimate_test_set(
         return None
     compared[test_set.name] = [metric.name for metric in metrics]
     _check_gate(plan, test_set, counts, metrics, complaints)
-    return attempt(complaints, key, _build_cost, plan, test_set, counts, metrics)
+    study = study or attempt(complaints, key, build_study, plan, [(test_set, counts)], metrics)
+    return attempt(complaints, key, _build_cost, plan, test_set, counts, study, speeds) if study else None
 
 
 def _check_gate(
@@ -137,15 +166,14 @@ def _check_gate(
                     return
 
 
-def _build_cost(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    study = build_study(plan, [(test_set, counts)], metrics)
+def _build_cost(plan: Plan, test_set: TestSet, counts: Counts, study: Study, speeds: Speeds) -> Cost:
     [analysis] = study.analyses
     comparisons = analysis.main.comparisons
     sampled = comparisons.n_trials[comparisons.sampled]
-    total, seconds = _measure_work(study.jobs)
+    total, seconds = _measure_work(study.jobs, speeds)
     return Cost(
         test_set=test_set.name,
-        format=test_set.format,
+        format=counts.format if test_set.format == "auto" else test_set.format,
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
@@ -173,7 +201,7 @@ def _count_gated(rule: Rule, test_set: TestSet, counts: Counts, comparisons: Com
     return int(np.count_nonzero(is_covered))
 
 
-def _estimate_rankings(entry: RankedCandidates) -> Cost:
+def _estimate_rankings(entry: RankedCandidates, speeds: Speeds) -> Cost:
     """Return the cost of a candidate list."""
     rankings = PlanRankings.from_entry(entry)
     candidates, jobs = rankings.lists.candidates, rankings.jobs
@@ -187,17 +215,17 @@ def _estimate_rankings(entry: RankedCandidates) -> Cost:
         n_comparisons=sum(job.panel.shape[0] for job in jobs),
         n_enumerated=0,
         n_trials=entry.spec.trials if jobs else 0,
-        total=_measure_work(jobs)[0],
-        seconds=_measure_work(rankings.lists.jobs)[1],
+        total=_measure_work(jobs, speeds)[0],
+        seconds=_measure_work(rankings.lists.jobs, speeds)[1],
         warnings=candidates.notes,
     )
 
 
-def _estimate_independence(entry: TestedLabels) -> Cost:
+def _estimate_independence(entry: TestedLabels, speeds: Speeds) -> Cost:
     """Return the cost of tests of independence."""
     independence = PlanIndependence.from_entry(entry)
     labellings, n = independence.tests.labellings, len(independence.tests.scores) * len(independence.tests.metrics)
-    total, seconds = _measure_work(independence.jobs)
+    total, seconds = _measure_work(independence.jobs, speeds)
     return Cost(
         test_set=entry.name,
         format=entry.format,
@@ -214,21 +242,13 @@ def _estimate_independence(entry: TestedLabels) -> Cost:
     )
 
 
-def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
+def _measure_work(jobs: Sequence[Job], speeds: Speeds) -> tuple[int, float]:
     """Return the number of trials of jobs over all comparisons, and the seconds that they take on one core.
 
     Comparisons in several jobs count once.
     """
     work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
-    rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}
+    panels = {job.panel: job.n_trials for job in work}
+    rates = {panel: measure_similar(panel, n_trials, speeds) for panel, n_trials in panels.items()}
     n_trials = sum_trials(job for job in work if not job.panel.enumerated)
     return n_trials, run.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
-
-
-def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:
-    """Return a test set with its format detected, and its counts."""
-    with formats.cache_tables(), rename_error_options("plan"):
-        if test_set.format == "auto":
-            format_name = formats.detect(test_set.sources, test_set.gold, test_set.options)
-            test_set = replace(test_set, format=format_name, options=replace(test_set.options, is_detected=True))
-        return test_set, test_set.read()

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import accumulate, groupby
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Progress as TestSetProgress
 from sigdask.nightly.store import Store, StoredResults
 from sigdask.nightly.test_sets import (
+    FamilySettings,
     PlanPart,
     PreparedSet,
     build_spec,
@@ -127,19 +128,27 @@ MAX_BYTES = 1 << 20
 """Maximum bytes of a test set that a worker process reads, because it returns as many."""
 
 
-def _prepare_sets(plan: Plan, test_sets: Sequence[TestSet], workers: int | None) -> Iterator[PreparedSet]:
+_Prepared = TypeVar("_Prepared", bound=PreparedSet | None)
+
+
+def prepare_sets(
+    plan: Plan,
+    test_sets: Sequence[TestSet],
+    workers: int | None,
+    prepare: Callable[[FamilySettings, str, TestSet], _Prepared],
+) -> Iterator[PreparedSet | _Prepared]:
     """Yield the test sets of a plan as they are read, in their order; many are read in worker processes."""
     n, shared = min(workers or count_cores(), count_cores()), _describe_shared(plan)
     seconds = []
     for test_set in test_sets[:PROBED_SETS]:
         start = time.perf_counter()
-        yield prepare_set(plan, shared, test_set)
+        yield prepare(plan, shared, test_set)
         seconds.append(time.perf_counter() - start)
     rest = test_sets[PROBED_SETS:]
     is_worth_it = IS_SUPPORTED and n > 1 and len(rest) * np.median(seconds or 0) > WORTH_SECONDS
     results = _prepare_in_processes(plan, rest, n) if is_worth_it else {}
     for test_set in rest:
-        yield results.pop(test_set.name) if test_set.name in results else prepare_set(plan, shared, test_set)
+        yield results.pop(test_set.name) if test_set.name in results else prepare(plan, shared, test_set)
 
 
 def _prepare_in_processes(plan: Plan, test_sets: Sequence[TestSet], n: int) -> dict[str, PreparedSet]:
@@ -226,7 +235,7 @@ def read_batches(
     addresses.add_folder(plan.path.parent)
     test_sets = [test_set for test_set in plan.test_sets if test_set.name not in unread]
     with remember_shapes():
-        prepared_sets = [*_prepare_sets(plan, test_sets, workers)]
+        prepared_sets = [*prepare_sets(plan, test_sets, workers, prepare_set)]
     states |= {test_set.name: p.state for test_set, p in zip(test_sets, prepared_sets, strict=True)}
     pairs = zip(test_sets, prepared_sets, strict=True)
     incomplete = [(test_set, p.counts) for test_set, p in pairs if p.study is None]

@@ -14,8 +14,7 @@ from sigdask.execution import run as ahead
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.cost import render
 from sigdask.nightly.report.text import format_history, format_status
-from sigdask.nightly.run import count, run_plan
-from sigdask.nightly.run import estimate as estimating
+from sigdask.nightly.run import count, run_plan, work
 from sigdask.nightly.run.analyses import PlanRankings
 from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store import Store
@@ -226,8 +225,7 @@ def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, m
 def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_path, monkeypatch):
     """With a fixed time per trial, the run predicts just the time that check predicts."""
     plan = write_varied_plan(tmp_path)
-    for module in (count, estimating):
-        monkeypatch.setattr(module, "measure_trial_seconds", lambda *_, **_options: 2.0**-10)
+    monkeypatch.setattr(count, "measure_trial_seconds", lambda *_, **_options: 2.0**-10)
     monkeypatch.setattr(ahead, "retime_trials", lambda _, costs: costs)
     recorder = ProgressRecorder()
     run_plan(plan, progress=recorder)
@@ -274,3 +272,44 @@ def test_with_a_rule_to_stop_the_time_is_an_upper_limit(tmp_path):
     result = run_check(tmp_path, f'{text}\n[stopping]\nrule = "besag-clifford"\n')
     assert result.exception is None, result.exception
     assert " trials, at most 1 s on 1 thread" in result.output
+
+
+def test_many_test_sets_are_checked_in_few_lines_and_none_is_left_unchecked(tmp_path, monkeypatch):
+    monkeypatch.setattr(work, "PROBED_SETS", 2)
+    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "count_cores", lambda: 2)
+    rng, text = build_rng(4), 'trials = 500\n[gate]\nrules = [{ rule = "not-worse", baseline = "a" }]\n'
+    for k in range(60):
+        kind = "kind" if k % 2 else f"kind-{k}"
+        rows = [f"{n},{['web', 'news'][n % 2]},{'{},{}'.format(*rng.integers(0, 2, 2))}" for n in range(8)]
+        (tmp_path / f"{k}.csv").write_text("\n".join([f"item,{kind},a,b", *rows]))
+        text += f'[[test_set]]\nname = "s{k}"\nsystems = "{k}.csv"\n'
+    result = run_check(tmp_path, text)
+    assert result.exception is None, result.exception
+    lines = result.output.splitlines()
+    assert "20 of 60 test sets, those that take longest (--all lists all)" in lines
+    assert len(lines) < 60
+    [common] = [line for line in lines if "column 'kind'" in line]
+    assert common.startswith("note: s1, s3, s5 and 27 more: ")
+    assert sum(line.startswith("note: ") for line in lines) == 21
+    assert "note: and 11 more (--all lists all)" in lines
+    assert any("can hardly fail on s0, s1, s2 and 57 more: with 8 units" in line for line in lines)
+    everything = CliRunner().invoke(commands, ["check", "--all", str(tmp_path / "plan.toml")]).output.splitlines()
+    assert sum(line.startswith("s") for line in everything) == 60
+    assert sum(line.startswith("note: ") for line in everything) == 31
+
+
+def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr(work, "PROBED_SETS", 2)
+    monkeypatch.setattr(work, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(work, "count_cores", lambda: 2)
+    bad = {1: "item,a,b\n1,0\n", 30: "item,a,b\n1,0,1\n1,1\n", 59: "item,a\n1,0\n2,1\n"}
+    text = "trials = 500\n"
+    for k in range(60):
+        rows = "".join(f"{n},{n % 2},{n % 3 % 2}\n" for n in range(8 + k % 5))
+        (tmp_path / f"{k}.csv").write_text(bad.get(k, f"item,a,b\n{rows}"))
+        metrics = 'metrics = ["f1"]\n' if k == 40 else ""
+        text += f'[[test_set]]\nname = "s{k}"\nsystems = "{k}.csv"\n{metrics}'
+    message = str(run_check(tmp_path, text).exception)
+    assert "4 errors" in message
+    assert all(f"test_set[{k}]" in message for k in (*bad, 40))
