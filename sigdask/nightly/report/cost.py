@@ -57,7 +57,7 @@ def render(
         ]
         for c in shown
     ]  # fmt: skip
-    left_out = f"{len(shown)} of {len(costs):,} test sets, those that take longest (--all lists all)"
+    left_out = f"{len(shown)} of {len(costs):,} test sets, the slowest ones (--all lists all)"
     max_texts = len(costs) if everything else MAX_LISTED
     texts = (
         *([left_out] if len(shown) < len(costs) else []),
