@@ -196,15 +196,18 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
     """Yield lines on the statistical models that intervals and p-values rest on."""
     yield f"ties: {evaluation.ties}"
     if evaluation.precision:
-        yield "intervals: Clopper-Pearson, T of n binomial; for a mean over ties, of the whole numbers around it"
+        yield (
+            "intervals: Clopper-Pearson, of the number of true candidates among n; for a mean over ties, from the "
+            "whole number below it to the one above"
+        )
     if evaluation.sampled:
         yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
     if evaluation.differences:
         yield (
-            "together: each candidate's two ranks are swapped at all n jointly, sizes of lists vary; max-T, step-down, "
-            f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
+            "together: each candidate's two ranks are swapped at all n jointly, so a list may get more or fewer than "
+            f"n; max-T, step-down, {format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
         )
-        yield "Fisher: on candidates that only one list has; sizes of lists are fixed; each n is tested separately"
+        yield "Fisher: on candidates that only one list has; each list keeps n; each n is tested separately"
     if evaluation.validation:
         yield (
             "validation: sd compared with that of draws without replacement; p of the number of misses is exact "
