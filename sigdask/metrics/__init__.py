@@ -299,6 +299,9 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
     """
     folded_name = name.strip().casefold()
     if (needed := next((text for pattern, text in NEEDS if re.fullmatch(pattern, folded_name)), None)) is not None:
+        if needed == NEEDS[-1][1] and not retrieval.can_be_measure(name):
+            known = "It has nDCG@10, RR and AP, for example; give several measures one by one"
+            return InputError(f"metric {name!r}: ir-measures has no measure of this name. {known}")
         return InputError(f"metric {name!r} {needed}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
     if "," in name and {*(parts := re.split(r",\s*", folded_name))} <= {*by_fold}:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar, overload
@@ -109,9 +109,24 @@ def build_frame_from_columns(columns: Mapping[str, Values], library: str) -> Any
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
-    """Return a data frame from dictionaries with equal keys, without columns of lists or dictionaries."""
-    names = [name for name in (rows[0] if rows else ()) if not any(isinstance(row[name], (list, dict)) for row in rows)]
-    return _get_frame_maker(library)({name: [row[name] for row in rows] for name in names})
+    """Return a data frame from dictionaries with equal keys, without columns of lists.
+
+    Numbers within a dictionary are columns too. A `value` has the name of its dictionary: `needed`, `needed_low`.
+    """
+    nested = {name for row in rows for name, value in row.items() if isinstance(value, dict)}
+    flat = [dict(_iter_cells(row, nested)) for row in rows]
+    lists = {name for row in flat for name, value in row.items() if isinstance(value, list)}
+    names = [name for name in dict.fromkeys(name for row in flat for name in row) if name not in lists]
+    return _get_frame_maker(library)({name: [row.get(name) for row in flat] for name in names})
+
+
+def _iter_cells(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a row; those of its dictionaries have names that begin with the dictionary's."""
+    for name, value in row.items():
+        if name not in nested:
+            yield name, value
+        elif value is not None:
+            yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())
 
 
 def _get_frame_maker(library: str) -> Any:

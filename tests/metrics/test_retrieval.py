@@ -102,7 +102,7 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
         ("AP_IA", "ir-measures cannot compute it"),
         ("RBP(p=0.8)", r"\{RBP\}. cwl_eval can, with rel \(as in RBP\(rel=1\)\)"),
         ("nothing", "unknown metric 'nothing'"),
-        ("nDCG@ten", "a name that ir-measures knows"),
+        ("nDCG@ten", "ir-measures has no measure of this name. It has nDCG@10"),
         ("mean", "needs item scores"),
         ("no_such_module:f", "cannot import"),
     ],

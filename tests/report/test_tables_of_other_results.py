@@ -78,6 +78,12 @@ def test_a_table_of_power_has_units_and_differences():
     results = compute_power(difference=0.1)
     [[header, *rows]] = parse_tables(results.to_markdown())
     assert [text for text, _ in header] == ["A", "B", "metric", "A - B", "units for 0.1", "found by 50"]
+    frame = results.to_frame()
+    for name in ("needed", "detectable"):
+        estimates = [getattr(result, name) for result in results]
+        for key, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+            assert frame[column].tolist() == [getattr(estimate, key) for estimate in estimates]
+    assert frame["at_wanted_power"].tolist() == [result.at_wanted.power for result in results]
     for row, result in zip(rows, results, strict=True):
         assert [row[4][0], row[5][0]] == [f"{result.needed.value:,.0f}", f"{result.detectable.value:.3g}"]
 

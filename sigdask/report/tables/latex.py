@@ -342,8 +342,10 @@ def _format_header(column: TableColumn, long_header: int) -> str:
 
 def _format_method(table: PaperTable) -> str:
     first, *others = (escape_sentence(sentence) for sentence in table.method)
-    cited = f"{first.removesuffix('.')}~\\cite{{{','.join(table.sources)}}}." if table.sources else first
-    return " ".join([cited, *others])
+    if table.sources:
+        keys = ",".join(table.sources)  # natbib's \cite is part of a sentence
+        first = rf"{first.removesuffix('.')}~\ifdefined\citep\citep{{{keys}}}\else\cite{{{keys}}}\fi."
+    return " ".join([first, *others])
 
 
 def escape_sentence(sentence: str) -> str:
