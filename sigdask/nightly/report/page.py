@@ -58,7 +58,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray
     changes = report.changes
     names = list_keys(changes.new)
     for row, kinds in zip(changes.new_rows.tolist(), changes.kinds, strict=True):
-        is_changed = row >= 0 and {"lost", "gained", "scores"} & {*kinds}
+        is_changed = row >= 0 and {"reversed", "lost", "gained", "scores"} & {*kinds}
         if is_changed and names[row] in row_index:
             rank[row_index[names[row]]] = 2
     verdict = report.run.details.get("verdict") or {"rules": ()}
@@ -79,8 +79,8 @@ def list_keys(table: Table) -> list[tuple[Any, ...]]:
 
 
 CHANGE_WORDS = {
-    "lost": "significances lost", "gained": "significances gained", "new": "new", "gone": "gone",
-    "scores": "with other scores", "p": "with another p", "details": "with other details",
+    "reversed": "reversed", "lost": "significances lost", "gained": "significances gained",
+    "new": "new", "gone": "gone", "scores": "with other scores", "p": "with another p", "details": "with other details",
 }  # fmt: skip
 """Words for the changes that are counted, in their order."""
 
@@ -165,7 +165,7 @@ def _format_level_spans(history: Nights) -> str:
 
 
 KIND_WORDS = {
-    "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
+    "reversed": "reversed", "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
     "scores": "other scores", "p": "another p", "details": "other details",
 }  # fmt: skip
 """Words for kinds of changes, in the order in which they are listed."""
@@ -175,13 +175,13 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
     """Yield the comparisons whose results changed, as the page lists them."""
     kinds = changes.kinds
     rank = {kind: k for k, kind in enumerate(KIND_WORDS)}
-    order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))[:MAX_CHANGES]
+    order = sorted(range(len(changes)), key=lambda k: (rank[next(select_kinds(kinds[k]))], k))[:MAX_CHANGES]
     for k in order:
         change = changes[k]
         r = change.now or change.before
         assert r is not None
         yield SimpleNamespace(
-            kinds=", ".join(_describe_kind(kind, change) for kind in _select_kinds(kinds[k])),
+            kinds=", ".join(describe_kind(kind, change) for kind in select_kinds(kinds[k])),
             subset=r.subset["value"] if r.subset else "",
             **{name: getattr(r, name) for name in ("test_set", "a", "b", "metric")},
             before=_format_side(change.before, alpha),
@@ -189,16 +189,16 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[SimpleNamespace]:
         )
 
 
-def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
+def select_kinds(kinds: Sequence[str]) -> Iterator[str]:
     """Yield the kinds of a change to show: "p" only if it is the sole kind."""
     selected = {*kinds} - ({"p"} if len(kinds) > 1 else set())
     yield from (kind for kind in KIND_WORDS if kind in selected)
 
 
-def _describe_kind(kind: str, change: Change) -> str:
+def describe_kind(kind: str, change: Change) -> str:
     """Return a kind of change as text; for significances also which system is better."""
     r = change.before if kind == "lost" else change.now
-    if kind not in {"lost", "gained"} or r is None or r.better() is None:
+    if kind not in {"reversed", "lost", "gained"} or r is None or r.better() is None:
         return KIND_WORDS[kind]
     return f"{KIND_WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
 

@@ -15,7 +15,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, is_alarm, list_failing_sets, list_first_reasons
-from sigdask.nightly.report.page import count_changes, plot_report
+from sigdask.nightly.report.page import count_changes, describe_kind, plot_report, select_kinds
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import JsonLayout, TableLayoutOptions
@@ -159,7 +159,7 @@ def format_gate(run: PlanRun) -> str:
 
 
 def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
-    """Return the changes since the previous run: significances gained and lost first, then scores."""
+    """Return the changes since the previous run: verdicts reversed or lost first, then those gained, then scores."""
     if not changes:
         return "Nothing changed since the previous run."
     kinds = changes.kinds
@@ -417,7 +417,7 @@ def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
 
 
 def _rank_change(kinds: Sequence[str]) -> int:
-    return 0 if "lost" in kinds else 1 if "gained" in kinds else 2 if "scores" in kinds else 3
+    return 0 if {"reversed", "lost"} & {*kinds} else 1 if "gained" in kinds else 2 if "scores" in kinds else 3
 
 
 def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:
@@ -425,7 +425,7 @@ def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:
     assert r is not None
     subset = f" ({r.subset['value']})" if r.subset else ""
     before, now = (_format_side(result, alpha) for result in (change.before, change.now))
-    main_kinds = [kind for kind in kinds if kind != "p"] or ["p"]
+    main_kinds = [describe_kind(kind, change) for kind in select_kinds(kinds)]
     return make_printable(
         f"    {', '.join(main_kinds)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}"
     )

@@ -106,7 +106,7 @@ class Change:
     now: Result | None
 
 
-KINDS = ("new", "gone", "scores", "gained", "lost", "p")
+KINDS = ("new", "gone", "scores", "gained", "lost", "reversed", "p")
 """Kinds of changes other than details, which come last."""
 
 
@@ -158,7 +158,12 @@ class Changes:
         )
         scores, p = (is_changed & self._differ(names) for names in (("score_a", "score_b"), P_COLUMNS))
         gained, lost = is_changed & new_significant & ~old_significant, is_changed & old_significant & ~new_significant
-        return np.column_stack([is_new, is_gone, scores, gained, lost, p])
+        a_was_ahead, a_is_ahead = (
+            (table.score_a > table.score_b)[rows] if len(table) else np.zeros(len(self), np.bool_)
+            for table, rows in self.sides
+        )
+        is_reversed = is_changed & old_significant & new_significant & (a_was_ahead != a_is_ahead)
+        return np.column_stack([is_new, is_gone, scores, gained, lost, is_reversed, p])
 
     def _differ(self, names: Iterable[str]) -> NDArray[np.bool_]:
         differs = np.zeros(len(self), np.bool_)

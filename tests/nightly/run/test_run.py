@@ -625,7 +625,7 @@ def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
     assert run_plan(load_plan(path), cluster="none").n_changed == 15
     assert "Changed since the previous run: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
     output = call_sigdask("report", path, "--all", cwd=folder).stdout
-    assert output.count("    details: set0: ") == 15
+    assert output.count("    other details: set0: ") == 15
 
 
 def test_a_report_gives_the_warnings_of_reading_once(tmp_path):

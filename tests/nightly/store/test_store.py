@@ -531,7 +531,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
         (None, result): ("new",), (None, small): ("new",), (None, family): ("new",),
         (None, decided): ("new",), (None, open_): ("new",), (small, None): ("gone",),
         (result, small): ("gained", "p"), (small, family): ("lost", "p"), (result, family): ("p",),
-        (small, replace(small, score_a=0.5)): ("scores",), (small, replace(small, score_b=0.5)): ("scores",),
+        (small, replace(small, score_a=0.5)): ("scores", "reversed"), (small, replace(small, score_b=0.5)): ("scores",),
         (small, replace(small, n_trials=99)): ("p",), (small, replace(small, n_items=5)): ("details",),
         (decided, replace(decided, p_value=float("nan"), n_items=5)): ("details",),  # no p is not another p
     }  # fmt: skip
