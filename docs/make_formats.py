@@ -121,7 +121,7 @@ ROWS = [
                 ),
             ],
             options=(),
-            note="p within the sampling error of the 1,000,000 permutations published",
+            note="the published p has the sampling error of 1,000,000 permutations",
         )
         for k, side, within in ((0, "greater", 0.00018), (1, "two-sided", 0.00025))
     ),
@@ -141,7 +141,7 @@ ROWS = [
                 OfficialScore("mean", ("sets", name, "systems", "{system}", "mean")),
                 OfficialScore("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055),
             ],
-            note="these are the means in the data's README: rounded twice, they may differ by 0.0055",
+            note="the official means in the data's README were rounded twice, so they may be off by 0.0055",
         )
         for name in MQM
     ),
@@ -155,7 +155,7 @@ ROWS = [
                 OfficialScore("mean", (*PUBLISHED, "tail_p"), what="p_value", within=within),
             ],
             options=(),
-            note="p of one tail, within the sampling error of the 10,000 shuffles published",
+            note="the published one-sided p has the sampling error of 10,000 permutations",
         )
         for a, b, side, within in (("ngram", "fluency", "less", 0.0006), ("fluency", "reversible", "greater", 0.008))
     ),
@@ -167,7 +167,7 @@ ROWS = [
             for name in TREC
             for of_all in ("", "__complete")
         ],
-        note="measures by ir-measures; means over topics and over all judged topics",
+        note="two means of each measure: over the run's topics and over all judged topics",
     ),
     Row(
         "ir_cleftar2017_topic_scores",
@@ -205,7 +205,7 @@ ROWS = [
         " ".join(f"{name}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL for k in range(3))
         + " --gold refs.test2010.lc.tok.en.0",
         list_official({"BLEU:tokenize=none": ("mean_BLEU_over_optimizer_runs", "{system}")}),
-        note="three replicates a system in one test",
+        note="three tuning runs of each system in one test, as replicates",
     ),
     *(
         Row(
@@ -267,7 +267,7 @@ ROWS = [
             )
             + list_official({"f1": ("sets", name, "scores", "{last}", "published_f_measure")}, scale=100)
             + list_official({"accuracy": ("sets", name, "scores", "{last}", "accuracy")}),
-            note="by line, as the official scorer reads: one file is shuffled",
+            note="rows are matched by line, as in the official scorer, although one file has another order",
         )
         for name in ("ces.word", "mon.word")
     ),
