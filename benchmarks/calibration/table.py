@@ -31,11 +31,11 @@ TITLES = {
     "checks": ("systems of one mean, units", "Share of correct counts that a cross-check reports as different."),
     "dependence": (
         "50 clusters of 10 items, of one mean",
-        "Share of data sets in which a difference is found (columns 2 and 3), or dependence.",
+        "Share of data sets in which a difference is found (columns 2 and 3), or dependence (columns 4 and 5).",
     ),
     "families": (
         "8 systems, 30 units",
-        "Share of data sets in which any false difference is found. Rows with *better* have true differences too.",
+        "Share of data sets in which any false difference is found. Rows with *better* also have true differences.",
     ),
     "discoveries": ("8 systems, 30 units", "Mean share of false differences among all that are found."),
     "intervals": (
@@ -48,15 +48,15 @@ TITLES = {
     ),
     "margins": (
         "a system that is worse by just the margin",
-        "Share of data sets in which the system passes as not worse by the margin. 0/1 scores by item are enumerated.",
+        "Share of data sets in which the system passes as not worse by the margin. Rows with *items* are enumerated, as one data set.",
     ),
     "labellings": (
         "independent labellings",
         "Share of labellings that the test calls dependent on the gold labels.",
     ),
-    "gates": ("", "Share of runs that fail."),
-    "nights": ("", "Mean share of false alarms among the alarms of a sequence of nights."),
-    "power of nights": ("", "Share of the nights with a loss in which there is an alarm."),
+    "gates": ("systems", "Share of runs that fail."),
+    "nights": ("sequence of nights", "Mean share of false alarms among the alarms of a sequence of nights."),
+    "power of nights": ("sequence of nights", "Share of the nights with a loss in which there is an alarm."),
     "rankings": (
         "two measures, equally good, of 200 candidates",
         "Share of lists in which a difference is found at 0.05, with n = 20, 50 and 100.",
@@ -70,12 +70,12 @@ TITLES = {
         "Share of data sets in which a difference is found at 0.05.",
     ),
     "power": (
-        "",
-        "Share of data sets in which the difference is found. In brackets: what the exact reference finds.",
+        "one of two systems is better",
+        "Share of data sets in which the difference is found. In brackets: the power of an exact test.",
     ),
     "foretold power": (
-        "",
-        "Mean of the powers that `sigdask power` predicts from samples. In brackets: the exact one.",
+        "one of two systems is better",
+        "Mean of the powers that `sigdask power` predicts from samples. In brackets: the true power.",
     ),
     "power of families": ("8 systems, 30 units", "Share of the true differences that are found."),
 }
