@@ -20,7 +20,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.report.methods.sources import format_bibtex, format_citation
 from sigdask.report.summary.sentences import name_trials
 from sigdask.report.summary.standings import join_phrases
-from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape_sentence
+from sigdask.report.tables.latex import CHARACTERS, LINE_BREAK, UNKNOWN_CHARACTER, escape_sentence
 from sigdask.report.wording import (
     ADJUSTMENTS,
     ALTERNATIVES,
@@ -242,11 +242,13 @@ class Methods:
 
     @property
     def latex(self) -> str:
-        r"""The paragraph as LaTeX with natbib's `\citep`."""
+        r"""The paragraph as LaTeX with natbib's `\citep`; with long signatures, with looser lines."""
         parts = CITATION_PATTERN.split(self.marked)
         text = "".join(
             f"~\\citep{{{part}}}" if index % 2 else escape_sentence(part) for index, part in enumerate(parts)
         )
+        if LINE_BREAK in text:
+            text = f"\\begin{{sloppypar}}\n{text}\n\\end{{sloppypar}}"
         return f"{CHARACTERS}{text}" if UNKNOWN_CHARACTER in text else text
 
     @property

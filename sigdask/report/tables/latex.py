@@ -55,6 +55,9 @@ if the texts of their columns are shorter.
 
 LABEL = "tab:sigdask"
 
+LINE_BREAK = r"\allowbreak{}"
+"""Where a line may end within a signature or a long name."""
+
 ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -129,7 +132,7 @@ def escape_breakable(text: str, pieces: re.Pattern[str]) -> str:
     >>> print(escape_breakable("tok:13a|smooth:exp", SIGNATURE_PIECES))
     tok:\allowbreak{}13a\textbar{}\allowbreak{}smooth:\allowbreak{}exp
     """
-    return r"\allowbreak{}".join(map(escape, pieces.findall(text)))
+    return LINE_BREAK.join(map(escape, pieces.findall(text)))
 
 
 def _escape_character(c: str) -> str:
