@@ -37,8 +37,8 @@ def test_the_page_gives_the_counts_of_items_in_both_runs(page, ids, seed):
     scores = draw_scores(140)
     result = compare(*scores, ids=ids, seed=seed, trials=N_TRIALS)
     units = ids or 140
-    assert result.n_extreme == page["exceedances"](scores, units, N_TRIALS, seed=seed)
-    assert result.second_run.n_extreme == page["exceedances"](scores, units, N_TRIALS, seed=seed, run=1)
+    assert result.n_extreme == page["count_exceedances"](scores, units, N_TRIALS, seed=seed)
+    assert result.second_run.n_extreme == page["count_exceedances"](scores, units, N_TRIALS, seed=seed, run=1)
 
 
 def test_the_page_gives_the_counts_of_larger_units_of_a_named_set(page):
@@ -49,7 +49,7 @@ def test_the_page_gives_the_counts_of_larger_units_of_a_named_set(page):
         name="newstest",
     )  # fmt: skip
     [result] = compare_all(counts, metrics=["mean"], unit="document", seed=3, trials=N_TRIALS)
-    assert result.n_extreme == page["exceedances"](scores, documents, N_TRIALS, seed=3, name="newstest")
+    assert result.n_extreme == page["count_exceedances"](scores, documents, N_TRIALS, seed=3, name="newstest")
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -60,7 +60,7 @@ def test_the_page_gives_the_counts_of_replicates(page, apart):
     flat, units = scores.sum(axis=1), 30
     if apart:
         flat, units = scores.reshape(2, 90), [f"{item} {r}" for r in (1, 2, 3) for item in range(1, 31)]
-    assert result.n_extreme == page["exceedances"](flat, units, N_TRIALS)
+    assert result.n_extreme == page["count_exceedances"](flat, units, N_TRIALS)
 
 
 @pytest.mark.parametrize("n_systems", [3, 7])
@@ -69,7 +69,7 @@ def test_the_page_gives_the_counts_of_tukeys_test(page, n_systems):
     scores = draw_scores(30, n_systems)
     counts = Counts.from_scores(dict(zip(names, scores, strict=True)), ids=ids)
     results = compare_all(counts, metrics=["mean"], adjust="tukey", trials=120)
-    want = page["tukey_exceedances"](scores, ids, 120)
+    want = page["count_tukey_exceedances"](scores, ids, 120)
     for result in results:
         n_extreme = want[names.index(result.a), names.index(result.b)]
         assert result.p_adjusted == pytest.approx(max((n_extreme + 1) / 121, result.p_value), rel=1e-12)
@@ -85,4 +85,4 @@ def test_the_page_gives_the_counts_of_label_permutation(page, within):
         labels_a, labels_b, ids=ids, within=within, names=("a", "b"), method="randomization", trials=200, seed=7
     )
     for run, n_extreme in ((0, result.n_extreme), (1, result.second_run.n_extreme)):
-        assert n_extreme == page["orders_as_right"](labels_a, labels_b, ids, 200, within=within, seed=7, run=run)
+        assert n_extreme == page["count_label_exceedances"](labels_a, labels_b, ids, 200, within=within, seed=7, run=run)
