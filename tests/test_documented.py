@@ -85,4 +85,6 @@ def test_the_page_gives_the_counts_of_label_permutation(page, within):
         labels_a, labels_b, ids=ids, within=within, names=("a", "b"), method="randomization", trials=200, seed=7
     )
     for run, n_extreme in ((0, result.n_extreme), (1, result.second_run.n_extreme)):
-        assert n_extreme == page["count_label_exceedances"](labels_a, labels_b, ids, 200, within=within, seed=7, run=run)
+        assert n_extreme == page["count_label_exceedances"](
+            labels_a, labels_b, ids, 200, within=within, seed=7, run=run
+        )
