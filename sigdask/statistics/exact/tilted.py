@@ -5,7 +5,7 @@ transform. The part that the transform wraps around is bounded, and made negligi
 
 References
 ----------
-Wilson & Keich 2016, Journal of Computational and Graphical Statistics 25:1137.
+Wilson & Keich 2017, Journal of Computational and Graphical Statistics 26:223.
 """
 
 from __future__ import annotations
